@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# Options, and the interface target every target of ours links: standard, warnings, sanitizers.
+option(KSHIM_BUILD_SHIM "libkshim.so, the preloaded library" ON)
+option(KSHIM_BUILD_ANALYZER "the kshim command" ON)
+option(KSHIM_BUILD_SIM "the simulated driver (needs cuda.h)" ON)
+option(KSHIM_BUILD_SAMPLES "the samples (need nvcc)" ON)
+option(KSHIM_BUILD_TESTS "unit, abi, e2e and sample tests" ${PROJECT_IS_TOP_LEVEL})
+option(KSHIM_BUILD_BENCH "benchmarks (need Google Benchmark)" OFF)
+option(KSHIM_WERROR "warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+set(KSHIM_SANITIZE "" CACHE STRING "sanitizers for everything but the injected library, such as address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_library(kshim_options INTERFACE)
+target_compile_features(kshim_options INTERFACE cxx_std_20)
+target_compile_options(
+  kshim_options
+  INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wundef;-Wcast-align>
+            $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Wold-style-cast;-Woverloaded-virtual>
+            $<$<AND:$<BOOL:${KSHIM_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
+target_include_directories(kshim_options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
+set_property(GLOBAL PROPERTY CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# What the sanitizer presets instrument: everything except code that runs inside other people's processes.
+add_library(kshim_sanitize INTERFACE)
+if(KSHIM_SANITIZE)
+  target_compile_options(kshim_sanitize INTERFACE -fsanitize=${KSHIM_SANITIZE} -fno-omit-frame-pointer
+                                                  -fno-sanitize-recover=all)
+  target_link_options(kshim_sanitize INTERFACE -fsanitize=${KSHIM_SANITIZE})
+endif()
+
+find_program(KSHIM_CCACHE ccache)
+if(KSHIM_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_C_COMPILER_LAUNCHER "${KSHIM_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${KSHIM_CCACHE}")
+endif()

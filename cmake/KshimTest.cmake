@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# kshim_unit_test(NAME SOURCES... LIBS...): a GoogleTest binary, label unit, one ctest entry per test case.
+# kshim_script_test(NAME SCRIPT [LABEL e2e] [ARGS...]): a Python script under tests/, exit 77 = skipped (and says why).
+if(BUILD_TESTING AND KSHIM_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  # The interpreter that tools/setup made has the pinned test packages (jsonschema); else whatever is there.
+  if(EXISTS "${PROJECT_SOURCE_DIR}/build/deps/venv/bin/python3")
+    set(Python3_EXECUTABLE "${PROJECT_SOURCE_DIR}/build/deps/venv/bin/python3")
+  endif()
+endif()
+find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
+
+function(kshim_unit_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE kshim_options kshim_sanitize ${arg_LIBS} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support" "${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} TEST_PREFIX "unit." PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+endfunction()
+
+function(kshim_script_test name script)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "ARGS" ${ARGN})
+  if(NOT arg_LABEL)
+    set(arg_LABEL e2e)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND "${Python3_EXECUTABLE}" -B "${CMAKE_CURRENT_SOURCE_DIR}/${script}" ${arg_ARGS})
+  set_tests_properties(
+    ${name}
+    PROPERTIES LABELS "${arg_LABEL}"
+               SKIP_RETURN_CODE 77
+               TIMEOUT ${arg_TIMEOUT}
+               ENVIRONMENT "KSHIM_BUILD_DIR=${PROJECT_BINARY_DIR};KSHIM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
+endfunction()

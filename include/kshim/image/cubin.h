@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cubins: ELF with machine 190. Architecture, kernels and what they need, global variables. Views, no heap.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "kshim/image/elf.h"
+#include "kshim/image/image.h"
+
+namespace kshim::image {
+
+/// Units are bytes unless said otherwise. kUnknown where the image does not say.
+struct KernelInfo {
+  static constexpr std::uint32_t kUnknown = 0xffffffff;
+  std::string_view name;  ///< mangled
+  std::uint32_t registers = kUnknown;        ///< per thread
+  std::uint32_t shared_bytes = kUnknown;     ///< static
+  std::uint32_t local_bytes = kUnknown;      ///< per thread
+  std::uint32_t constant_bytes = kUnknown;   ///< user constants of the module
+  std::uint32_t max_threads = kUnknown;      ///< per block, __launch_bounds__ or .maxntid; kUnknown = device limit
+  std::uint32_t parameter_bytes = kUnknown;
+  std::uint32_t parameter_count = 0;
+  std::uint64_t code_bytes = 0;
+};
+struct ParameterInfo {
+  std::uint32_t offset = 0;
+  std::uint32_t size = 0;
+};
+struct GlobalInfo {
+  std::string_view name;
+  std::uint64_t size = 0;
+  bool constant = false;
+  bool managed = false;
+  Bytes initial;  ///< empty = zeros
+};
+
+class CubinReader {
+ public:
+  CubinReader() = default;
+  /// Errc::bad_magic when the bytes are an ELF file for another machine.
+  static Result<CubinReader> open(Bytes bytes) noexcept;
+  /// Both ELF ABI versions (7: older toolkits, 8: CUDA 13). The suffix comes from .nv.compat / .note.nv.tkinfo and is `none`
+  /// where the file does not tell: inside a fatbin the entry's flags decide.
+  Arch arch() const noexcept { return arch_; }
+  const ElfReader& elf() const noexcept { return elf_; }
+
+  /// Calls visit(const KernelInfo&) -> bool (false stops) for each kernel. Damaged symbols are an error.
+  template <class Visit>
+  Result<std::uint32_t> each_kernel(Visit&& visit) const {
+    std::uint32_t count = 0;
+    for (std::uint64_t cursor = 0;;) {
+      const auto kernel = next_kernel(cursor);
+      if (!kernel) {
+        if (kernel.error().code == Errc::not_found) return count;
+        return kernel.error();
+      }
+      ++count;
+      if (!visit(*kernel)) return count;
+    }
+  }
+  Result<KernelInfo> find_kernel(std::string_view name) const noexcept;
+  /// Parameter `ordinal` of a kernel (KPARAM_INFO). Errc::not_found past the last.
+  Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
+
+  template <class Visit>
+  Result<std::uint32_t> each_global(Visit&& visit) const {
+    std::uint32_t count = 0;
+    for (std::uint64_t cursor = 0;;) {
+      const auto global = next_global(cursor);
+      if (!global) {
+        if (global.error().code == Errc::not_found) return count;
+        return global.error();
+      }
+      ++count;
+      if (!visit(*global)) return count;
+    }
+  }
+
+ private:
+  Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;  ///< cursor: index into the symbol table
+  Result<GlobalInfo> next_global(std::uint64_t& cursor) const noexcept;
+  ElfReader elf_;
+  ElfSection symbols_;
+  Arch arch_;
+};
+
+}  // namespace kshim::image
