@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// From reports to findings and fixes: what `kshim analyze` and `kshim run` call.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/analysis/finding.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::analysis {
+
+enum class Format : std::uint8_t { text, json };
+/// nullopt for a name that is not a format.
+std::optional<Format> parse_format(std::string_view name);
+/// "text, json": for messages and help.
+std::string_view format_names();
+
+/// A process where the shim did not come to life although it should have, as `kshim run` found out.
+struct BlindProcess {
+  long pid = 0;
+  std::string exe;
+  std::string reason;  ///< a clause: "it is statically linked"
+};
+
+struct Options {
+  std::vector<image::Arch> targets;
+  std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
+  std::optional<image::Version> assume_driver;
+  std::optional<image::Version> assume_toolkit;
+  std::vector<BlindProcess> blind;
+  std::optional<int> exit_status;  ///< of the program, where the caller ran it
+  std::optional<int> term_signal;
+};
+
+enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
+std::string_view to_name(Verdict verdict);
+
+struct DeviceSummary {
+  std::string host;
+  unsigned ordinal = 0;
+  std::string name;
+  std::optional<image::ComputeCapability> cc;
+  std::string uuid;
+  std::string pci;
+  std::string driver_cuda;    ///< "13.0"
+  std::string kernel_module;  ///< "580.82.07"
+  bool simulated = false;
+  unsigned findings = 0;  ///< of severity error that name it
+};
+
+struct ProcessSummary {
+  std::string report;  ///< path of the report
+  std::string host;
+  long pid = 0;
+  std::optional<unsigned> rank;
+  std::string exe;
+  std::vector<std::string> argv;
+  unsigned failures = 0;
+  unsigned modules = 0;
+  bool complete = false;  ///< has an `end` record
+};
+
+struct Analysis {
+  Verdict verdict = Verdict::no_cuda;
+  std::vector<DeviceSummary> devices;
+  std::vector<ProcessSummary> processes;
+  std::vector<Finding> findings;   ///< most severe and most certain first
+  std::vector<std::string> notes;  ///< torn lines, unreadable files, what was assumed
+  std::vector<BlindProcess> blind;
+  std::optional<int> exit_status;
+  std::optional<int> term_signal;
+  bool nothing_readable = false;
+};
+
+/// Reads reports and folders of them. What cannot be read becomes a note.
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
+
+struct RenderOptions {
+  bool colour = false;
+  unsigned width = 80;
+  bool verbose = false;
+};
+std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
+
+/// Severity::none where there is no finding.
+Severity worst(const Analysis& analysis);
+
+}  // namespace kshim::analysis

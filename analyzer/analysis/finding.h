@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding: one cause, once, with its evidence and what to do. The names are those of the analysis JSON.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kshim::analysis {
+
+enum class Severity : std::uint8_t { none, info, warning, error };
+std::string_view to_name(Severity severity);
+
+enum class Cause : std::uint8_t {
+#define KSHIM_CAUSE(id, name, severity, when, headline) id,
+#include "analyzer/analysis/causes.def"
+#undef KSHIM_CAUSE
+};
+struct CauseRow {
+  Cause cause;
+  std::string_view name;
+  Severity severity;
+  std::string_view when;
+  std::string_view headline;
+};
+const CauseRow& row_of(Cause cause);
+
+enum class FixKind : std::uint8_t {
+#define KSHIM_FIX_KIND(id, name) id,
+#include "analyzer/analysis/fix_kinds.def"
+#undef KSHIM_FIX_KIND
+};
+std::string_view to_name(FixKind kind);
+
+struct Fix {
+  FixKind kind = FixKind::rebuild;
+  std::string title;
+  std::vector<std::string> commands;
+  std::string why;
+  std::string caveat;
+};
+
+struct DeadEnd {
+  std::string action;
+  std::string why;
+};
+
+struct Evidence {
+  std::string text;      ///< a sentence
+  std::string location;  ///< report:line
+};
+
+/// One image of the architecture table: what it is and why it does or does not fit.
+struct ImageVerdict {
+  std::string kind;  ///< cubin, ptx, ltoir
+  std::string arch;  ///< sm_75
+  std::string isa;   ///< of PTX: "9.0"
+  std::uint64_t count = 0;
+  bool fits = false;
+  std::string reason;  ///< a clause
+};
+
+struct Place {
+  std::string file;
+  unsigned line = 0;
+  std::string function;
+  std::string object;  ///< of a native frame
+  std::uint64_t offset = 0;
+  bool python = false;
+};
+
+struct Finding {
+  Cause cause = Cause::unknown;
+  Severity severity = Severity::error;
+  double confidence = 0;
+  std::optional<int> code;
+  std::string code_name;
+  std::string object;   ///< path; empty for a loose image
+  std::string package;  ///< "torch 2.9.1 (pip)"
+  std::string headline;
+  std::vector<std::string> kernels;  ///< demangled
+  bool kernels_complete = true;
+  std::uint64_t kernels_total = 0;  ///< of the module, where known
+  std::vector<std::string> have;
+  std::vector<ImageVerdict> images;
+  std::string need;
+  std::vector<std::string> devices;  ///< "GPU 0: NVIDIA GeForce GTX 1080 (6.1)"
+  std::uint64_t count = 1;           ///< how often it happened
+  std::string failed_call;           ///< "cuLibraryGetKernel"
+  std::string failed_kernel;         ///< demangled
+  std::vector<Evidence> evidence;
+  std::vector<Place> where;  ///< innermost first; first is the user's own
+  std::vector<Fix> fixes;
+  std::vector<DeadEnd> dead_ends;
+  std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."
+};
+
+}  // namespace kshim::analysis
