@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim path: for `LD_PRELOAD=$(kshim path) program`.
+#include <fmt/core.h>
+
+#include <string>
+
+#include "analyzer/command.h"
+#include "analyzer/self.h"
+
+namespace kshim::cli {
+namespace {
+
+int print_path() {
+  const Located shim = find_shim();
+  if (shim.path.empty()) {
+    std::string places;
+    for (const auto& place : shim.searched) places += (places.empty() ? "" : ", ") + place.string();
+    throw UserError(fmt::format("libkshim.so is not beside this command; looked for {}", places),
+                    exit_status::kNoInput);
+  }
+  fmt::print("{}\n", shim.path.string());
+  return exit_status::kOk;
+}
+
+}  // namespace
+
+Command path_command() {
+  return {.name = "path",
+          .synopsis = "print where libkshim.so is, for LD_PRELOAD",
+          .usage = "",
+          .example = "  LD_PRELOAD=$(kshim path) python train.py\n",
+          .set_up = [](CLI::App&) -> std::function<int()> { return print_path; }};
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command is one file (cmd_NAME.cpp) and one row: main.cpp walks the rows for dispatch and for the help.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+#include "analyzer/exit_status.h"
+#include "analyzer/user_error.h"
+
+namespace kshim::cli {
+
+struct Command {
+  std::string_view name;
+  std::string_view synopsis;  ///< one line for the list of commands
+  std::string_view usage;     ///< what follows `kshim NAME` in the usage line
+  std::string_view example;   ///< a command line that works, with what it does; shown at the end of the help
+  /// Declares the options on `app` and returns what runs once they are parsed. What it returns is the exit
+  /// status.
+  std::function<int()> (*set_up)(CLI::App& app);
+  int misuse_status = exit_status::kMisuse;
+};
+
+Command run_command();
+Command analyze_command();
+Command path_command();
+
+}  // namespace kshim::cli

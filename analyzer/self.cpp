@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/self.h"
+
+#include <system_error>
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path own_folder() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return error ? fs::path() : self.parent_path();
+}
+
+// KSHIM_LIBDIR is what CMAKE_INSTALL_LIBDIR was (lib, lib64, lib/x86_64-linux-gnu). The prefix may have been
+// moved since, so it is looked up beside the executable and not where it was installed to.
+Located find(std::initializer_list<fs::path> candidates, const char* file) {
+  Located located;
+  const fs::path here = own_folder();
+  if (here.empty()) return located;
+  for (const fs::path& candidate : candidates) {
+    fs::path path = (here / candidate).lexically_normal();
+    std::error_code error;
+    if (fs::is_regular_file(path / file, error)) {
+      located.path = std::move(path);
+      return located;
+    }
+    located.searched.push_back(path / file);
+  }
+  return located;
+}
+
+}  // namespace
+
+Located find_shim() {
+  constexpr const char* kFile = "libkshim.so";
+  Located located = find({"../shim", fs::path("..") / KSHIM_LIBDIR, "../lib", "../lib64", "."}, kFile);
+  if (!located.path.empty()) located.path /= kFile;
+  return located;
+}
+
+Located find_simulator() {
+  return find(
+      {"../sim", fs::path("..") / KSHIM_LIBDIR / "kshim/sim", "../lib/kshim/sim", "../lib64/kshim/sim"},
+      "libcuda.so.1");
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the parts that belong to this command lie: beside it in a build tree or under an installed prefix.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+namespace kshim::cli {
+
+struct Located {
+  std::filesystem::path path;                   ///< absolute; empty when it is nowhere
+  std::vector<std::filesystem::path> searched;  ///< in the order looked at
+};
+
+/// libkshim.so.
+Located find_shim();
+/// The folder that holds the simulated libcuda.so.1.
+Located find_simulator();
+
+}  // namespace kshim::cli

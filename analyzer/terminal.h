@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the terminal can do: colours only where a person looks, and the width to fill.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace kshim::cli {
+
+enum class Style { plain, bold, dim, red, green, yellow, cyan };
+
+/// True on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
+bool wants_colour(int fd);
+/// Columns of the terminal behind `fd`, or COLUMNS, or 80; never less than 40.
+unsigned terminal_width(int fd);
+/// `text` in `style` where `colour`, else as it is.
+std::string styled(std::string_view text, Style style, bool colour);
+
+/// `kshim: error: text` and its like, on stderr, with the word coloured on a terminal.
+void print_error(std::string_view text);
+void print_warning(std::string_view text);
+void print_note(std::string_view text);
+
+}  // namespace kshim::cli
