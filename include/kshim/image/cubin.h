@@ -12,15 +12,22 @@ namespace kshim::image {
 /// Units are bytes unless said otherwise. kUnknown where the image does not say.
 struct KernelInfo {
   static constexpr std::uint32_t kUnknown = 0xffffffff;
-  std::string_view name;  ///< mangled
-  std::uint32_t registers = kUnknown;        ///< per thread
-  std::uint32_t shared_bytes = kUnknown;     ///< static
-  std::uint32_t local_bytes = kUnknown;      ///< per thread
-  std::uint32_t constant_bytes = kUnknown;   ///< user constants of the module
-  std::uint32_t max_threads = kUnknown;      ///< per block, __launch_bounds__ or .maxntid; kUnknown = device limit
+  std::string_view name;                    ///< mangled
+  std::uint32_t registers = kUnknown;       ///< per thread
+  std::uint32_t shared_bytes = kUnknown;    ///< static
+  std::uint32_t local_bytes = kUnknown;     ///< per thread
+  std::uint32_t constant_bytes = kUnknown;  ///< user constants of the module
+  std::uint32_t max_threads =
+      kUnknown;  ///< per block, __launch_bounds__ or .maxntid; kUnknown = device limit
   std::uint32_t parameter_bytes = kUnknown;
   std::uint32_t parameter_count = 0;
   std::uint64_t code_bytes = 0;
+};
+/// What listing needs, without the search for a kernel's attributes.
+struct KernelName {
+  std::string_view name;  ///< mangled
+  std::uint64_t code_bytes = 0;
+  std::uint64_t symbol = 0;  ///< index into the symbol table
 };
 struct ParameterInfo {
   std::uint32_t offset = 0;
@@ -39,8 +46,8 @@ class CubinReader {
   CubinReader() = default;
   /// Errc::bad_magic when the bytes are an ELF file for another machine.
   static Result<CubinReader> open(Bytes bytes) noexcept;
-  /// Both ELF ABI versions (7: older toolkits, 8: CUDA 13). The suffix comes from .nv.compat / .note.nv.tkinfo and is `none`
-  /// where the file does not tell: inside a fatbin the entry's flags decide.
+  /// Both ELF ABI versions (7: older toolkits, 8: CUDA 13). The suffix comes from .nv.compat /
+  /// .note.nv.tkinfo and is `none` where the file does not tell: inside a fatbin the entry's flags decide.
   Arch arch() const noexcept { return arch_; }
   const ElfReader& elf() const noexcept { return elf_; }
 
@@ -58,6 +65,8 @@ class CubinReader {
       if (!visit(*kernel)) return count;
     }
   }
+  /// The cheap way through all kernels: one step a symbol. `cursor` starts at 0; Errc::not_found at the end.
+  Result<KernelName> next_name(std::uint64_t& cursor) const noexcept;
   Result<KernelInfo> find_kernel(std::string_view name) const noexcept;
   /// Parameter `ordinal` of a kernel (KPARAM_INFO). Errc::not_found past the last.
   Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
@@ -77,8 +86,10 @@ class CubinReader {
   }
 
  private:
-  Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;  ///< cursor: index into the symbol table
+  Result<KernelInfo> next_kernel(
+      std::uint64_t& cursor) const noexcept;  ///< cursor: index into the symbol table
   Result<GlobalInfo> next_global(std::uint64_t& cursor) const noexcept;
+  Result<KernelInfo> kernel_of(const ElfSymbol& symbol, std::uint64_t index) const noexcept;
   ElfReader elf_;
   ElfSection symbols_;
   Arch arch_;
