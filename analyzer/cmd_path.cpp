@@ -28,7 +28,11 @@ Command path_command() {
   return {.name = "path",
           .synopsis = "print where libkshim.so is, for LD_PRELOAD",
           .usage = "",
+          .details =
+              "Prints the path of libkshim.so, for use without `kshim run`: the reports then go to "
+              "kshim-report/ in the working directory.",
           .example = "  LD_PRELOAD=$(kshim path) python train.py\n",
+          .footer = "",
           .set_up = [](CLI::App&) -> std::function<int()> { return print_path; }};
 }
 

@@ -14,7 +14,9 @@ struct Command {
   std::string_view name;
   std::string_view synopsis;  ///< one line for the list of commands
   std::string_view usage;     ///< what follows `kshim NAME` in the usage line
-  std::string_view example;   ///< a command line that works, with what it does; shown at the end of the help
+  std::string_view details;   ///< a sentence or two for its own help, under the usage
+  std::string_view example;   ///< command lines that work
+  std::string_view footer;    ///< behind the examples, such as the exit statuses; may be empty
   /// Declares the options on `app` and returns what runs once they are parsed. What it returns is the exit
   /// status.
   std::function<int()> (*set_up)(CLI::App& app);

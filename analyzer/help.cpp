@@ -54,7 +54,7 @@ class HelpFormatter : public CLI::FormatterBase {
 
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
     std::string out = fmt::format("Usage: kshim {} {}\n\n", command_.name, command_.usage);
-    out += wrap(app->get_description(), 0, 0) + '\n';
+    out += wrap(command_.details.empty() ? command_.synopsis : command_.details, 0, 0) + '\n';
     for (const std::string& group : app->get_groups()) {
       const auto options =
           app->get_options([&](const CLI::Option* option) { return option->get_group() == group; });
@@ -62,7 +62,8 @@ class HelpFormatter : public CLI::FormatterBase {
       for (const CLI::Option* option : options) rows += make_row(*option);
       if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
     }
-    if (!command_.example.empty()) out += fmt::format("\nExample:\n{}", command_.example);
+    if (!command_.example.empty()) out += fmt::format("\nExamples:\n{}", command_.example);
+    if (!command_.footer.empty()) out += fmt::format("\n{}", command_.footer);
     return out;
   }
 

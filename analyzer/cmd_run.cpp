@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim run: CMD under the shim, then the analysis of what its processes recorded.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/command.h"
+#include "analyzer/run/child.h"
+#include "analyzer/run/elf_file.h"
+#include "analyzer/run/environment.h"
+#include "analyzer/run/program.h"
+#include "analyzer/run/run_folder.h"
+#include "analyzer/run/simulate.h"
+#include "analyzer/run/watch.h"
+#include "analyzer/self.h"
+#include "analyzer/terminal.h"
+#include "kshim/image/arch.h"
+#include "kshim/image/compute_capability.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::vector<std::string> simulate;
+  std::vector<std::string> target;
+  std::string report;
+  std::string fail_on;
+  std::string status = "child";
+  double timeout = 0;
+  std::string format = "text";
+  std::string output;
+  std::vector<std::string> command;
+};
+
+UserError failed(const std::string& text) { return UserError(text, exit_status::kRunFailed); }
+
+/// Where the analysis goes: opened before CMD runs, so that a wrong path costs nothing.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path) {
+    if (path.empty()) return;
+    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd_ < 0) throw failed(fmt::format("--output {}: cannot write there: {}", path, std::strerror(errno)));
+  }
+  ~Output() {
+    if (fd_ > STDERR_FILENO) close(fd_);
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  bool is_stderr() const noexcept { return fd_ == STDERR_FILENO; }
+  void write(std::string_view text) {
+    if (!is_stderr() && ftruncate(fd_, 0) != 0 && errno != EINVAL) fail();  // EINVAL: a pipe or a device
+    while (!text.empty()) {
+      const ssize_t done = ::write(fd_, text.data(), text.size());
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) {
+        if (!is_stderr()) fail();
+        return;  // nobody is there to be told
+      }
+      text.remove_prefix(static_cast<std::size_t>(done));
+    }
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw failed(fmt::format("--output {}: cannot write: {}", path_, std::strerror(errno)));
+  }
+  std::string path_;
+  int fd_ = STDERR_FILENO;
+};
+
+std::vector<image::Arch> parse_targets(const std::vector<std::string>& texts) {
+  std::vector<image::Arch> targets;
+  for (const std::string& text : texts) {
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+      const std::size_t end = std::min(text.find_first_of(",; ", begin), text.size());
+      const std::string name = text.substr(begin, end - begin);
+      begin = end + 1;
+      if (name.empty()) continue;
+      const auto arch = image::parse_arch(name);
+      if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
+        throw failed(fmt::format("--target {}: `{}` is not an architecture; give one such as sm_86 or 8.6",
+                                 text, name));
+      }
+      targets.push_back(arch.value());
+    }
+  }
+  return targets;
+}
+
+std::string join_targets(const std::vector<image::Arch>& targets) {
+  std::string joined;
+  for (const image::Arch& target : targets) {
+    if (!joined.empty()) joined += ',';
+    joined += image::to_name(image::ImageKind::cubin, target).view();
+  }
+  return joined;
+}
+
+// ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
+// semicolons.
+fs::path require(const Located& located, std::string_view what, std::string_view separators,
+                 std::string_view hint) {
+  if (located.path.empty()) {
+    std::string places;
+    for (const fs::path& place : located.searched) places += (places.empty() ? "" : ", ") + place.string();
+    throw failed(fmt::format("{} is not installed beside this command{}; looked for {}", what, hint, places));
+  }
+  if (located.path.string().find_first_of(separators) != std::string::npos) {
+    throw failed(
+        fmt::format("{}: the loader cannot take a path with one of `{}` in it; move kshim to another folder",
+                    located.path.string(), separators));
+  }
+  return located.path;
+}
+
+void add_simulator(const Simulation& simulation, Environment& environment) {
+  const fs::path folder = require(find_simulator(), "the simulator", ":;", " (component `simulator`)");
+  environment.prepend("LD_LIBRARY_PATH", folder.string(), ':');
+  environment.set("KSHIM_SIM_DEVICES", simulation.devices);
+  if (!simulation.driver.empty()) environment.set("KSHIM_SIM_DRIVER", simulation.driver);
+}
+
+Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch) {
+  Environment environment = Environment::current();
+  const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
+  if (!must_not_preload(program)) {
+    environment.set("LD_PRELOAD", merge_preload(environment.get("LD_PRELOAD"), shim.string()));
+  }
+  // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
+  if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+  environment.set("KSHIM_REPORT", folder.pattern());
+  environment.set("KSHIM_RUN_ID", folder.run_id());
+  environment.set("KSHIM_RUN_SOCKET", watch.socket_path());
+  // The analysis follows; what the shim would say meanwhile says less. Its own trouble is still reported.
+  if (environment.get("KSHIM_LOG").empty()) environment.set("KSHIM_LOG", "error");
+  return environment;
+}
+
+int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
+  using analysis::Severity;
+  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
+  const bool found = analysis::worst(analysis) >= threshold;
+  const bool gate = options.status == "findings" || !options.fail_on.empty();
+  int status = outcome.exit_status.value_or(exit_status::kSignalBase + outcome.term_signal.value_or(0));
+  if (outcome.timed_out && status == exit_status::kOk) status = exit_status::kSignalBase + SIGTERM;
+  if (options.status == "findings") status = exit_status::kOk;
+  if (status != exit_status::kOk || !gate) return status;
+  if (found) return exit_status::kFindings;
+  // A gate that could not look must not pass.
+  return analysis.verdict == analysis::Verdict::blind ? exit_status::kRunFailed : exit_status::kOk;
+}
+
+int run(const RunOptions& options) {
+  const auto format = analysis::parse_format(options.format);
+  if (!format.has_value()) {
+    throw failed(
+        fmt::format("--format {}: not a format; there are {}", options.format, analysis::format_names()));
+  }
+  analysis::Options analysis_options;
+  analysis_options.targets = parse_targets(options.target);
+  const Simulation simulation = parse_simulations(options.simulate);
+  ChildSpec child{
+      .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
+  if (options.timeout > 0) {
+    child.time_limit =
+        std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(options.timeout * 1000));
+  }
+  Output output(options.output);
+  const RunFolder folder(options.report);
+  Watch watch;
+  Environment environment = make_environment(child.program, folder, watch);
+  if (!analysis_options.targets.empty())
+    environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
+  if (!options.simulate.empty()) add_simulator(simulation, environment);
+
+  const ChildOutcome outcome = run_child(child, std::move(environment), watch);
+  if (outcome.timed_out) {
+    print_warning(
+        fmt::format("{} was ended after {:g} s (--timeout)", options.command.front(), options.timeout));
+  }
+  analysis_options.blind = watch.blind(outcome.pid, child.program);
+  analysis_options.exit_status = outcome.exit_status;
+  analysis_options.term_signal = outcome.term_signal;
+  const analysis::Analysis analysis = analysis::analyze(folder.reports(), analysis_options);
+  const bool on_stderr = output.is_stderr();
+  output.write(analysis::render(analysis, *format,
+                                {.colour = on_stderr && wants_colour(STDERR_FILENO),
+                                 .width = on_stderr ? terminal_width(STDERR_FILENO) : 80,
+                                 .verbose = false}));
+  return judge(options, analysis, outcome);
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  app.positionals_at_end();
+  app.add_option("CMD", options->command, "the program and its arguments")->required()->group("Arguments");
+  app.add_option("--simulate", options->simulate,
+                 "a simulated GPU of that architecture instead of the machine's own: sm_86, 8.6, "
+                 "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
+      ->type_name("ARCH")
+      ->allow_extra_args(false);
+  app.add_option("--target", options->target, "also check for images for these: sm_86,sm_120")
+      ->type_name("ARCHS")
+      ->allow_extra_args(false);
+  app.add_option("--report", options->report, "folder for the reports; else kshim-report/RUN here")
+      ->type_name("DIR");
+  app.add_option("--fail-on", options->fail_on,
+                 "exit with 1 when CMD succeeded but there are findings this severe: error or warning")
+      ->type_name("SEVERITY")
+      ->check(CLI::IsMember({"error", "warning"}));
+  app.add_option(
+         "--status", options->status,
+         "whose exit status: child (that of CMD), or findings (1 when there are some, whatever CMD said)")
+      ->type_name("WHOSE")
+      ->check(CLI::IsMember({"child", "findings"}));
+  app.add_option("--timeout", options->timeout, "end CMD and all it started after that many seconds")
+      ->type_name("S")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--format", options->format,
+                 fmt::format("how to write the analysis: {}", analysis::format_names()))
+      ->type_name("F");
+  app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
+      ->type_name("FILE");
+  return [options] { return run(*options); };
+}
+
+}  // namespace
+
+Command run_command() {
+  return {.name = "run",
+          .synopsis = "run a program, then say what its GPU code lacked",
+          .usage = "[OPTIONS] -- CMD ...",
+          .details =
+              "Runs CMD with libkshim.so preloaded into it and its children, and prints the analysis on "
+              "stderr when "
+              "it ends. CMD keeps its input, output, signals and exit status.",
+          .example =
+              "  kshim run -- python train.py\n"
+              "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
+          .footer =
+              "Exit status: that of CMD; 128+N when signal N ended it; 1 for --fail-on and --status;\n"
+              "125 when kshim itself failed, or a gate could not look into CMD; 126 when CMD\n"
+              "cannot be executed; 127 when it is not there.\n",
+          .set_up = set_up,
+          .misuse_status = exit_status::kRunFailed};
+}
+
+}  // namespace kshim::cli

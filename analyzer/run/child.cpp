@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// CMD stays in our process group: the terminal's Ctrl-C, Ctrl-Z and `fg` reach it as if we were not there,
+// and it may read from the terminal. What is sent to us alone (kill, a batch system) is passed on.
+#include "analyzer/run/child.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "analyzer/user_error.h"
+
+namespace kshim::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::array<int, 6> kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+constexpr milliseconds kGrace{3000};  ///< between SIGTERM and SIGKILL at the time limit
+// Processes are looked at often while CUDA may be starting, and rarely later.
+constexpr milliseconds kFirstScan{2};
+constexpr milliseconds kScanAfterNews{10};
+constexpr milliseconds kSlowestScan{250};
+
+/// Blocks the signals that the signalfd reads, and SIGCHLD is not ignored, so that waitpid works. CMD gets
+/// back what we had.
+class SignalState {
+ public:
+  SignalState() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (const int signal : kPassedOn) sigaddset(&set, signal);
+    sigprocmask(SIG_BLOCK, &set, &mask_);
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &standard, &child_action_);
+    fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~SignalState() {
+    close(fd_);
+    restore();
+  }
+  SignalState(const SignalState&) = delete;
+  SignalState& operator=(const SignalState&) = delete;
+  void restore() const {
+    sigaction(SIGCHLD, &child_action_, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  sigset_t mask_{};
+  struct sigaction child_action_ {};
+  int fd_ = -1;
+};
+
+/// In the child, between fork and exec: nothing but system calls.
+[[noreturn]] void execute(const char* program, std::vector<char*>& arguments, std::vector<char*>& environment,
+                          std::vector<char*>& shell_arguments, int error_pipe) {
+  execve(program, arguments.data(), environment.data());
+  // execvp(3): a file without magic is a shell script.
+  if (errno == ENOEXEC) execve("/bin/sh", shell_arguments.data(), environment.data());
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(error_pipe, &error, sizeof error);
+  _exit(exit_status::kRunFailed);
+}
+
+pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& signals) {
+  std::string program = spec.program.string();
+  std::string shell = "/bin/sh";
+  std::vector<std::string> texts = spec.arguments;
+  std::vector<char*> arguments;
+  std::vector<char*> shell_arguments = {shell.data(), program.data()};
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
+  std::vector<char*> variables = environment.pointers();
+
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw UserError(fmt::format("cannot make a pipe: {}", std::strerror(errno)), exit_status::kRunFailed);
+  }
+  const pid_t pid = fork();
+  if (pid < 0) throw UserError(fmt::format("cannot fork: {}", std::strerror(errno)), exit_status::kRunFailed);
+  if (pid == 0) {
+    signals.restore();
+    execute(program.c_str(), arguments, variables, shell_arguments, ends[1]);
+  }
+  close(ends[1]);
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(ends[0], &error, sizeof error);
+  } while (got < 0 && errno == EINTR);
+  close(ends[0]);
+  if (got != static_cast<ssize_t>(sizeof error)) return pid;
+  waitpid(pid, nullptr, 0);
+  if (error == ENOENT) {
+    throw UserError(fmt::format("{}: the interpreter or loader that it names does not exist", program),
+                    exit_status::kNotFound);
+  }
+  throw UserError(fmt::format("{}: cannot be executed: {}", program, std::strerror(error)),
+                  exit_status::kNotExecutable);
+}
+
+/// Ends everything that CMD started: SIGTERM, and SIGKILL where that was not enough.
+class TimeLimit {
+ public:
+  explicit TimeLimit(std::optional<milliseconds> limit) {
+    if (limit.has_value()) next_ = Clock::now() + *limit;
+  }
+  std::optional<Clock::time_point> next() const noexcept { return next_; }
+  bool reached() const noexcept { return signal_ != 0; }
+  void check() {
+    if (!next_.has_value() || Clock::now() < *next_) return;
+    signal_ = signal_ == 0 ? SIGTERM : SIGKILL;
+    for (const pid_t pid : descendants(getpid())) kill(pid, signal_);
+    next_ = Clock::now() + kGrace;
+  }
+
+ private:
+  std::optional<Clock::time_point> next_;
+  int signal_ = 0;
+};
+
+void pass_on(int signal_fd, pid_t child) {
+  signalfd_siginfo info{};
+  while (read(signal_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    // SI_KERNEL: from the terminal, which sends it to the whole group, CMD included.
+    if (signal != SIGCHLD && info.ssi_code != SI_KERNEL) kill(child, signal);
+  }
+}
+
+/// Reaps what ended; orphans come to us as their subreaper.
+void reap(ChildOutcome& outcome) {
+  int status = 0;
+  for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
+    if (pid != outcome.pid) continue;
+    if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) outcome.term_signal = WTERMSIG(status);
+  }
+}
+
+bool has_ended(const ChildOutcome& outcome) {
+  return outcome.exit_status.has_value() || outcome.term_signal.has_value();
+}
+
+}  // namespace
+
+ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& watch) {
+  // Orphans stay below us, where the time limit and the search for blind processes find them.
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const SignalState signals;
+  ChildOutcome outcome;
+  TimeLimit limit(spec.time_limit);
+  outcome.pid = start(spec, environment, signals);
+  milliseconds pause = kFirstScan;
+  Clock::time_point next_scan = Clock::now() + pause;
+  while (true) {
+    reap(outcome);
+    // What CMD leaves behind may go on, except at the time limit.
+    if (has_ended(outcome) && (!limit.reached() || descendants(getpid()).empty())) break;
+    const Clock::time_point wake = limit.next().has_value() ? std::min(*limit.next(), next_scan) : next_scan;
+    const auto wait = std::chrono::ceil<milliseconds>(wake - Clock::now());
+    std::array<pollfd, 2> ready{{{signals.fd(), POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
+    poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
+    watch.receive();
+    pass_on(signals.fd(), outcome.pid);
+    if (Clock::now() >= next_scan) {
+      pause = watch.scan() ? kScanAfterNews : std::min(kSlowestScan, pause + pause / 2);
+      next_scan = Clock::now() + pause;
+    }
+    limit.check();
+  }
+  watch.receive();
+  outcome.timed_out = limit.reached();
+  return outcome;
+}
+
+}  // namespace kshim::cli

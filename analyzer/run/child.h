@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts CMD and stays beside it: signals, job control, the time limit.
+#pragma once
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/run/environment.h"
+#include "analyzer/run/watch.h"
+
+namespace kshim::cli {
+
+struct ChildSpec {
+  std::filesystem::path program;
+  std::vector<std::string> arguments;  ///< argv[0] included
+  std::optional<std::chrono::milliseconds> time_limit;
+};
+
+struct ChildOutcome {
+  pid_t pid = 0;
+  std::optional<int> exit_status;  ///< one of these two
+  std::optional<int> term_signal;
+  bool timed_out = false;
+};
+
+/// Runs to CMD's end. Throws UserError with 126 or 127 when the kernel refuses to execute it.
+ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& watch);
+
+}  // namespace kshim::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel and ld.so will make of an executable file, as far as LD_PRELOAD is concerned.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace kshim::cli {
+
+struct Executable {
+  enum class Kind { elf, script, other };
+  Kind kind = Kind::other;
+  bool same_class = true;     ///< 64-bit and of this machine
+  std::string loader;         ///< PT_INTERP; empty: static
+  std::string interpreter;    ///< of a script: what follows #!
+  std::string argument;       ///< of a script: the interpreter's argument
+  bool gains_rights = false;  ///< setuid, setgid or file capabilities that make ld.so run in secure mode
+  bool wants_asan = false;    ///< linked with AddressSanitizer's shared runtime
+};
+
+/// nullopt when the file cannot be read.
+std::optional<Executable> inspect(const std::filesystem::path& path);
+
+/// Why LD_PRELOAD has no effect in a process of this file, as a clause ("it is statically linked, ...");
+/// empty when it should have. Follows script interpreters, and env(1) in them.
+std::string blind_reason(const std::filesystem::path& path);
+
+/// Whether preloading into this program would harm it: a musl loader stops on what it cannot resolve, and a
+/// loader of another ELF class complains on the program's stderr.
+bool must_not_preload(const std::filesystem::path& path);
+
+/// Whether the program brings AddressSanitizer's shared runtime.
+bool wants_asan(const std::filesystem::path& path);
+
+}  // namespace kshim::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment that CMD gets: ours, plus what brings the shim in.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kshim::cli {
+
+class Environment {
+ public:
+  /// A copy of this process's.
+  static Environment current();
+
+  std::string_view get(std::string_view name) const;  ///< empty when it is not set
+  void set(std::string_view name, std::string_view value);
+  void prepend(std::string_view name, std::string_view value, char separator);
+  void append(std::string_view name, std::string_view value, char separator);
+  /// For execve; valid until the next change.
+  std::vector<char*> pointers();
+
+ private:
+  std::vector<std::string> entries_;  ///< NAME=VALUE
+};
+
+/// LD_PRELOAD with the shim in it: before everything that is there, so that its dlsym is asked first, but
+/// behind a sanitizer's runtime, which insists on being the first library. A shim that is there already is
+/// not named twice.
+std::string merge_preload(std::string_view existing, std::string_view shim);
+
+}  // namespace kshim::cli

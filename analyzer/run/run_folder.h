@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the reports of one run go, and how they are told from those of other runs.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace kshim::cli {
+
+class RunFolder {
+ public:
+  /// `wanted` is --report; empty: kshim-report/<run id> in the working directory, or in TMPDIR where that
+  /// cannot be written. Throws UserError when `wanted` cannot be written, or nothing can.
+  explicit RunFolder(const std::filesystem::path& wanted);
+  /// Removes the folders that were made here, as far as they stayed empty.
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::string& run_id() const noexcept { return run_id_; }
+  const std::filesystem::path& path() const noexcept { return path_; }  ///< as short as it was given
+  /// The value of KSHIM_REPORT.
+  std::string pattern() const;
+  /// The reports of this run and no others, sorted.
+  std::vector<std::filesystem::path> reports() const;
+
+ private:
+  bool create(const std::filesystem::path& path);
+
+  std::string run_id_;
+  std::filesystem::path path_;
+  std::vector<std::filesystem::path> made_;  ///< outermost first
+};
+
+}  // namespace kshim::cli

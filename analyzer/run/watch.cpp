@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/run/watch.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include "analyzer/run/elf_file.h"
+#include "analyzer/user_error.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+pid_t parse_pid(std::string_view text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  return error == std::errc() && end == text.data() + text.size() ? pid : 0;
+}
+
+void append_children(pid_t pid, std::vector<pid_t>& out) {
+  std::error_code error;
+  fs::directory_iterator task(fmt::format("/proc/{}/task", pid), error);
+  for (const fs::directory_iterator end; !error && task != end; task.increment(error)) {
+    std::ifstream children(task->path() / "children");
+    for (pid_t child = 0; children >> child;) out.push_back(child);
+  }
+}
+
+// Without CONFIG_PROC_CHILDREN: field 4 of /proc/PID/stat, behind the command name in parentheses, is the
+// parent.
+std::multimap<pid_t, pid_t> all_children() {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code error;
+  fs::directory_iterator process("/proc", error);
+  for (const fs::directory_iterator end; !error && process != end; process.increment(error)) {
+    const pid_t pid = parse_pid(process->path().filename().string());
+    if (pid == 0) continue;
+    const std::string stat = read_file(process->path() / "stat");
+    const std::size_t name_end = stat.rfind(") ");
+    if (name_end == std::string::npos || name_end + 4 >= stat.size()) continue;
+    const std::string_view parent = std::string_view(stat).substr(name_end + 4);
+    children.emplace(parse_pid(parent.substr(0, parent.find(' '))), pid);
+  }
+  return children;
+}
+
+bool has_children_files() {
+  static const bool kHas = access(fmt::format("/proc/self/task/{}/children", gettid()).c_str(), R_OK) == 0;
+  return kHas;
+}
+
+// A mapped file of that name, of any version: "/libcuda.so.1".
+bool maps_name(std::string_view maps, std::string_view file) {
+  return maps.find(file) != std::string_view::npos;
+}
+
+std::string reason_of(pid_t pid, const fs::path& exe) {
+  const std::string environment = read_file(fmt::format("/proc/{}/environ", pid));
+  // Entries end with NUL; the first one has none before it.
+  const std::size_t found = ('\0' + environment).find(std::string_view("\0LD_PRELOAD=", 12));
+  const std::string_view value =
+      found == std::string::npos ? std::string_view() : std::string_view(environment).substr(found);
+  if (!environment.empty() &&
+      value.substr(0, value.find('\0')).find("libkshim.so") == std::string_view::npos) {
+    return "its environment was cleaned: LD_PRELOAD does not name libkshim.so there";
+  }
+  const std::string reason = blind_reason(exe);
+  return reason.empty() ? "its loader did not load libkshim.so" : reason;
+}
+
+}  // namespace
+
+std::vector<pid_t> descendants(pid_t root) {
+  std::vector<pid_t> found;
+  if (has_children_files()) {
+    append_children(root, found);
+    for (std::size_t i = 0; i < found.size(); ++i) append_children(found[i], found);
+    return found;
+  }
+  const std::multimap<pid_t, pid_t> children = all_children();
+  found.push_back(root);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [begin, end] = children.equal_range(found[i]);
+    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+Watch::Watch() {
+  // Not in TMPDIR: sun_path holds 107 characters. mkdtemp makes the folder with mode 0700.
+  std::string folder = "/tmp/kshim-run-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    throw UserError(fmt::format("/tmp: cannot make a folder there: {}", std::strerror(errno)),
+                    exit_status::kRunFailed);
+  }
+  folder_ = folder;
+  socket_path_ = folder + "/alive";
+  fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, socket_path_.c_str(), socket_path_.size());
+  // The kernel says who sent it, in our pid namespace: what the text says may be another container's number.
+  const int on = 1;
+  if (fd_ < 0 || bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      setsockopt(fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    throw UserError(fmt::format("{}: cannot listen there: {}", socket_path_, std::strerror(errno)),
+                    exit_status::kRunFailed);
+  }
+}
+
+Watch::~Watch() {
+  if (fd_ >= 0) close(fd_);
+  std::error_code error;
+  fs::remove_all(folder_, error);
+}
+
+void Watch::receive() {
+  while (true) {
+    std::array<char, 64> text{};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
+    iovec buffer{text.data(), text.size()};
+    msghdr message{};
+    message.msg_iov = &buffer;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) < 0) return;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
+    alive_.insert(sender.pid);
+  }
+}
+
+bool Watch::scan() {
+  bool news = false;
+  for (const pid_t pid : descendants(getpid())) news = look_at(pid) || news;
+  return news;
+}
+
+bool Watch::look_at(pid_t pid) {
+  const std::string proc = fmt::format("/proc/{}", pid);
+  std::error_code error;
+  const std::string exe = fs::read_symlink(proc + "/exe", error).string();
+  if (error) return false;  // ended, or belongs to somebody else
+  Seen& seen = seen_[pid];
+  const bool news = seen.exe != exe;
+  if (news) seen = {.exe = exe, .settled = false};  // new, or after exec
+  if (seen.settled) return false;
+  const std::string maps = read_file(proc + "/maps");
+  if (maps_name(maps, "/libkshim.so")) {
+    alive_.insert(pid);
+    seen.settled = true;
+  } else if (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so")) {
+    // ld.so maps preloads first, so one that is to come would be there.
+    blind_[pid] = {.pid = pid, .exe = exe, .reason = reason_of(pid, exe)};
+    seen.settled = true;
+  }
+  return news;
+}
+
+std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& program) const {
+  std::vector<analysis::BlindProcess> found;
+  if (alive_.count(child) == 0 && blind_.count(child) == 0) {
+    std::string reason = blind_reason(program);
+    if (reason.empty())
+      reason = "it ended before the loader had loaded libkshim.so, or it dropped LD_PRELOAD";
+    found.push_back(
+        {.pid = child, .exe = fs::absolute(program).lexically_normal().string(), .reason = reason});
+  }
+  for (const auto& [pid, process] : blind_) found.push_back(process);
+  return found;
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// In which processes did the shim come to life? Two sources: the shim's constructor sends a datagram to a
+// private socket (KSHIM_RUN_SOCKET), and /proc shows descendants that use CUDA without the shim among their
+// mappings.
+#pragma once
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/analysis.h"
+
+namespace kshim::cli {
+
+class Watch {
+ public:
+  Watch();
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  const std::string& socket_path() const noexcept { return socket_path_; }
+  int fd() const noexcept { return fd_; }
+  /// Takes in what the socket holds.
+  void receive();
+  /// Looks at the descendants of this process, cheaply at those that were judged before. True when one is
+  /// new.
+  bool scan();
+  /// The processes without the shim: `child`, started from `program`, and what scan() came across.
+  std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program) const;
+
+ private:
+  struct Seen {
+    std::string exe;
+    bool settled = false;
+  };
+  bool look_at(pid_t pid);
+
+  std::filesystem::path folder_;
+  std::string socket_path_;
+  int fd_ = -1;
+  std::set<pid_t> alive_;
+  std::map<pid_t, Seen> seen_;
+  std::map<pid_t, analysis::BlindProcess> blind_;
+};
+
+/// Processes below `root`, it excluded.
+std::vector<pid_t> descendants(pid_t root);
+
+}  // namespace kshim::cli
