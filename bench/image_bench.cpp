@@ -44,7 +44,8 @@ void list_images(benchmark::State& state) {
     auto reader = FatbinReader::open(fatbin);
     unsigned sum = 0;
     for (;;) {
-      const auto image = reader ? const_cast<FatbinReader&>(*reader).next() : kshim::Result<Image>(reader.error());
+      const auto image =
+          reader ? const_cast<FatbinReader&>(*reader).next() : kshim::Result<Image>(reader.error());
       if (!image) break;
       sum += image->arch.cc.number();
     }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints one section of the documents, made from the tables of the source.   kshim_docs SECTION
+#include "docs_gen.h"
+
 #include <cstdio>
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "docs_gen.h"
 #include "kshim/image/select.h"
 #include "kshim/report/schema.h"
 
@@ -24,11 +25,12 @@ std::string cell(std::string_view text) {
 std::string report_records() {
   std::string out;
   for (const auto& record : kshim::report::kRecords) {
-    out += "### `" + std::string(record.type) + "`\n" + std::string(record.meaning) + ".\n\n| field | type | meaning |\n| --- | --- | --- |\n";
+    out += "### `" + std::string(record.type) + "`\n" + std::string(record.meaning) +
+           ".\n\n| field | type | meaning |\n| --- | --- | --- |\n";
     for (const auto& field : kshim::report::kFields)
       if (field.record == record.type)
-        out += "| `" + std::string(field.field) + "` | " + std::string(field.kind) + (field.required ? "" : " or null") + " | " +
-               cell(field.meaning) + " |\n";
+        out += "| `" + std::string(field.field) + "` | " + std::string(field.kind) +
+               (field.required ? "" : " or null") + " | " + cell(field.meaning) + " |\n";
     out += "\n";
   }
   out.pop_back();
@@ -46,8 +48,9 @@ std::string causes() {
 
 std::string compatibility_rules() {
   std::string out = "| rule | what it says | evidence | source |\n| --- | --- | --- | --- |\n";
-#define KSHIM_RULE(id, name, text, evidence, source) \
-  out += std::string("| ") + #id + " | " + cell(text) + " | " + std::string(evidence) + " | " + cell(source) + " |\n";
+#define KSHIM_RULE(id, name, text, evidence, source)                                           \
+  out += std::string("| ") + id + " | " + cell(text) + " | " + std::string(evidence) + " | " + \
+         cell(source) + " |\n";
 #include "kshim/image/compat_rules.def"
 #undef KSHIM_RULE
   return out;

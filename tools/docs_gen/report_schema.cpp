@@ -54,7 +54,8 @@ std::string property(const kshim::report::FieldRow& row) {
   std::string type(kKinds.at(row.kind));
   if (!row.required) type = R"({"anyOf": [)" + type + R"(, {"type": "null"}]})";
   type.pop_back();
-  return "        \"" + std::string(row.field) + "\": " + type + R"(, "description": ")" + escaped(row.meaning) + "\"}";
+  return "        \"" + std::string(row.field) + "\": " + type + R"(, "description": ")" +
+         escaped(row.meaning) + "\"}";
 }
 
 }  // namespace
@@ -67,11 +68,15 @@ std::string report_json_schema() {
   for (const auto& record : kRecords) {
     if (!first_record) out += ",\n";
     first_record = false;
-    out += "    {\"description\": \"" + escaped(record.meaning) + "\",\n      \"required\": [\"type\", \"seq\", \"t\"";
+    out += "    {\"description\": \"" + escaped(record.meaning) +
+           "\",\n      \"required\": [\"type\", \"seq\", \"t\"";
     for (const auto& field : kFields)
       if (field.record == record.type && field.required) out += ", \"" + std::string(field.field) + "\"";
-    out += "],\n      \"properties\": {\n        \"type\": {\"const\": \"" + std::string(record.type) + "\"},\n";
-    out += "        \"seq\": {\"type\": \"integer\", \"minimum\": 0},\n        \"t\": {\"type\": \"integer\", \"minimum\": 0}";
+    out +=
+        "],\n      \"properties\": {\n        \"type\": {\"const\": \"" + std::string(record.type) + "\"},\n";
+    out +=
+        "        \"seq\": {\"type\": \"integer\", \"minimum\": 0},\n        \"t\": {\"type\": \"integer\", "
+        "\"minimum\": 0}";
     for (const auto& field : kFields)
       if (field.record == record.type) out += ",\n" + property(field);
     out += "\n      }}";
