@@ -66,14 +66,21 @@ struct Parameter {
   ParameterInfo info;
 };
 
-/// KPARAM_INFO: u32 index, u16 ordinal, u16 offset, u32 with the size in its upper 14 bits.
+constexpr bool is_parameter(Attribute attribute) noexcept {
+  return attribute == Attribute::kparam_info || attribute == Attribute::kparam_info_v2;
+}
+
+/// u32 index, u16 ordinal, u16 offset, then the size: in the upper 14 bits of a u32, or, for kernels whose
+/// parameters exceed that (version 2), in a u16.
 Result<Parameter> read_parameter(const InfoRecord& record) noexcept {
   const auto ordinal = read_le<std::uint16_t>(record.bytes, 4);
   const auto offset = read_le<std::uint16_t>(record.bytes, 6);
   const auto packed = read_le<std::uint32_t>(record.bytes, 8);
   if (!ordinal || !offset || !packed) return Error{Errc::truncated};
   constexpr unsigned kSizeShift = 18;
-  return Parameter{*ordinal, {*offset, *packed >> kSizeShift}};
+  const std::uint32_t size =
+      record.attribute == Attribute::kparam_info ? *packed >> kSizeShift : *packed & 0xffff;
+  return Parameter{*ordinal, {*offset, size}};
 }
 
 constexpr std::uint32_t to_u32(std::uint64_t value) noexcept {
@@ -184,7 +191,7 @@ Result<KernelInfo> CubinReader::kernel_of(const ElfSymbol& symbol, std::uint64_t
       InfoWalk walk(section->bytes);
       for (InfoRecord record; walk.next(record);) {
         if (record.attribute == Attribute::cbank_param_size) kernel.parameter_bytes = record.value;
-        if (record.attribute == Attribute::kparam_info) ++kernel.parameter_count;
+        if (is_parameter(record.attribute)) ++kernel.parameter_count;
         if (record.attribute == Attribute::max_threads || record.attribute == Attribute::reqntid)
           kernel.max_threads = product(record.bytes);
       }
@@ -233,7 +240,7 @@ Result<ParameterInfo> CubinReader::parameter(std::string_view kernel, std::uint3
     if (!section->name.starts_with(kPrefix) || section->name.substr(kPrefix.size()) != kernel) continue;
     InfoWalk walk(section->bytes);
     for (InfoRecord record; walk.next(record);) {
-      if (record.attribute != Attribute::kparam_info) continue;
+      if (!is_parameter(record.attribute)) continue;
       const auto parameter = read_parameter(record);
       if (!parameter) return Error{Errc::truncated, section->offset};
       if (parameter->ordinal == ordinal) return parameter->info;

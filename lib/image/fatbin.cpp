@@ -37,6 +37,7 @@ constexpr std::uint16_t kEntryVersion = 0x0101;
 constexpr std::uint64_t kFlagDebug = 0x2;
 constexpr std::uint64_t kFlagLz4 = 0x2000;
 constexpr std::uint64_t kFlagZstd = 0x8000;
+constexpr std::uint64_t kFlagScrambled = 0x10000;  // LTO-IR only: neither frame magic nor plain bytes follow
 constexpr std::uint64_t kFlagArchSpecific = 0x100000;
 constexpr std::uint64_t kFlagFamilySpecific = 0x200000;
 // sm_NN is a decimal number of two to four digits; anything else is not a header.
@@ -57,6 +58,7 @@ Result<ImageKind> kind_of(std::uint16_t kind, std::uint64_t offset) noexcept {
 }
 
 Compression compression_of(const EntryHeader& entry) noexcept {
+  if ((entry.flags & kFlagScrambled) != 0) return Compression::unknown;
   if ((entry.flags & kFlagZstd) != 0) return Compression::zstd;
   if ((entry.flags & kFlagLz4) != 0) return Compression::lz4;
   // A size before compression without a flag we know: a method younger than this code.

@@ -180,7 +180,8 @@ Verdict judge(const Candidate& image, const Platform& platform) noexcept {
   return refuse(Rule::ltoir_not_executable);
 }
 
-Selection select_image(std::span<const Candidate> images, const Platform& platform) noexcept {
+Selection select_image(std::span<const Candidate> images, const Platform& platform,
+                       Packaging packaging) noexcept {
   const Best cubin = best_of(images, platform, ImageKind::cubin);
   const Best ptx = best_of(images, platform, ImageKind::ptx);
   if (cubin.found) {
@@ -203,6 +204,9 @@ Selection select_image(std::span<const Candidate> images, const Platform& platfo
       none.rule = rule;
     }
   }
+  if (packaging == Packaging::loose && images.size() == 1 && images[0].kind == ImageKind::ptx &&
+      strongest.rank == 0)
+    return {Choice::none, 0, Rule::loose_ptx_misfit, kInvalidPtx};
   none.error = strongest.error;
   if (contested) none.rule = Rule::refusal_order;
   return none;

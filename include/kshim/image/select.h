@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which image the driver takes for a device, and which error it answers when none fits. One pure function serves the
-// shim, the command and the simulator. Every rule is a row of compat_rules.def with its source. No heap.
+// Which image the driver takes for a device, and which error it answers when none fits. One pure function
+// serves the shim, the command and the simulator. Every rule is a row of compat_rules.def with its source. No
+// heap.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +16,7 @@ enum class Rule : std::uint8_t {
 #undef KSHIM_RULE
 };
 struct RuleText {
-  const char* id;        ///< C1, P4, E2 ...
+  const char* id;  ///< C1, P4, E2 ...
   const char* name;
   const char* text;      ///< the rule in one sentence
   const char* evidence;  ///< documented, measured, reported or assumed
@@ -59,7 +60,10 @@ struct Verdict {
   Rule rule{};
 };
 Verdict judge(const Candidate& image, const Platform& platform) noexcept;
-Selection select_image(std::span<const Candidate> images, const Platform& platform) noexcept;
+/// A fatbin is searched for what fits; a loose PTX text is compiled as it is, and fails as a compilation.
+enum class Packaging : std::uint8_t { fatbin, loose };
+Selection select_image(std::span<const Candidate> images, const Platform& platform,
+                       Packaging packaging = Packaging::fatbin) noexcept;
 
 /// Newest PTX ISA that the compiler of a driver (or toolkit) of this CUDA version reads. ptx_isa.def.
 Version ptx_isa_of_cuda(Version cuda) noexcept;
