@@ -111,19 +111,13 @@ Suffix suffix_in_note(Bytes note, Arch arch) noexcept {
   }
 }
 
-/// .nv.compat: records of u8 format, u8 tag, u16 value. Tag 9 is 1 in 'a' cubins; tag 2 says which features
-/// the code uses: 1 base, 2 family, 3 architecture.
+/// .nv.compat: records of u8 format, u8 tag, u16 value. Tag 9 is 1 in `a` cubins. Tag 2 does not tell `f`: it
+/// is 2 in many base cubins of NCCL and cuBLAS 13.0.
 Suffix suffix_in_compat(Bytes compat) noexcept {
-  Suffix suffix = Suffix::none;
   InfoWalk walk(compat);
-  for (InfoRecord record; walk.next(record);) {
-    const auto tag = static_cast<std::uint8_t>(record.attribute);
-    const unsigned value = record.value & 0xffU;
-    if (tag == 9 && value == 1) return Suffix::a;
-    if (tag == 2 && value == 3) suffix = Suffix::a;
-    if (tag == 2 && value == 2) suffix = Suffix::f;
-  }
-  return suffix;
+  for (InfoRecord record; walk.next(record);)
+    if (static_cast<std::uint8_t>(record.attribute) == 9 && (record.value & 0xffU) == 1) return Suffix::a;
+  return Suffix::none;
 }
 
 }  // namespace

@@ -37,13 +37,27 @@ struct SymbolRecord {
 };
 static_assert(sizeof(SymbolRecord) == 24);
 
-constexpr std::uint32_t kNoBits = 8;       // SHT_NOBITS
+constexpr std::uint32_t kNoBits = 8;  // SHT_NOBITS
+constexpr std::uint16_t kMachineCuda = 190;
 constexpr std::uint32_t kNote = 7;         // SHT_NOTE
 constexpr std::uint32_t kLoad = 1;         // PT_LOAD
 constexpr std::uint32_t kProgramNote = 4;  // PT_NOTE
 constexpr std::uint32_t kBuildId = 3;      // NT_GNU_BUILD_ID
 constexpr std::uint16_t kExtendedIndex = 0xffff;
 constexpr std::uint64_t kAllocated = 2;  // SHF_ALLOC
+
+/// Sections that take no room in the file. In cubins these are also the memory spaces of the device (seen in
+/// relocatable cubins: .nv_debug.shared of NCCL 2.28, .nv.merc.nv.shared.reserved.0), whose size and offset
+/// describe no file bytes.
+constexpr bool has_no_bytes(std::uint32_t type, std::uint16_t machine) noexcept {
+  if (type == kNoBits) return true;
+  constexpr std::uint32_t kGlobal = 0x70000007;
+  constexpr std::uint32_t kLocal = 0x70000009;
+  constexpr std::uint32_t kShared = 0x7000000a;
+  constexpr std::uint32_t kSharedReserved = 0x70000015;
+  return machine == kMachineCuda &&
+         (type == kGlobal || type == kLocal || type == kShared || type == kSharedReserved);
+}
 
 /// The text from `offset` to the next NUL, which must be inside the table.
 Result<std::string_view> string_at(Bytes table, std::uint64_t offset) noexcept {
@@ -156,7 +170,7 @@ Result<ElfSection> ElfReader::section(std::uint32_t index) const noexcept {
   out.link = header->link;
   out.info = header->info;
   out.size = header->size;
-  if (header->type != kNoBits && index != 0) {
+  if (!has_no_bytes(header->type, machine_) && index != 0) {
     const auto bytes = slice(bytes_, header->offset, header->size);
     if (!bytes) return Error{Errc::truncated, at};
     out.bytes = *bytes;
@@ -242,7 +256,7 @@ std::uint64_t ElfReader::extent() const noexcept {
   for (std::uint32_t index = 1; index < section_count_; ++index) {
     const auto header =
         read_le<SectionHeader>(bytes_, section_offset_ + std::uint64_t{index} * sizeof(SectionHeader));
-    if (header && header->type != kNoBits) include(table_end(header->offset, header->size, 1));
+    if (header && !has_no_bytes(header->type, machine_)) include(table_end(header->offset, header->size, 1));
   }
   for (std::uint32_t index = 0; index < program_count_; ++index) {
     const auto header =
