@@ -1,1 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` copies: component kshim (command, shim, package files, documents) and component simulator, and
+# kshim_attach() for the samples of this tree, as find_package(kshim) gives it to others.
+include(CMakePackageConfigHelpers)
+
+set(KSHIM_INSTALL_SIMDIR "${CMAKE_INSTALL_LIBDIR}/kshim/sim")
+set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/kshim")
+
+if(TARGET kshim)
+  install(TARGETS kshim RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT kshim)
+endif()
+if(TARGET kshim_shim)
+  # Into the library folder itself and not below it, so that the bare name in LD_PRELOAD=libkshim.so is found.
+  install(TARGETS kshim_shim LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT kshim)
+endif()
+if(TARGET kshim_sim)
+  install(TARGETS kshim_sim LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
+endif()
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        COMPONENT kshim OPTIONAL)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
+
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake"
+  INSTALL_DESTINATION "${_package_dir}" PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR KSHIM_INSTALL_SIMDIR)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(
+  FILES "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake"
+        "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake"
+  DESTINATION "${_package_dir}" COMPONENT kshim)
+
+set_property(GLOBAL PROPERTY KSHIM_COMMAND "$<TARGET_FILE:kshim>")
+set_property(GLOBAL PROPERTY KSHIM_LIBRARY "${PROJECT_BINARY_DIR}/shim/libkshim.so")
+set_property(GLOBAL PROPERTY KSHIM_CHECK_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
+if(TARGET kshim_sim)
+  set_property(GLOBAL PROPERTY KSHIM_SIMULATOR_DIR "${PROJECT_BINARY_DIR}/sim")
+endif()
+include(KshimAttach)
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CPACK_GENERATOR TGZ)
+  set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_COMPONENTS_ALL kshim simulator)
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+  set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+  set(CPACK_VERBATIM_VARIABLES ON)
+  include(CPack)
+endif()

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the test NAME.kshim of kshim_attach() runs: cmake -DKSHIM=... -DREPORT=folder -DFAIL_ON=... -P this.
+if(NOT IS_DIRECTORY "${REPORT}")
+  message(STATUS "kshim: no process of this test used CUDA")
+  return()
+endif()
+set(target "")
+if(TARGET)
+  string(REPLACE ";" "," target "${TARGET}")
+  set(target --target "${target}")
+endif()
+execute_process(COMMAND "${KSHIM}" analyze ${target} "${REPORT}")
+execute_process(
+  COMMAND "${KSHIM}" analyze --format json ${target} "${REPORT}"
+  OUTPUT_VARIABLE analysis
+  RESULT_VARIABLE status)
+if(NOT status MATCHES "^[01]$")
+  message(FATAL_ERROR "kshim analyze ${REPORT}: exit status ${status}")
+endif()
+string(JSON count LENGTH "${analysis}" findings)
+set(severe 0)
+if(count GREATER 0)
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON severity GET "${analysis}" findings ${index} severity)
+    if(severity STREQUAL "error" OR severity STREQUAL FAIL_ON)
+      math(EXPR severe "${severe} + 1")
+    endif()
+  endforeach()
+endif()
+if(severe GREATER 0 AND NOT FAIL_ON STREQUAL "none")
+  message(FATAL_ERROR "kshim: ${severe} finding(s) of severity ${FAIL_ON} or worse in ${REPORT}")
+endif()
