@@ -165,6 +165,8 @@ int judge(const RunOptions& options, const analysis::Analysis& analysis, const C
 }
 
 int run(const RunOptions& options) {
+  if (options.command.empty())
+    throw failed("nothing to run; name the program: kshim run [OPTIONS] -- CMD ...");
   const auto format = analysis::parse_format(options.format);
   if (!format.has_value()) {
     throw failed(
@@ -207,7 +209,7 @@ int run(const RunOptions& options) {
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   app.positionals_at_end();
-  app.add_option("CMD", options->command, "the program and its arguments")->required()->group("Arguments");
+  app.add_option("CMD", options->command, "the program and its arguments")->group("");
   app.add_option("--simulate", options->simulate,
                  "a simulated GPU of that architecture instead of the machine's own: sm_86, 8.6, "
                  "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
@@ -252,9 +254,11 @@ Command run_command() {
               "  kshim run -- python train.py\n"
               "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
           .footer =
-              "Exit status: that of CMD; 128+N when signal N ended it; 1 for --fail-on and --status;\n"
-              "125 when kshim itself failed, or a gate could not look into CMD; 126 when CMD\n"
-              "cannot be executed; 127 when it is not there.\n",
+              "Exit status: that of CMD, or 128+N when signal N ended it; 1 for --fail-on and --status "
+              "findings; 125 "
+              "when kshim itself failed, or could not look into CMD for --fail-on or --status; 126 when CMD "
+              "cannot "
+              "be executed; 127 when it is not there.",
           .set_up = set_up,
           .misuse_status = exit_status::kRunFailed};
 }

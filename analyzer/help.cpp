@@ -53,7 +53,8 @@ class HelpFormatter : public CLI::FormatterBase {
   explicit HelpFormatter(const Command& command) : command_(command) {}
 
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
-    std::string out = fmt::format("Usage: kshim {} {}\n\n", command_.name, command_.usage);
+    std::string out = fmt::format("Usage: kshim {}{}{}\n\n", command_.name, command_.usage.empty() ? "" : " ",
+                                  command_.usage);
     out += wrap(command_.details.empty() ? command_.synopsis : command_.details, 0, 0) + '\n';
     for (const std::string& group : app->get_groups()) {
       const auto options =
@@ -63,7 +64,7 @@ class HelpFormatter : public CLI::FormatterBase {
       if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
     }
     if (!command_.example.empty()) out += fmt::format("\nExamples:\n{}", command_.example);
-    if (!command_.footer.empty()) out += fmt::format("\n{}", command_.footer);
+    if (!command_.footer.empty()) out += fmt::format("\n{}\n", wrap(command_.footer, 0, 0));
     return out;
   }
 
@@ -76,7 +77,8 @@ class HelpFormatter : public CLI::FormatterBase {
     if (names.empty()) {
       names = option.get_name();
     } else if (option.get_items_expected_max() != 0) {
-      names += ' ' + option.get_type_name();
+      const std::string type = option.get_type_name();
+      names += ' ' + type.substr(0, type.find(':'));  // behind the colon CLI11 adds what its validators say
     }
     return row(names, option.get_description());
   }

@@ -47,6 +47,10 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return exit_status::kOk;
+  } catch (const CLI::ExtrasError&) {
+    throw UserError(
+        fmt::format("`{}` is not an option; see `kshim {} --help`", app.remaining().front(), command.name),
+        command.misuse_status);
   } catch (const CLI::ParseError& error) {
     throw UserError(fmt::format("{}; see `kshim {} --help`", error.what(), command.name),
                     command.misuse_status);

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do about a finding, what not to try, and what is fine. Pure functions of what is known about the finding.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/finding.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+/// How the failing file came to be, as far as its place and its neighbours tell.
+enum class Origin : std::uint8_t {
+  program,           ///< built by hand or by an unknown build system
+  cmake,             ///< lies in a CMake build folder
+  python_extension,  ///< a Python extension in a checkout or a cache
+  installed,         ///< belongs to an installed Python package
+  system,            ///< under the system's or the toolkit's folders
+  memory,            ///< no file: an image the program made or read by itself
+};
+
+struct Situation {
+  Cause cause = Cause::unknown;
+  std::optional<int> code;
+  std::string object;  ///< path, empty for a loose image
+  Origin origin = Origin::program;
+  bool shared_library = false;
+  std::string build_folder;  ///< Origin::cmake
+  std::string package;       ///< name for pip, where known
+  std::optional<image::ComputeCapability> device;
+  std::string device_name;
+  image::Version driver;
+  std::string kernel_module;
+  image::Version toolkit;   ///< that built the file; unknown = {0, 0}
+  std::string toolkit_how;  ///< how that is known: "its cubins say so"
+  std::vector<image::Candidate> have;
+  std::vector<std::string> switches;       ///< names of the JIT switches that are on
+  std::string serving_device;              ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
+  std::vector<std::string> kernel_images;  ///< images that do hold the failing kernel
+  bool python = false;                     ///< the process runs Python
+};
+
+struct Advice {
+  std::vector<Fix> fixes;  ///< ordered by what works soonest
+  std::vector<DeadEnd> dead_ends;
+  std::vector<std::string> remarks;
+};
+
+Advice advise(const Situation& situation);
+
+}  // namespace kshim::analysis

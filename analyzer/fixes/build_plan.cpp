@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/fixes/build_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace kshim::analysis {
+namespace {
+
+using image::Arch;
+using image::Candidate;
+using image::ComputeCapability;
+using image::ImageKind;
+using image::Suffix;
+using image::Version;
+
+template <class Visit>
+void each_target(const ToolkitRow& toolkit, Visit&& visit) {
+  std::string_view rest = toolkit.targets;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (const auto arch = image::parse_arch(word)) visit(*arch);
+  }
+}
+
+std::optional<Arch> best_target(const ToolkitRow& toolkit, ImageKind kind, ComputeCapability device, Version driver) {
+  std::optional<Arch> best;
+  each_target(toolkit, [&](Arch arch) {
+    if (arch.suffix != Suffix::none || !judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) return;
+    if (!best || *best < arch) best = arch;
+  });
+  return best;
+}
+
+PlannedArch& at(std::vector<PlannedArch>& archs, Arch arch) {
+  auto found = std::find_if(archs.begin(), archs.end(), [&](const PlannedArch& row) { return row.arch == arch; });
+  if (found == archs.end()) found = archs.insert(archs.end(), {arch, false, false, false});
+  return *found;
+}
+
+std::string digits(Arch arch) {
+  constexpr std::array<std::string_view, 3> kSuffix = {"", "a", "f"};
+  return fmt::format("{}{}", arch.cc.number(), kSuffix[static_cast<std::size_t>(arch.suffix)]);
+}
+
+std::string dotted(Arch arch) {
+  const std::string plain = digits(arch);
+  return fmt::format("{}.{}", arch.cc.major, plain.substr(plain.find_first_of("0123456789") + std::to_string(arch.cc.major).size()));
+}
+
+std::string gencode(const BuildPlan& plan) {
+  std::string out;
+  for (const PlannedArch& row : plan.archs) {
+    const std::string arch = digits(row.arch);
+    for (const auto& [wanted, prefix] : {std::pair{row.sass, "sm_"}, std::pair{row.ptx, "compute_"}}) {
+      if (!wanted) continue;
+      out += fmt::format("{}-gencode arch=compute_{},code={}{}", out.empty() ? "" : " ", arch, prefix, arch);
+    }
+  }
+  return out;
+}
+
+std::string cmake_list(const BuildPlan& plan) {
+  std::string out;
+  for (const PlannedArch& row : plan.archs) {
+    const char* kind = row.sass && row.ptx ? "" : row.sass ? "-real" : "-virtual";
+    out += fmt::format("{}{}{}", out.empty() ? "" : ";", digits(row.arch), kind);
+  }
+  return out;
+}
+
+std::string torch_list(const BuildPlan& plan) {
+  std::string out;
+  for (const PlannedArch& row : plan.archs) {
+    out += fmt::format("{}{}{}", out.empty() ? "" : ";", dotted(row.arch), row.ptx ? "+PTX" : "");
+  }
+  return out;
+}
+
+bool emits_code_for(const ToolkitRow& toolkit, ComputeCapability device) {
+  return best_target(toolkit, ImageKind::cubin, device, {}).has_value();
+}
+
+}  // namespace
+
+std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeCapability device,
+                                    const ToolkitRow& toolkit, Version driver) {
+  BuildPlan plan;
+  plan.toolkit = &toolkit;
+  for (const Candidate& image : have) {
+    if (image.kind == ImageKind::ltoir) continue;
+    if (!builds_for(toolkit, image.arch)) {
+      plan.dropped.push_back(image);
+      continue;
+    }
+    PlannedArch& row = at(plan.archs, image.arch);
+    (image.kind == ImageKind::cubin ? row.sass : row.ptx) = true;
+  }
+  auto target = best_target(toolkit, ImageKind::cubin, device, driver);
+  if (!target) {
+    target = best_target(toolkit, ImageKind::ptx, device, driver);
+    plan.by_ptx = true;
+  }
+  if (!target) return std::nullopt;
+  PlannedArch& row = at(plan.archs, *target);
+  (plan.by_ptx ? row.ptx : row.sass) = true;
+  row.added = true;
+  std::sort(plan.archs.begin(), plan.archs.end(),
+            [](const PlannedArch& a, const PlannedArch& b) { return a.arch < b.arch; });
+  return plan;
+}
+
+const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Version> near, Version driver) {
+  const ToolkitRow* oldest = nullptr;
+  const ToolkitRow* newest = nullptr;
+  const ToolkitRow* nearest = nullptr;
+  for (const ToolkitRow& row : toolkits()) {
+    if (!emits_code_for(row, device)) continue;
+    if (oldest == nullptr) oldest = &row;
+    if (driver.known() && row.version > driver) continue;
+    newest = &row;
+    if (near && row.version.major == near->major) nearest = &row;
+  }
+  if (nearest != nullptr) return nearest;
+  return newest != nullptr ? newest : oldest;
+}
+
+std::string arch_list(const BuildPlan& plan, ArchList style) {
+  switch (style) {
+    case ArchList::gencode:
+      return gencode(plan);
+    case ArchList::cmake:
+      return cmake_list(plan);
+    case ArchList::torch:
+      return torch_list(plan);
+  }
+  return {};
+}
+
+std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
+  const std::array<std::pair<std::string_view, std::string>, 6> values = {{
+      {"{nvcc}", words.nvcc},
+      {"{toolkit}", words.toolkit},
+      {"{list}", arch_list(plan, recipe.list)},
+      {"{output}", words.output},
+      {"{build}", words.build},
+      {"{package}", words.package},
+  }};
+  // One pass from left to right: a value that happens to hold a placeholder is not expanded again.
+  std::string out;
+  for (std::string_view rest = recipe.command; !rest.empty();) {
+    const auto found = std::find_if(values.begin(), values.end(), [&](const auto& v) { return rest.starts_with(v.first); });
+    if (found != values.end()) {
+      out += found->second;
+      rest.remove_prefix(found->first.size());
+    } else {
+      out += rest.front();
+      rest.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

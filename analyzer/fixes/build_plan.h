@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which architectures a rebuild should name, and how each build system wants to be told. A plan never names what its
+// toolkit cannot build.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/knowledge/knowledge.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+struct PlannedArch {
+  image::Arch arch;
+  bool sass = false;
+  bool ptx = false;
+  bool added = false;  ///< new: for the device that lacks code
+};
+
+struct BuildPlan {
+  const ToolkitRow* toolkit = nullptr;
+  std::vector<PlannedArch> archs;         ///< ascending
+  std::vector<image::Candidate> dropped;  ///< what the file has and this toolkit cannot build
+  bool by_ptx = false;                    ///< the device is served by compiling PTX at load
+};
+
+/// The architectures of `have` plus what serves `device`. nullopt when `toolkit` can build nothing for it that the driver
+/// takes.
+std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have, image::ComputeCapability device,
+                                    const ToolkitRow& toolkit, image::Version driver);
+
+/// The toolkit to build with for a device, when the one at hand cannot: the newest of the wanted major that emits code for
+/// it and is not newer than the driver, else the newest that is not newer than the driver, else the oldest that can.
+const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::optional<image::Version> near,
+                                    image::Version driver);
+
+/// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX".
+std::string arch_list(const BuildPlan& plan, ArchList style);
+
+/// A recipe's command with its placeholders replaced.
+struct RecipeWords {
+  std::string nvcc = "nvcc";
+  std::string toolkit;
+  std::string output;
+  std::string build = "build";
+  std::string package = ".";
+};
+std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "analyzer/fixes/advice.h"
+
+namespace kshim::analysis {
+
+/// What people try in this situation although it cannot help, with why not.
+void add_dead_ends(const Situation& at, Advice& advice);
+
+}  // namespace kshim::analysis

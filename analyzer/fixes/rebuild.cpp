@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/fixes/rebuild.h"
+
+#include <fmt/core.h>
+
+#include "analyzer/fixes/build_plan.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+std::string name(ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+
+std::string exact_target(ComputeCapability cc) {
+  return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
+}
+
+// The range of toolkits that build for exactly this GPU: "8.0 to 12.9", "12.8 and newer".
+std::string toolkit_range(ComputeCapability cc) {
+  const image::Arch arch{cc, image::Suffix::none};
+  const ToolkitRow* first = first_toolkit_for(arch);
+  const ToolkitRow* last = last_toolkit_for(arch);
+  if (first == nullptr) return {};
+  const bool ongoing = last == &toolkits().back();
+  return ongoing ? fmt::format("CUDA {} and newer", name(first->version))
+                 : fmt::format("CUDA {} to {}", name(first->version), name(last->version));
+}
+
+struct Chosen {
+  BuildPlan plan;
+  bool other_toolkit = false;  ///< not the one that built the file
+};
+
+std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen) {
+  RecipeWords words;
+  if (chosen.other_toolkit) {
+    // Where NVIDIA's packages and runfiles install a toolkit.
+    words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
+    words.nvcc = words.toolkit + "/bin/nvcc";
+  }
+  words.output = at.object.empty() ? "OUTPUT" : shell_quote(basename_of(at.object));
+  if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
+  if (!at.package.empty() && at.origin == Origin::installed) words.package = shell_quote(at.package);
+  const Recipe nvcc = at.shared_library ? Recipe::nvcc_library : Recipe::nvcc;
+  const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
+  const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
+  std::vector<Recipe> order;
+  switch (at.origin) {
+    case Origin::python_extension:
+    case Origin::installed:
+      order = {torch};
+      break;
+    case Origin::cmake:
+      order = {cmake};
+      break;
+    default:
+      order = {nvcc, cmake};
+  }
+  std::vector<std::string> commands;
+  for (const Recipe recipe : order) commands.push_back(expand(row_of(recipe), chosen.plan, words));
+  return commands;
+}
+
+std::string caveat_for(const Situation& at, const Chosen& chosen) {
+  std::vector<std::string> parts;
+  if (at.origin == Origin::installed || at.origin == Origin::system) {
+    parts.emplace_back("it builds the package from its source; a release built for this GPU, if there is one, saves that");
+  }
+  if (!chosen.plan.dropped.empty()) {
+    std::vector<std::string> names;
+    for (const image::Candidate& image : chosen.plan.dropped) {
+      names.emplace_back(image::to_name(image.kind, image.arch).view());
+    }
+    parts.push_back(fmt::format("CUDA {} cannot build {}: ship a second build for those GPUs",
+                                name(chosen.plan.toolkit->version), enumerate(names)));
+  }
+  if (at.cause == Cause::arch_specific_image) {
+    parts.emplace_back("source that uses instructions of one architecture only does not compile for another");
+  }
+  const GpuRow* gpu = find_gpu(*at.device);
+  if (chosen.other_toolkit && gpu != nullptr && gpu->last_branch != 0) {
+    parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch, gpu->family));
+  }
+  return join(parts, "; ");
+}
+
+Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
+  const ToolkitRow& toolkit = *chosen.plan.toolkit;
+  std::string added;
+  for (const PlannedArch& row : chosen.plan.archs) {
+    if (!row.added) continue;
+    added = image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
+  }
+  Fix fix;
+  fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
+                                                                                        : FixKind::rebuild;
+  fix.commands = commands_for(at, chosen);
+  fix.caveat = caveat_for(at, chosen);
+  if (!chosen.other_toolkit) {
+    fix.title = fmt::format("Rebuild with {} added", added);
+    fix.why = at.toolkit.known() ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
+                                 : fmt::format("{} can do it; which one built the file is not known", toolkit_range(*at.device));
+  } else {
+    const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+    const bool dropped = last != nullptr && at.toolkit > last->version;
+    fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
+    fix.why = dropped ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit), at.toolkit_how,
+                                    exact_target(*at.device), name(last->version))
+                      : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit), at.toolkit_how,
+                                    exact_target(*at.device), toolkit_range(*at.device));
+  }
+  if (chosen.plan.by_ptx) fix.caveat += fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
+  return fix;
+}
+
+}  // namespace
+
+void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
+  if (!at.device) return;
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const ToolkitRow* other = recommend_toolkit(*at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver);
+  std::optional<BuildPlan> here;
+  if (at_hand != nullptr) here = plan_build(at.have, *at.device, *at_hand, at.driver);
+  if (here && !here->by_ptx) {
+    fixes.push_back(rebuild_fix(at, {*here, false}));
+    return;
+  }
+  if (other != nullptr) {
+    if (auto plan = plan_build(at.have, *at.device, *other, at.driver)) {
+      fixes.push_back(rebuild_fix(at, {*plan, at_hand != nullptr}));
+    }
+  }
+  if (here) fixes.push_back(rebuild_fix(at, {*here, false}));
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "analyzer/fixes/advice.h"
+
+namespace kshim::analysis {
+
+/// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the one that can.
+void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes);
+
+}  // namespace kshim::analysis

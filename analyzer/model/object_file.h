@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that a report names, read again: which images a module of it holds, which kernels are in each image, what built
+// it. Used only where path and build id agree with the report.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analyzer/model/mapped_file.h"
+#include "kshim/image/elf.h"
+#include "kshim/image/image.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+/// One image of a module with what is inside.
+struct FileImage {
+  image::Candidate candidate;
+  image::Compression compression = image::Compression::none;
+  std::uint64_t bytes = 0;           ///< uncompressed
+  std::vector<std::string> kernels;  ///< mangled
+  bool kernels_read = false;
+  image::Version toolkit;  ///< that built it; unknown where the image does not say
+};
+
+struct FileModule {
+  std::vector<FileImage> images;
+  std::string damage;  ///< empty, or what is wrong: "the fatbin ends before ..."
+  bool has_kernels() const;
+};
+
+/// How often an architecture occurs in a file.
+struct ImageCount {
+  image::Candidate candidate;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+
+class ObjectFile {
+ public:
+  /// The file, or a clause that says why it cannot be used. An empty build id fits every file without one.
+  static std::variant<ObjectFile, std::string> open(const std::string& path, std::string_view build_id);
+
+  /// The module whose fatbin (or bare image) lies at a link-time virtual address, relocatable parts included.
+  FileModule module_at(std::uint64_t address) const;
+  /// The module that holds a kernel, found by reading every image; empty where none does or the file is too large for that.
+  FileModule module_with_kernel(const std::string& kernel) const;
+  /// Every architecture in the file's fatbin sections, without reading payloads.
+  std::vector<ImageCount> image_counts() const;
+  std::uint64_t fatbin_count() const;
+  /// The function that holds a link-time address, mangled; empty where no symbol covers it.
+  std::string symbol_at(std::uint64_t address) const;
+  bool is_shared_library() const;
+
+ private:
+  ObjectFile(MappedFile file, image::ElfReader elf) : file_(std::move(file)), elf_(elf) {}
+  /// The pointer stored at an address: from its relocation in position-independent files, else in place. 0 = none.
+  std::uint64_t pointer_at(std::uint64_t address) const;
+  std::vector<std::uint64_t> relocatable_parts(std::uint64_t fatbin) const;
+  MappedFile file_;
+  image::ElfReader elf_;
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/model/report_index.h"
+
+namespace kshim::analysis {
+namespace {
+
+template <class Map>
+auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::mapped_type {
+  if (!id) return nullptr;
+  const auto found = map.find(*id);
+  return found == map.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
+  const auto key = std::make_pair(object.path, object.build_id);
+  auto found = files_.find(key);
+  if (found == files_.end()) found = files_.emplace(key, ObjectFile::open(object.path, object.build_id)).first;
+  return found->second;
+}
+
+const ObjectFile* ObjectFiles::find(const ObjectRecord& object) { return std::get_if<ObjectFile>(&entry(object)); }
+
+const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
+  static const std::string none;
+  const auto* why = std::get_if<std::string>(&entry(object));
+  return why != nullptr ? *why : none;
+}
+
+ReportIndex::ReportIndex(const Report& report) : report_(report) {
+  for (const ObjectRecord& row : report.objects) objects_.insert_or_assign(row.id, &row);
+  for (const ModuleRecord& row : report.modules) modules_.insert_or_assign(row.id, &row);
+  for (const PackageRecord& row : report.packages) packages_.insert_or_assign(row.object, &row);
+}
+
+const ObjectRecord* ReportIndex::object(std::optional<std::uint64_t> id) const { return lookup(objects_, id); }
+const ModuleRecord* ReportIndex::module(std::optional<std::uint64_t> id) const { return lookup(modules_, id); }
+const PackageRecord* ReportIndex::package(std::uint64_t object) const { return lookup(packages_, object); }
+
+const DeviceRecord* ReportIndex::device(std::optional<unsigned> ordinal) const {
+  if (!ordinal) return report_.devices.size() == 1 ? &report_.devices.front() : nullptr;
+  for (const DeviceRecord& row : report_.devices) {
+    if (row.ordinal == *ordinal) return &row;
+  }
+  return nullptr;
+}
+
+const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
+                                  std::optional<unsigned> device) const {
+  const GapRecord* near = nullptr;
+  for (const GapRecord& row : report_.gaps) {
+    if (row.object != object || (row.device && device && row.device != device)) continue;
+    if (row.offset == offset) return &row;
+    if (!offset || !row.offset) near = &row;
+  }
+  return near;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report's records joined by their ids, and the files behind its objects.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "analyzer/model/object_file.h"
+#include "analyzer/reader/report.h"
+
+namespace kshim::analysis {
+
+/// Files that reports name, opened once for all reports.
+class ObjectFiles {
+ public:
+  /// nullptr where the file cannot be used; why_not() then tells.
+  const ObjectFile* find(const ObjectRecord& object);
+  const std::string& why_not(const ObjectRecord& object);
+
+ private:
+  using Entry = std::variant<ObjectFile, std::string>;
+  Entry& entry(const ObjectRecord& object);
+  std::map<std::pair<std::string, std::string>, Entry> files_;
+};
+
+class ReportIndex {
+ public:
+  explicit ReportIndex(const Report& report);
+  const Report& report() const { return report_; }
+  const ObjectRecord* object(std::optional<std::uint64_t> id) const;
+  const ModuleRecord* module(std::optional<std::uint64_t> id) const;
+  const PackageRecord* package(std::uint64_t object) const;
+  /// The device of that ordinal; the only one where the ordinal is not known.
+  const DeviceRecord* device(std::optional<unsigned> ordinal) const;
+  /// The gap that speaks of this module of this object on this device.
+  const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
+                       std::optional<unsigned> device) const;
+
+ private:
+  const Report& report_;
+  std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
+  std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
+  std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report in memory: kshim-report/1 as include/kshim/report/schema.def lists it, with the line each record stands on.
+// Optional fields that are absent, null or of a wrong type are empty.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kshim::analysis {
+
+struct ImageEntry {
+  std::string kind;
+  std::string arch;
+  std::string isa;
+  std::uint64_t count = 1;
+  std::uint64_t bytes = 0;
+};
+struct Layer {
+  std::string layer;
+  std::string api;
+  int code = 0;
+  std::string name;
+};
+struct NativeFrame {
+  std::string object;
+  std::string build_id;
+  std::uint64_t offset = 0;
+  std::string symbol;
+};
+struct PythonFrame {
+  std::string file;
+  unsigned line = 0;
+  std::string function;
+};
+
+struct Record {
+  std::uint32_t line = 0;  ///< in the file, from 1
+};
+struct ProcessRecord : Record {
+  std::string shim, run, host, time, exe, cwd;
+  std::uint64_t pid = 0, start = 0, ppid = 0;
+  std::optional<unsigned> rank;
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> env;
+};
+struct DriverRecord : Record {
+  std::string path, cuda_version, kernel_module;
+  bool simulated = false;
+};
+struct DeviceRecord : Record {
+  unsigned ordinal = 0;
+  std::string name, compute_capability, uuid, pci;
+};
+struct ObjectRecord : Record {
+  std::uint64_t id = 0;
+  std::string path, build_id, runtime;
+  std::optional<std::uint64_t> fatbins;
+  std::optional<std::vector<ImageEntry>> images;
+};
+struct ModuleRecord : Record {
+  std::uint64_t id = 0;
+  std::optional<std::uint64_t> object, offset, size;
+  std::optional<unsigned> device;
+  std::string content_hash, api, selected;
+  int result = 0;
+  std::optional<bool> jit;
+  double ms = 0;
+};
+struct FailureRecord : Record {
+  std::uint64_t id = 0, count = 1;
+  std::string stage, kernel;
+  std::vector<Layer> layers;  ///< innermost first
+  std::optional<unsigned> device;
+  std::optional<std::uint64_t> module, object;
+  std::vector<NativeFrame> native;
+  std::vector<PythonFrame> python, python_main;
+};
+struct GapRecord : Record {
+  std::optional<std::uint64_t> object, offset;
+  std::optional<unsigned> device;
+  std::vector<std::string> kernels, have;
+  bool complete = false;
+  std::string need;
+};
+struct LibraryRecord : Record {
+  std::string soname, path, version;
+};
+struct PackageRecord : Record {
+  std::uint64_t object = 0;
+  std::string name, version, manager;
+};
+struct EndRecord : Record {
+  std::uint64_t failures = 0, modules = 0, dropped = 0;
+};
+
+struct Report {
+  std::string path;
+  ProcessRecord process;
+  std::optional<DriverRecord> driver;
+  std::vector<DeviceRecord> devices;
+  std::vector<ObjectRecord> objects;
+  std::vector<ModuleRecord> modules;
+  std::vector<FailureRecord> failures;
+  std::vector<GapRecord> gaps;
+  std::vector<LibraryRecord> libraries;
+  std::vector<PackageRecord> packages;
+  std::optional<EndRecord> end;
+  std::unordered_map<std::uint64_t, std::size_t> failure_by_id;
+  std::vector<std::string> notes;  ///< what was odd about the file, each with its line
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about one failure: the input of the rules. Plain values, so that a rule can be tested as a table.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kshim/image/image.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+/// Where the list of images comes from; the nearer to the kernel, the more it proves.
+enum class ImageScope : std::uint8_t {
+  none,    ///< no list
+  file,    ///< all images of the file: the failing module may have fewer
+  module,  ///< of the module that failed
+};
+
+struct ImageFact {
+  image::Candidate candidate;
+  image::Compression compression = image::Compression::none;
+  std::uint64_t count = 1;
+  std::optional<bool> has_kernel;  ///< whether the failing kernel is inside; nullopt where it was not read
+  image::Version toolkit;
+};
+
+struct Facts {
+  std::vector<int> codes;  ///< of every layer, innermost first; empty for a gap that nothing ran into
+  std::string stage;       ///< load, lookup, query, launch, init, other; empty likewise
+  std::optional<image::ComputeCapability> device;
+  image::Version driver;  ///< CUDA version; unknown = {0, 0}
+  image::JitSwitches switches;
+  std::vector<ImageFact> images;
+  ImageScope scope = ImageScope::none;
+  bool loose = false;           ///< the image came from memory, not from a mapped file
+  std::string damage;           ///< what the parser found wrong with the image; empty = nothing
+  bool probing_caller = false;  ///< a library known to try and go on made the call
+  bool went_on = false;         ///< no launch of this module failed, and the process lived on
+
+  bool has_code(int code) const {
+    for (const int known : codes) {
+      if (known == code) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Demangled names of templates fill screens. What is cut here is what a reader skips anyway.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+void erase_all(std::string& text, std::string_view what, std::string_view by = "") {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+// Position behind the bracket that closes the one at `open`; npos where the text is not balanced.
+std::size_t behind_closing(std::string_view text, std::size_t open) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
+    // `operator->`, `operator>` and `->` are not closing brackets.
+    const bool arrow = c == '>' && at > 0 && text[at - 1] == '-';
+    if ((c == '>' && !arrow) || c == ')' || c == ']' || c == '}') {
+      if (--depth == 0) return at + 1;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// The demangler writes the return type of a template function: `void saxpy<float>(int, ...)`.
+void drop_return_type(std::string& text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '<') ++depth;
+    if (c == '>' && at > 0 && text[at - 1] != '-') --depth;
+    if (c == '(' && depth == 0) return;
+    if (c == ' ' && depth == 0 && text.compare(0, 8, "operator") != 0) {
+      const std::string_view rest = std::string_view(text).substr(at + 1);
+      if (rest.find('(') != std::string_view::npos && rest.substr(0, 1) != "(") text.erase(0, at + 1);
+      return;
+    }
+  }
+}
+
+// Folds the outermost `open ... close` groups, longest first, until the text fits.
+void fold(std::string& text, char open, std::string_view folded, std::size_t width) {
+  while (text.size() > width) {
+    std::size_t best = std::string::npos;
+    std::size_t best_length = folded.size() + 4;
+    for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at + 1)) {
+      const std::size_t end = behind_closing(text, at);
+      if (end == std::string::npos) return;
+      if (end - at > best_length) {
+        best = at;
+        best_length = end - at;
+      }
+      at = end - 1;
+    }
+    if (best == std::string::npos) return;
+    text.replace(best, best_length, folded);
+  }
+}
+
+}  // namespace
+
+std::string shorten(std::string_view demangled, std::size_t width) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpellings = {{
+      {"(anonymous namespace)::", ""},
+      {"std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"},
+      {"unsigned char", "uchar"},
+      {" >", ">"},
+  }};
+  std::string text = harmless(demangled);
+  for (const auto& [from, to] : kSpellings) erase_all(text, from, to);
+  drop_return_type(text);
+  fold(text, '<', "<...>", width);
+  fold(text, '(', "(...)", width);
+  if (text.size() > width && width > 3) {
+    text.resize(width - 3);
+    text += "...";
+  }
+  return text;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kshim::shim {
+
+bool PatientLock::attempt(std::uint32_t process) noexcept {
+  std::uint32_t holder = holder_.load(std::memory_order_relaxed);
+  return holder != process && holder_.compare_exchange_strong(holder, process, std::memory_order_acquire);
+}
+
+bool PatientLock::acquire() noexcept {
+  constexpr int kSpins = 1000;
+  constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds; a record takes about one microsecond
+  const auto process = static_cast<std::uint32_t>(getpid());
+  for (int i = 0; i < kSpins; ++i)
+    if (attempt(process)) return true;
+  const std::uint64_t start = now_nanoseconds();
+  while (now_nanoseconds() - start < kPatience) {
+    sched_yield();
+    if (attempt(process)) return true;
+  }
+  return false;
+}
+
+// A bump allocator over 1 MiB blocks. A block that another thread fills first is lost to the loser: a few bytes.
+std::string_view keep_text(std::string_view text) noexcept {
+  constexpr std::size_t kBlock = 1U << 20U;
+  constexpr std::size_t kMaxBlocks = 64;
+  struct Block {
+    std::atomic<std::size_t> used;
+    char bytes[kBlock - sizeof(std::atomic<std::size_t>)];
+  };
+  static std::atomic<Block*> g_block{nullptr};
+  static std::atomic<std::size_t> g_blocks{0};
+  if (text.size() + 1 > sizeof(Block::bytes) / 4) return {};
+  for (;;) {
+    Block* block = g_block.load(std::memory_order_acquire);
+    if (block != nullptr) {
+      const std::size_t start = block->used.fetch_add(text.size() + 1, std::memory_order_relaxed);
+      if (start + text.size() + 1 <= sizeof(Block::bytes)) {
+        std::memcpy(block->bytes + start, text.data(), text.size());
+        return {block->bytes + start, text.size()};
+      }
+    }
+    if (g_blocks.fetch_add(1, std::memory_order_relaxed) >= kMaxBlocks) return {};
+    void* fresh = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED) return {};
+    if (!g_block.compare_exchange_strong(block, static_cast<Block*>(fresh), std::memory_order_acq_rel))
+      munmap(fresh, sizeof(Block));
+  }
+}
+
+// process_vm_readv on the own process: a bad address is EFAULT, where a plain read would be SIGSEGV.
+bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  const iovec local{to, size};
+  const iovec remote{reinterpret_cast<void*>(from), size};
+  return syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL) == static_cast<long>(size);
+}
+
+std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  constexpr std::size_t kPage = 4096;
+  constexpr std::size_t kBatch = 64;
+  std::size_t done = 0;
+  while (done < size) {
+    char bytes[kBatch];
+    iovec remote[kBatch];
+    std::size_t count = 0;
+    std::uintptr_t page = address + done;
+    for (; count < kBatch && page < address + size; ++count) {
+      remote[count] = {reinterpret_cast<void*>(page), 1};
+      page = (page / kPage + 1) * kPage;
+    }
+    const iovec local{bytes, count};
+    const long got = syscall(SYS_process_vm_readv, getpid(), &local, 1UL, remote, count, 0UL);
+    if (got <= 0) return done;
+    const std::uintptr_t end = got == static_cast<long>(count)
+                                   ? page
+                                   : reinterpret_cast<std::uintptr_t>(remote[got].iov_base);
+    done = std::min<std::size_t>(end - address, size);
+    if (got != static_cast<long>(count)) return done;
+  }
+  return done;
+}
+
+std::uint64_t now_nanoseconds() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
+Text<40> to_hex(Bytes bytes) noexcept {
+  constexpr char kDigits[] = "0123456789abcdef";
+  Text<40> out;
+  for (const std::byte byte : bytes) {
+    out.put(kDigits[static_cast<unsigned>(byte) >> 4U]);
+    out.put(kDigits[static_cast<unsigned>(byte) & 15U]);
+  }
+  return out;
+}
+
+std::string_view base_name(std::string_view path) noexcept {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Manners for code in someone else's process: errno is given back, waiting has an end, memory comes from mmap and is
+// never returned, foreign memory is read so that a bad pointer costs an error code and not the process.
+#pragma once
+#include <cerrno>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kshim/base/bytes.h"
+
+namespace kshim::shim {
+
+class ErrnoKeeper {
+ public:
+  ErrnoKeeper() noexcept : saved_(errno) {}
+  ~ErrnoKeeper() { errno = saved_; }
+  ErrnoKeeper(const ErrnoKeeper&) = delete;
+  ErrnoKeeper& operator=(const ErrnoKeeper&) = delete;
+
+ private:
+  int saved_;
+};
+
+/// A lock that gives up: never deadlocks the host, whatever a signal handler interrupted. It knows the process that
+/// holds it, so that a fork's child takes over what another thread of the parent held. Not for the launch path. Who does
+/// not get it drops its record and counts it.
+class PatientLock {
+ public:
+  bool acquire() noexcept;
+  void release() noexcept { holder_.store(0, std::memory_order_release); }
+
+ private:
+  bool attempt(std::uint32_t process) noexcept;
+  std::atomic<std::uint32_t> holder_{0};  ///< process id
+};
+
+class LockGuard {
+ public:
+  explicit LockGuard(PatientLock& lock) noexcept : lock_(lock), held_(lock.acquire()) {}
+  ~LockGuard() {
+    if (held_) lock_.release();
+  }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+  explicit operator bool() const noexcept { return held_; }
+
+ private:
+  PatientLock& lock_;
+  bool held_;
+};
+
+/// Copies text into memory that lives as long as the process; empty when there is no more. Lock-free.
+std::string_view keep_text(std::string_view text) noexcept;
+
+/// Reads foreign memory; false where it cannot be read (or where seccomp forbids asking).
+bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
+/// How many of `size` bytes from `address` can be read, to the page.
+std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
+
+std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
+std::uint32_t thread_id() noexcept;
+
+/// Text assembled in place; what does not fit is cut.
+template <std::size_t kSize>
+class Text {
+ public:
+  Text() = default;
+  Text& operator<<(std::string_view part) noexcept {
+    for (const char character : part)
+      if (size_ < kSize) text_[size_++] = character;
+    return *this;
+  }
+  Text& operator<<(std::uint64_t value) noexcept {
+    char digits[20];
+    std::size_t count = 0;
+    do digits[count++] = static_cast<char>('0' + value % 10);
+    while ((value /= 10) != 0);
+    while (count != 0) put(digits[--count]);
+    return *this;
+  }
+  void put(char character) noexcept {
+    if (size_ < kSize) text_[size_++] = character;
+  }
+  void shrink(std::size_t size) noexcept { size_ = size < size_ ? size : size_; }
+  std::string_view view() const noexcept { return {text_, size_}; }
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  bool full() const noexcept { return size_ == kSize; }
+  const char* c_str() noexcept {
+    text_[size_] = 0;
+    return text_;
+  }
+
+ private:
+  char text_[kSize + 1] = {};
+  std::size_t size_ = 0;
+};
+
+using PathText = Text<4096>;
+
+/// Lower-case hex of at most 20 bytes (a GNU build id).
+Text<40> to_hex(Bytes bytes) noexcept;
+std::string_view base_name(std::string_view path) noexcept;
+
+}  // namespace kshim::shim

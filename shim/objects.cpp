@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "objects.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::size_t kMaxObjects = 4096;
+constexpr std::size_t kMaxIdentities = 8192;
+
+struct Identity {
+  std::string_view path;
+  char build_id[20];
+  std::uint8_t build_id_size;
+};
+struct Cache {
+  unsigned long long adds = 0;
+  unsigned long long subs = 0;
+  std::size_t count = 0;
+  ObjectView objects[kMaxObjects];
+};
+
+PatientLock g_lock;
+Cache g_cache;
+Identity g_identities[kMaxIdentities];
+std::size_t g_identity_count = 0;
+
+std::string_view executable_path() noexcept {
+  static char g_path[4096];
+  static std::size_t g_size = 0;
+  if (g_size == 0) {
+    const ssize_t got = readlink("/proc/self/exe", g_path, sizeof g_path);
+    g_size = got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  return {g_path, g_size};
+}
+
+/// Under g_lock. Gives the same number to the same file (path and build id), however often it is mapped.
+std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& kept) noexcept {
+  PathText absolute;
+  if (!name.starts_with('/')) {
+    char folder[2048];
+    if (getcwd(folder, sizeof folder) != nullptr) absolute << folder << "/";
+    absolute << (name.starts_with("./") ? name.substr(2) : name);
+    name = absolute.view();
+  }
+  const Bytes id = build_id.size() <= 20 ? build_id : Bytes();
+  for (std::size_t i = 0; i < g_identity_count; ++i) {
+    Identity& known = g_identities[i];
+    if (known.path == name && text_of(id) == std::string_view(known.build_id, known.build_id_size)) {
+      kept = known.path;
+      return static_cast<std::uint32_t>(i + 1);
+    }
+  }
+  kept = keep_text(name);
+  if (kept.empty() || g_identity_count == kMaxIdentities) return 0;
+  Identity& fresh = g_identities[g_identity_count++];
+  fresh.path = kept;
+  fresh.build_id_size = static_cast<std::uint8_t>(id.size());
+  std::memcpy(fresh.build_id, id.data(), id.size());
+  return static_cast<std::uint32_t>(g_identity_count);
+}
+
+int peek(dl_phdr_info* info, std::size_t, void* context) {
+  auto& counters = *static_cast<Cache*>(context);
+  const bool same = counters.adds == info->dlpi_adds && counters.subs == info->dlpi_subs;
+  return same ? 1 : 2;  // both stop at the first object
+}
+
+int collect(dl_phdr_info* info, std::size_t, void*) {
+  g_cache.adds = info->dlpi_adds;
+  g_cache.subs = info->dlpi_subs;
+  std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+  if (name.empty() && g_cache.count == 0) name = executable_path();
+  if (name.empty() || name.starts_with("linux-") || g_cache.count == kMaxObjects) return 0;
+  ObjectView& view = g_cache.objects[g_cache.count];
+  view.elf = LoadedElf(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
+  view.identity = identify(name, view.elf.build_id(), view.path);
+  if (view.identity != 0) ++g_cache.count;
+  return 0;
+}
+
+/// Under g_lock.
+void refresh() noexcept {
+  if (g_cache.count != 0 && dl_iterate_phdr(peek, &g_cache) == 1) return;
+  g_cache.count = 0;
+  dl_iterate_phdr(collect, nullptr);
+}
+
+}  // namespace
+
+ObjectView object_at(std::uintptr_t address) noexcept {
+  const ErrnoKeeper keeper;
+  const LockGuard guard(g_lock);
+  if (!guard) return {};
+  refresh();
+  for (std::size_t i = 0; i < g_cache.count; ++i) {
+    const ObjectView& view = g_cache.objects[i];
+    if (address >= view.elf.low() && address < view.elf.high() && view.elf.contains(address)) return view;
+  }
+  return {};
+}
+
+void each_object(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
+  const ErrnoKeeper keeper;
+  for (std::size_t i = 0;; ++i) {
+    ObjectView view;
+    {
+      const LockGuard guard(g_lock);
+      if (!guard) return;
+      if (i == 0) refresh();
+      if (i >= g_cache.count) return;
+      view = g_cache.objects[i];
+    }
+    if (!visit(context, view)) return;
+  }
+}
+
+bool is_shim(std::uintptr_t address) noexcept {
+  static const char kInside = 0;
+  static std::atomic<std::uintptr_t> g_low{0};
+  static std::atomic<std::uintptr_t> g_high{0};
+  if (g_high.load(std::memory_order_acquire) == 0) {
+    const ObjectView self = object_at(&kInside);
+    g_low.store(self.elf.low(), std::memory_order_relaxed);
+    g_high.store(self.elf.high(), std::memory_order_release);
+  }
+  return address >= g_low.load(std::memory_order_relaxed) && address < g_high.load(std::memory_order_relaxed);
+}
+
+bool is_driver_file(std::string_view path) noexcept {
+  const std::string_view name = base_name(path);
+  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-") || name.starts_with("libcudadebugger.so") ||
+         name.starts_with("libnvcuvid.so");
+}
+
+bool is_nvidia_library(std::string_view path) noexcept {
+  const std::string_view name = base_name(path);
+#define KSHIM_NVIDIA_LIBRARY(prefix) \
+  if (name.starts_with(prefix)) return true;
+#include "nvidia_libraries.def"
+#undef KSHIM_NVIDIA_LIBRARY
+  return false;
+}
+
+bool is_shared_runtime(std::string_view path) noexcept { return base_name(path).starts_with("libcudart.so"); }
+
+}  // namespace kshim::shim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which mapped file an address lies in. The ranges are cached and trusted only while the dynamic linker's counters of
+// loads and unloads stand still, so that a library mapped where another one was is never mistaken for it.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "guest.h"
+#include "loaded_elf.h"
+
+namespace kshim::shim {
+
+/// A mapped file. Copied by value: nothing here but `elf` refers to memory that goes away with dlclose.
+struct ObjectView {
+  std::string_view path;  ///< absolute, kept for ever; empty for the vdso
+  LoadedElf elf;
+  std::uint32_t identity = 0;  ///< same file mapped again: same number; 0 = none
+  explicit operator bool() const noexcept { return identity != 0; }
+  /// The link-time virtual address that `address` has in the file.
+  std::uint64_t offset_of(std::uintptr_t address) const noexcept { return address - elf.base(); }
+};
+
+/// The object that holds `address`, or a false one (heap, stack, JIT code).
+ObjectView object_at(std::uintptr_t address) noexcept;
+inline ObjectView object_at(const void* address) noexcept {
+  return object_at(reinterpret_cast<std::uintptr_t>(address));
+}
+/// Calls visit(context, object) for every mapped file in link order until it answers false.
+void each_object(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
+/// The shim itself.
+bool is_shim(std::uintptr_t address) noexcept;
+inline bool is_shim(const void* address) noexcept { return is_shim(reinterpret_cast<std::uintptr_t>(address)); }
+
+/// libcuda.so.1 and what NVIDIA's driver brings: look-ups made by them are their own business.
+bool is_driver_file(std::string_view path) noexcept;
+/// A library NVIDIA ships (cuBLAS, cuDNN, NCCL ...): its failing loads are its own probing. nvidia_libraries.def.
+bool is_nvidia_library(std::string_view path) noexcept;
+/// libcudart.so.*: calls through it are made on behalf of whoever called it.
+bool is_shared_runtime(std::string_view path) noexcept;
+
+}  // namespace kshim::shim

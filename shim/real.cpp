@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "real.h"
+
+#include <cstring>
+
+namespace kshim::shim {
+
+std::atomic<AnyFunction> g_driver_real[kHookCount];
+std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
+
+namespace {
+
+PatientLock g_lock;
+ObjectView g_driver;  // under g_lock
+std::atomic<std::uintptr_t> g_driver_low{0};
+std::atomic<std::uintptr_t> g_driver_high{0};
+
+bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
+
+/// Whether an object defines the CUDA runtime as a whole: a library that exports its static copy. A reference that
+/// carries a version belongs to libcudart.so.N; such a copy is nobody's next definition.
+bool carries_runtime(const LoadedElf& elf) noexcept {
+  constexpr std::string_view kName = "cudaRuntimeGetVersion";
+  return elf.find_symbol(kName, gnu_hash(kName)) != nullptr;
+}
+
+struct Search {
+  Layer layer;
+  std::size_t runtime;
+  bool after_shim = false;
+  AnyFunction found[kHookCount] = {};
+};
+
+bool search_one(void* context, const ObjectView& object) {
+  auto& search = *static_cast<Search*>(context);
+  if (is_shim(object.elf.high() - 1)) {
+    search.after_shim = true;
+    return true;
+  }
+  if (!search.after_shim) return true;
+  const bool driver = search.layer == Layer::driver;
+  const std::string_view soname = driver ? std::string_view() : kRuntimeSonames[search.runtime];
+  const bool target = driver ? is_libcuda(object.path) : object.elf.soname() == soname;
+  if (!target && !driver && (object.elf.defines_versions() || carries_runtime(object.elf))) return true;
+  for (std::size_t i = 0; i < kHookCount; ++i) {
+    if (kHooks[i].layer != search.layer || search.found[i] != nullptr) continue;
+    void* symbol = object.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash, target ? soname : std::string_view());
+    search.found[i] = symbol;
+  }
+  return true;
+}
+
+/// Under g_lock.
+void fill_driver() noexcept {
+  Search search{Layer::driver, 0};
+  each_object(search_one, &search);
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    if (kHooks[i].layer == Layer::driver) g_driver_real[i].store(search.found[i], std::memory_order_release);
+}
+
+bool find_libcuda(void* context, const ObjectView& object) {
+  if (!is_libcuda(object.path)) return true;
+  *static_cast<ObjectView*>(context) = object;
+  return false;
+}
+
+}  // namespace
+
+ObjectView driver_object() noexcept {
+  ObjectView found;
+  each_object(find_libcuda, &found);
+  return found;
+}
+
+void adopt_driver(const ObjectView& object) noexcept {
+  if (g_driver_low.load(std::memory_order_acquire) == object.elf.low() &&
+      g_driver_high.load(std::memory_order_relaxed) == object.elf.high())
+    return;
+  const LockGuard guard(g_lock);
+  if (!guard) return;
+  g_driver = object;
+  fill_driver();
+  g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
+  g_driver_low.store(object.elf.low(), std::memory_order_release);
+}
+
+AnyFunction find_driver(Hook hook) noexcept {
+  const ObjectView object = driver_object();
+  if (object) {
+    adopt_driver(object);
+  } else {
+    const LockGuard guard(g_lock);
+    if (guard) fill_driver();
+  }
+  return driver_real(hook);
+}
+
+AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
+  const LockGuard guard(g_lock);
+  if (!guard) return runtime_real(runtime, hook);
+  Search search{Layer::runtime, static_cast<std::size_t>(runtime)};
+  each_object(search_one, &search);
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    if (kHooks[i].layer == Layer::runtime)
+      g_runtime_real[search.runtime][i].store(search.found[i], std::memory_order_release);
+  return runtime_real(runtime, hook);
+}
+
+AnyFunction driver_function(const char* name) noexcept {
+  if (g_driver_low.load(std::memory_order_acquire) == 0) return nullptr;
+  const LockGuard guard(g_lock);
+  return guard ? g_driver.elf.find_symbol(name, gnu_hash(name)) : nullptr;
+}
+
+bool in_driver(const void* address) noexcept {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  return value >= g_driver_low.load(std::memory_order_relaxed) && value < g_driver_high.load(std::memory_order_relaxed);
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions the shim stands in for: where they really are. "Real" is the next definition after the shim in link
+// order, as RTLD_NEXT would find it, but also in libraries loaded RTLD_LOCAL; another interposer keeps its place.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "hooks.h"
+#include "objects.h"
+
+namespace kshim::shim {
+
+using AnyFunction = void*;
+
+/// Constant-initialised; read on the launch path with one load.
+extern std::atomic<AnyFunction> g_driver_real[kHookCount];
+extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
+
+inline AnyFunction driver_real(Hook hook) noexcept {
+  return g_driver_real[index_of(hook)].load(std::memory_order_relaxed);
+}
+inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
+  return g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].load(std::memory_order_relaxed);
+}
+
+/// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
+AnyFunction find_driver(Hook hook) noexcept;
+AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
+
+/// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
+AnyFunction driver_function(const char* name) noexcept;
+/// The mapped libcuda, or a false object.
+ObjectView driver_object() noexcept;
+/// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
+void adopt_driver(const ObjectView& object) noexcept;
+/// The address lies in libcuda: a call from there is the driver calling itself.
+bool in_driver(const void* address) noexcept;
+/// Our export for a hook: what a caller gets instead of the real one.
+AnyFunction driver_wrapper(Hook hook) noexcept;
+AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
+
+}  // namespace kshim::shim

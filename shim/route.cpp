@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "route.h"
+
+#include <dlfcn.h>
+
+#include "options.h"
+
+void* kshim_real_dlsym = nullptr;
+void* kshim_real_dlvsym = nullptr;
+
+namespace kshim::shim {
+namespace {
+
+using DlsymFn = void* (*)(void*, const char*);
+using DlvsymFn = void* (*)(void*, const char*, const char*);
+
+constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
+
+struct LookupSearch {
+  bool after_shim = false;
+  void* found[2] = {};
+};
+
+// The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym too.
+bool search_lookups(void* context, const ObjectView& object) {
+  auto& search = *static_cast<LookupSearch*>(context);
+  if (is_shim(object.elf.high() - 1)) {
+    search.after_shim = true;
+    return true;
+  }
+  if (!search.after_shim) return true;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (search.found[i] == nullptr) search.found[i] = object.elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
+  return search.found[0] == nullptr || search.found[1] == nullptr;
+}
+
+void* look_up_plainly(void* handle, const char* name, const char* version) noexcept {
+  return version == nullptr ? reinterpret_cast<DlsymFn>(kshim_real_dlsym)(handle, name)
+                            : reinterpret_cast<DlvsymFn>(kshim_real_dlvsym)(handle, name, version);
+}
+
+/// A function that a handle gave out: ours instead, where it is the driver's or a shared runtime's.
+void* route_found(void* address, std::size_t row) noexcept {
+  const ObjectView owner = object_at(address);
+  if (!owner) return address;
+  const std::string_view file = base_name(owner.path);
+  if (kHooks[row].layer == Layer::driver) {
+    if (!file.starts_with("libcuda.so")) return address;
+    adopt_driver(owner);
+    return route_driver(address);
+  }
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    const auto runtime = static_cast<Runtime>(i);
+    const auto hook = static_cast<Hook>(row);
+    if (owner.elf.soname() != kRuntimeSonames[i]) continue;
+    AnyFunction real = runtime_real(runtime, hook);
+    if (real == nullptr) real = find_runtime(runtime, hook);
+    return real == address ? runtime_wrapper(runtime, hook) : address;
+  }
+  return address;
+}
+
+}  // namespace
+
+AnyFunction route_driver(AnyFunction address) noexcept {
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    if (kHooks[i].layer == Layer::driver && g_driver_real[i].load(std::memory_order_relaxed) == address)
+      return driver_wrapper(static_cast<Hook>(i));
+  return address;
+}
+
+}  // namespace kshim::shim
+
+using namespace kshim::shim;
+
+void kshim_find_real_lookups(void) noexcept {
+  LookupSearch search;
+  each_object(search_lookups, &search);
+  kshim_real_dlvsym = search.found[1];
+  kshim_real_dlsym = search.found[0];
+}
+
+// RTLD_NEXT is never answered here: its meaning depends on the caller, which only a jump preserves, and an interposer in
+// front of us that asks for its next rightly gets our export.
+LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
+  constexpr LookupAnswer kNotOurs{nullptr, 0};
+  if (handle == RTLD_NEXT || !options().enabled) return kNotOurs;
+  const std::size_t row = find_hook(name);
+  if (row == kHookCount) return kNotOurs;
+  const ErrnoKeeper keeper;
+  if (is_driver_file(object_at(caller).path)) return kNotOurs;
+  if (handle == RTLD_DEFAULT) {
+    // The preload comes first in the global scope, so the plain answer is our export even in a process without CUDA.
+    // Whoever asks whether CUDA is there must hear the truth.
+    const auto hook = static_cast<Hook>(row);
+    bool real = false;
+    if (kHooks[row].layer == Layer::driver) {
+      real = driver_real(hook) != nullptr || find_driver(hook) != nullptr;
+    } else {
+      for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+        const auto runtime = static_cast<Runtime>(i);
+        real = real || runtime_real(runtime, hook) != nullptr || find_runtime(runtime, hook) != nullptr;
+      }
+    }
+    // From here RTLD_NEXT means "after the shim": NULL and the dlerror() that the caller expects.
+    if (!real) return {look_up_plainly(RTLD_NEXT, name, version), 1};
+    return kNotOurs;
+  }
+  void* address = look_up_plainly(handle, name, version);
+  if (address == nullptr || is_shim(address)) return {address, 1};
+  return {route_found(address, row), 1};
+}
+
+namespace kshim::shim::routed {
+
+namespace {
+
+// Newest CUDA whose cuGetProcAddress versions are known here: a later version asked for may mean another signature.
+constexpr int kNewestKnownCuda = 13030;
+constexpr std::uint64_t kPerThreadStream = 2;  // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+
+/// Drivers are expected to answer with the addresses of their exports. Should one hand out private ones, a name that
+/// never had a second signature still says what is meant: the plain row, or the _ptsz one by flag.
+AnyFunction route_private(const char* symbol, AnyFunction address, int version, std::uint64_t flags) noexcept {
+  const ObjectView owner = object_at(address);
+  if (version > kNewestKnownCuda || !owner || !in_driver(address) ||
+      owner.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)))
+    return address;
+  Text<128> name;
+  name << symbol;
+  if ((flags & kPerThreadStream) != 0) name << "_ptsz";
+  std::size_t row = find_hook(name.view());
+  if (row == kHookCount) row = find_hook(symbol);
+  if (row == kHookCount || kHooks[row].layer != Layer::driver) return address;
+  name << "_v2";
+  if (find_hook(name.view()) != kHookCount) return address;
+  g_driver_real[row].store(address, std::memory_order_release);
+  return driver_wrapper(static_cast<Hook>(row));
+}
+
+void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags, const void* caller) noexcept {
+  if (!options().enabled || symbol == nullptr || pfn == nullptr || *pfn == nullptr || in_driver(caller)) return;
+  const ErrnoKeeper keeper;
+  AnyFunction routed = route_driver(*pfn);
+  if (routed == *pfn && find_hook(symbol) != kHookCount) routed = route_private(symbol, *pfn, version, flags);
+  *pfn = routed;
+}
+
+constexpr abi::Result kNotFound = 500;  // CUDA_ERROR_NOT_FOUND: there is no driver behind us
+
+}  // namespace
+
+abi::Result cuGetProcAddress(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                             const void* caller) noexcept {
+  using Fn = abi::Result (*)(const char*, void**, int, std::uint64_t);
+  AnyFunction real = driver_real(Hook::cuGetProcAddress);
+  if (real == nullptr) real = find_driver(Hook::cuGetProcAddress);
+  if (real == nullptr) return kNotFound;
+  const abi::Result result = reinterpret_cast<Fn>(real)(symbol, pfn, version, flags);
+  if (result == 0) route_answer(symbol, pfn, version, flags, caller);
+  return result;
+}
+
+abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags, abi::Enum* status,
+                                const void* caller) noexcept {
+  using Fn = abi::Result (*)(const char*, void**, int, std::uint64_t, abi::Enum*);
+  AnyFunction real = driver_real(Hook::cuGetProcAddress_v2);
+  if (real == nullptr) real = find_driver(Hook::cuGetProcAddress_v2);
+  if (real == nullptr) return kNotFound;
+  const abi::Result result = reinterpret_cast<Fn>(real)(symbol, pfn, version, flags, status);
+  if (result == 0) route_answer(symbol, pfn, version, flags, caller);
+  return result;
+}
+
+}  // namespace kshim::shim::routed

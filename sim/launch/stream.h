@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams and events. Work runs at once on the calling thread as long as nothing in the process is pending; the only
+// thing that makes work pend is a host function, which runs on the driver's own thread, as documented: a program may
+// hold a lock or wait for the function's effect. Whatever is submitted behind pending work queues behind it.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/driver_api.h"
+#include "base/handles.h"
+
+namespace kshim::sim {
+
+struct Context;
+struct Capture;
+
+/// What a stream is asked to do, and what a graph node holds.
+struct Operation {
+  virtual ~Operation() = default;
+  virtual CUgraphNodeType type() const noexcept = 0;
+  virtual void execute() = 0;
+  virtual std::unique_ptr<Operation> clone() const = 0;
+  /// Host functions, or graphs that hold one: run on the driver's thread.
+  virtual bool on_driver_thread() const noexcept { return false; }
+};
+
+struct Stream : Handled<Kind::stream> {
+  Stream(Context& of, unsigned stream_flags, int stream_priority, bool is_legacy);
+  ~Stream() = default;
+
+  Context& context;
+  const unsigned flags;
+  const int priority;
+  const bool legacy;
+  const std::uint64_t id;
+  std::atomic<std::uint64_t> submitted{0};  ///< operations accepted, guarded by the engine's lock while any pends
+  std::atomic<std::uint64_t> finished{0};
+  std::atomic<Capture*> capture{nullptr};  ///< not null: operations become graph nodes
+  bool blocking() const noexcept { return !legacy && (flags & CU_STREAM_NON_BLOCKING) == 0; }
+};
+
+struct Event : Handled<Kind::event> {
+  Event(Context& of, unsigned event_flags);
+  Context& context;
+  const unsigned flags;
+  using Clock = std::chrono::steady_clock;
+  std::atomic<std::int64_t> time_ns{0};       ///< of the last completed record
+  std::atomic<std::uint64_t> recorded{0};     ///< records submitted
+  std::atomic<std::uint64_t> completed{0};    ///< the newest record that is done
+  std::uint64_t capture_id = 0;               ///< recorded in a capture: guarded by the capture lock
+  std::vector<CUgraphNode> capture_frontier;  ///< what the recording stream had come to
+};
+
+/// Runs or queues; never for a capturing stream (see graph/capture.h).
+void submit(Stream& stream, Operation& operation);
+void record_event(Stream& stream, Event& event);
+void wait_event(Stream& stream, Event& event);
+bool is_idle(const Stream& stream) noexcept;
+bool is_complete(const Event& event) noexcept;
+void wait_for(const Stream& stream);
+void wait_for(const Event& event);
+/// All streams of a context.
+void drain_context(Context& context);
+/// All of the process's work.
+void drain_all();
+
+Stream& make_stream(Context& context, unsigned flags, int priority);
+void end_stream(Stream& stream);
+/// All streams that a program made in this context (its end or reset).
+void end_streams(Context& context);
+
+}  // namespace kshim::sim
