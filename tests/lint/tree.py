@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""House rules that a machine can check, over every file git knows: licence line, length, size, links between documents,
+paths of somebody's machine."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+LONGEST_FILE = 400
+LARGEST_FILE = 100 * 1024
+CODE = {".cpp", ".h", ".def", ".S", ".py", ".cu", ".c", ".cmake"}
+NO_COMMENTS = {".json", ".jsonl", ".txt", ".svg", ".bin", ""}
+HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/|/work/(?:main|shared)|/tmp/kshim/")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def tracked() -> list:
+    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        print("skipped: not a git checkout")
+        sys.exit(77)
+    return [ROOT / name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+
+
+def problems(path: pathlib.Path):
+    data = path.read_bytes()
+    if len(data) > LARGEST_FILE:
+        yield f"{len(data)} bytes; files over {LARGEST_FILE} stay out of the repository"
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return
+    lines = text.splitlines()
+    needs_licence = path.suffix not in NO_COMMENTS or text.startswith("#!")
+    if needs_licence and path.name != "LICENSE" and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
+        yield "no SPDX line in the first three"
+    if path.suffix in CODE and len(lines) > LONGEST_FILE:
+        yield f"{len(lines)} lines; {LONGEST_FILE} is the most"
+    if path != pathlib.Path(__file__).resolve():
+        for number, line in enumerate(lines, 1):
+            found = HOME_PATH.search(line)
+            if found:
+                yield f"line {number}: a path of somebody's machine: {found.group()}"
+    if path.suffix == ".md":
+        for target in LINK.findall(text):
+            if "://" not in target and not target.startswith("mailto:") and not (path.parent / target).exists():
+                yield f"link to {target}, which is not there"
+
+
+def main() -> int:
+    bad = [f"{path.relative_to(ROOT)}: {problem}" for path in tracked() for problem in problems(path)]
+    print("\n".join(bad) if bad else f"{len(tracked())} files in order")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
