@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a program hands over in one load: a wrapper with its fatbins, a fatbin, a cubin or a PTX text, in memory or
+// in a file. Which image a device gets is select_image's answer (kshim/image/select.h); nothing is decided here.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kshim/image/image.h"
+#include "kshim/image/select.h"
+#include "modules/code.h"
+
+namespace kshim::sim {
+
+struct Device;
+
+class ImageSet {
+ public:
+  /// `copy`: the memory may go away after the call. 200 for what is no image or a damaged container.
+  static CUresult from_memory(const void* image, bool copy, std::unique_ptr<ImageSet>& out);
+  /// 301 when the file cannot be read.
+  static CUresult from_file(const char* path, std::unique_ptr<ImageSet>& out);
+
+  /// The image for a device, read once for each compute capability; else the code the driver answers.
+  CUresult code_for(const Device& device, std::shared_ptr<const Code>& out);
+  /// Why the last code_for() of a device failed, as the driver's log would say it; empty where it has nothing to add.
+  std::string message_for(const Device& device);
+
+ private:
+  /// One fatbin, or the one loose image.
+  struct Container {
+    std::vector<image::Image> images;
+    std::shared_ptr<const std::vector<std::byte>> owner;  ///< null: the program keeps the bytes
+    image::Packaging packaging = image::Packaging::fatbin;
+  };
+  struct Chosen {
+    CUresult result = CUDA_ERROR_NO_BINARY_FOR_GPU;
+    std::shared_ptr<const Code> code;
+    std::string message;
+  };
+  CUresult add(Bytes bytes, bool copy, Container& out);
+  Chosen choose(image::ComputeCapability device) const;
+  static CUresult pick(const Container& container, image::ComputeCapability device, Piece& out, std::string& message);
+  const Chosen& chosen(const Device& device);
+
+  Container linked_;
+  std::vector<Container> parts_;  ///< relocatable code behind a version-2 wrapper: linked at load where `linked_` has no fit
+  std::mutex lock_;
+  std::map<unsigned, Chosen> chosen_;  ///< by compute capability
+};
+
+}  // namespace kshim::sim

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules belong to a context, libraries to the process. A library makes one module in each context that uses it; a
+// CUkernel stands for the functions of that name in all of them. The runtime passes CUkernel handles where a CUfunction is
+// declared: find_function() takes either.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/driver_api.h"
+#include "base/handles.h"
+#include "modules/code.h"
+#include "modules/image_set.h"
+
+namespace kshim::sim {
+
+struct Context;
+struct Device;
+struct Library;
+struct Module;
+
+/// What cuFuncSetAttribute and cuKernelSetAttribute change. -1: never set.
+struct FunctionSettings {
+  std::atomic<int> max_dynamic_shared{-1};  ///< bytes
+  std::atomic<int> carveout{-1};            ///< percent
+  std::atomic<int> cluster_width{0}, cluster_height{0}, cluster_depth{0};
+  std::atomic<int> non_portable_cluster{0};
+  std::atomic<int> cluster_policy{0};
+};
+
+struct Function : Handled<Kind::function> {
+  Function(Module& of, const KernelCode& with, FunctionSettings& settings_of, bool is_loaded);
+  Module& module;
+  const KernelCode& code;
+  FunctionSettings& settings;
+  std::atomic<bool> loaded;  ///< lazy loading: false until the first use
+};
+
+struct Variable {
+  CUdeviceptr address = 0;
+  std::size_t size = 0;
+  bool managed = false;
+};
+
+struct Module : Handled<Kind::module> {
+  Module(Context& in, std::shared_ptr<const Code> with, Library* library_of);
+  ~Module();
+  Context& context;
+  const std::shared_ptr<const Code> code;
+  Library* const library;  ///< not null: made for a library, ends with it or with the context
+
+  /// Allocates and initialises the variables. CUDA_ERROR_OUT_OF_MEMORY where the device is full.
+  CUresult place_variables();
+  /// Null: the image has no kernel of that name.
+  Function* function(std::string_view name);
+  const Variable* variable(std::string_view name) const;
+
+ private:
+  struct OwnFunction;
+  std::mutex lock_;
+  std::unordered_map<std::string_view, std::unique_ptr<Function>> functions_;
+  std::vector<std::unique_ptr<FunctionSettings>> settings_;  ///< of functions that no CUkernel stands for
+  std::unordered_map<std::string_view, Variable> variables_;
+};
+
+struct Kernel : Handled<Kind::kernel> {
+  Kernel(Library& of, std::string_view kernel_name);
+  Library& library;
+  const std::string name;
+  /// The function launched last: most processes have one context.
+  std::atomic<Function*> recent{nullptr};
+  FunctionSettings& settings(const Device& device) noexcept;
+
+ private:
+  std::unique_ptr<FunctionSettings[]> settings_;  ///< by device ordinal
+};
+
+struct Library : Handled<Kind::library> {
+  explicit Library(std::unique_ptr<ImageSet> from);
+  ~Library();
+  const std::unique_ptr<ImageSet> images;
+
+  /// The module in a context, made at the first request; else why there is none (209 ...).
+  CUresult module_in(Context& context, Module*& out);
+  /// 500 where no device of the process has the kernel in its image; see docs/simulator.md for a missing image.
+  CUresult kernel(std::string_view name, Kernel*& out);
+  /// The image of the current context's device, else of the first device that has one.
+  CUresult any_code(std::shared_ptr<const Code>& out);
+  CUresult managed(std::string_view name, Variable& out);
+  /// A context ends: drops its module.
+  void leave(const Module& module);
+
+ private:
+  std::mutex lock_;
+  std::map<const Context*, std::unique_ptr<Module>> modules_;
+  std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
+  std::map<std::string, Variable, std::less<>> managed_;
+};
+
+/// cuModuleLoadData and the export table's relatives: `image` is a wrapper, fatbin, cubin or PTX text.
+CUresult load_module(Context& context, std::unique_ptr<ImageSet> images, CUmodule* out);
+CUresult load_module(Context& context, const void* image, CUmodule* out);
+/// All modules of a context, a library's included.
+void unload_modules(Context& context) noexcept;
+/// Calls visit(CUfunction) for every kernel of a module. 400 for what is no module.
+CUresult each_function(CUmodule module, const std::function<void(CUfunction)>& visit);
+
+/// The function behind a CUfunction, or behind a CUkernel in `context`: 400 for anything else, 209 and others where the
+/// context's device has no image, 500 where its image lacks the kernel.
+CUresult find_function(const void* handle, Context& context, Function*& out);
+
+/// CU_FUNC_ATTRIBUTE_*, for a device whose image is `code`.
+CUresult function_attribute(const KernelCode& code, const FunctionSettings& settings, const Device& device,
+                            CUfunction_attribute attribute, int& value) noexcept;
+CUresult set_function_attribute(const KernelCode& code, FunctionSettings& settings, const Device& device,
+                                CUfunction_attribute attribute, int value) noexcept;
+
+}  // namespace kshim::sim
