@@ -54,7 +54,7 @@ struct Event : Handled<Kind::event> {
   std::vector<CUgraphNode> capture_frontier;  ///< what the recording stream had come to
 };
 
-/// Runs or queues; never for a capturing stream (see launch/enqueue.h).
+/// Runs or queues; never for a capturing stream: entry points call enqueue() of graph/capture.h.
 void submit(Stream& stream, Operation& operation);
 void record_event(Stream& stream, Event& event);
 void wait_event(Stream& stream, Event& event);
