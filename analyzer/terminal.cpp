@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace kshim::cli {
 namespace {
@@ -60,6 +61,16 @@ unsigned terminal_width(int fd) {
     if (width >= kLeast && width < 10000) return static_cast<unsigned>(width);
   }
   return kDefault;
+}
+
+bool wants_unicode() {
+  // The first of them that is set and not empty decides, as setlocale(3) has it.
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    return strcasestr(value, "utf-8") != nullptr || strcasestr(value, "utf8") != nullptr;
+  }
+  return false;
 }
 
 std::string styled(std::string_view text, Style style, bool colour) {

@@ -12,6 +12,10 @@ enum class Style { plain, bold, dim, red, green, yellow, cyan };
 bool wants_colour(int fd);
 /// Columns of the terminal behind `fd`, or COLUMNS, or 80; never less than 40.
 unsigned terminal_width(int fd);
+/// Columns of text that goes into a file or a pipe.
+constexpr unsigned kPageWidth = 100;
+/// Whether the locale (LC_ALL, LC_CTYPE, LANG) says UTF-8.
+bool wants_unicode();
 /// `text` in `style` where `colour`, else as it is.
 std::string styled(std::string_view text, Style style, bool colour);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From reports to findings and fixes: what `kshim analyze` and `kshim run` call.
 #pragma once
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +35,8 @@ struct Options {
   std::vector<BlindProcess> blind;
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;
+  /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
@@ -79,7 +83,8 @@ struct Analysis {
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
 
 struct RenderOptions {
-  bool colour = false;
+  bool colour = false;   ///< ECMA-48 colours
+  bool unicode = false;  ///< UTF-8 beyond ASCII may be written
   unsigned width = 80;
   bool verbose = false;
 };

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/architectures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/text/text.h"
+#include "analyzer/user_error.h"
+#include "kshim/image/compute_capability.h"
+
+namespace kshim::cli {
+namespace {
+
+std::string known_archs() {
+  std::string out;
+  for (const analysis::GpuRow& gpu : analysis::gpus()) {
+    out += fmt::format("{}{}", out.empty() ? "" : " ", image::to_name(gpu.cc).view());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
+                                     int status) {
+  std::vector<image::Arch> archs;
+  for (const std::string& text : texts) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find_first_of(",; ", begin), text.size());
+      const std::string name = text.substr(begin, end - begin);
+      begin = end + 1;
+      if (name.empty()) continue;
+      const auto arch = image::parse_arch(name);
+      if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
+        throw UserError(fmt::format("{}: `{}` is no known architecture; write sm_86 or 8.6; known are {}",
+                                    option, analysis::harmless(name), known_archs()),
+                        status);
+      }
+      archs.push_back(arch.value());
+    }
+  }
+  return archs;
+}
+
+image::Version parse_cuda_version(std::string_view option, const std::string& text) {
+  const auto version = image::parse_version(text);
+  if (!version.ok()) {
+    throw UserError(
+        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::harmless(text)));
+  }
+  return version.value();
+}
+
+}  // namespace kshim::cli
