@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The KSHIM_* variables, parsed once: by the constructor, or before it when another library's constructor
+// looks up CUDA.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kshim/image/arch.h"
+
+namespace kshim::shim {
+
+enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
+
+struct Options {
+  bool enabled = true;  ///< false: every hook passes through, nothing is recorded, nothing is said
+  bool coverage = false;
+  bool native_stacks = true;
+  bool python_stacks = true;
+  LogLevel log = LogLevel::warn;
+  bool report_given = false;      ///< KSHIM_REPORT is set
+  std::string_view report;        ///< pattern
+  std::string_view start_folder;  ///< working directory when the process started; empty where unknown
+  std::string_view run_id;        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
+  std::string_view run_socket;    ///< KSHIM_RUN_SOCKET of `kshim run`
+  std::span<const image::Arch> targets;
+};
+
+/// Never changes once the environment was there to be read. What it refers to lives as long as the process.
+const Options& options() noexcept;
+
+/// Names the bad values on stderr, once a process. Called when a report begins, so that processes without
+/// CUDA stay silent.
+void complain_about_options() noexcept;
+
+/// Parses `environment` ("NAME=value" strings, the last one nullptr) into `out`; `storage` keeps its texts.
+/// For options() and the tests.
+struct OptionsStorage {
+  char text[8192];
+  std::size_t used;
+  image::Arch targets[32];
+  std::size_t target_count;
+  struct Complaint {
+    std::string_view name, value, fallback;
+  } complaints[8];
+  std::size_t complaint_count;
+};
+void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept;
+
+}  // namespace kshim::shim
