@@ -81,6 +81,17 @@ class Output {
   int fd_ = STDERR_FILENO;
 };
 
+/// CMD and its arguments, from what is left behind the options.
+std::vector<std::string> program_in(std::vector<std::string> rest) {
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().substr(0, 1) == "-") {
+    throw failed(fmt::format("`{}` is not an option; see `kshim run --help`", rest.front()));
+  }
+  if (rest.empty()) throw failed("nothing to run; name the program: kshim run [OPTIONS] -- CMD ...");
+  return rest;
+}
+
 std::vector<image::Arch> parse_targets(const std::vector<std::string>& texts) {
   std::vector<image::Arch> targets;
   for (const std::string& text : texts) {
@@ -165,8 +176,6 @@ int judge(const RunOptions& options, const analysis::Analysis& analysis, const C
 }
 
 int run(const RunOptions& options) {
-  if (options.command.empty())
-    throw failed("nothing to run; name the program: kshim run [OPTIONS] -- CMD ...");
   const auto format = analysis::parse_format(options.format);
   if (!format.has_value()) {
     throw failed(
@@ -194,22 +203,24 @@ int run(const RunOptions& options) {
     print_warning(
         fmt::format("{} was ended after {:g} s (--timeout)", options.command.front(), options.timeout));
   }
-  analysis_options.blind = watch.blind(outcome.pid, child.program);
+  const std::vector<fs::path> reports = folder.reports();
+  analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
-  const analysis::Analysis analysis = analysis::analyze(folder.reports(), analysis_options);
+  const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stderr();
   output.write(analysis::render(analysis, *format,
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
-                                 .width = on_stderr ? terminal_width(STDERR_FILENO) : 80,
+                                 .unicode = wants_unicode(),
+                                 .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
                                  .verbose = false}));
   return judge(options, analysis, outcome);
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  app.positionals_at_end();
-  app.add_option("CMD", options->command, "the program and its arguments")->group("");
+  // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
+  app.prefix_command();
   app.add_option("--simulate", options->simulate,
                  "a simulated GPU of that architecture instead of the machine's own: sm_86, 8.6, "
                  "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
@@ -237,7 +248,10 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
       ->type_name("FILE");
-  return [options] { return run(*options); };
+  return [options, &app] {
+    options->command = program_in(app.remaining());
+    return run(*options);
+  };
 }
 
 }  // namespace
@@ -248,17 +262,14 @@ Command run_command() {
           .usage = "[OPTIONS] -- CMD ...",
           .details =
               "Runs CMD with libkshim.so preloaded into it and its children, and prints the analysis on "
-              "stderr when "
-              "it ends. CMD keeps its input, output, signals and exit status.",
+              "stderr when it ends. CMD keeps its input, output, signals and exit status.",
           .example =
               "  kshim run -- python train.py\n"
               "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
           .footer =
               "Exit status: that of CMD, or 128+N when signal N ended it; 1 for --fail-on and --status "
-              "findings; 125 "
-              "when kshim itself failed, or could not look into CMD for --fail-on or --status; 126 when CMD "
-              "cannot "
-              "be executed; 127 when it is not there.",
+              "findings; 125 when kshim itself failed, or could not look into CMD for --fail-on or --status; "
+              "126 when CMD cannot be executed; 127 when it is not there.",
           .set_up = set_up,
           .misuse_status = exit_status::kRunFailed};
 }

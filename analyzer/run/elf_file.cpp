@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -64,12 +65,16 @@ bool names_asan(std::ifstream& file, const Elf64_Ehdr& header) {
   return false;
 }
 
+// A file that ends within its headers stays Kind::other: the kernel refuses it, and that says enough.
 void read_elf(std::ifstream& file, Executable& executable) {
-  executable.kind = Executable::Kind::elf;
   Elf64_Ehdr header{};
-  if (!read_at(file, 0, reinterpret_cast<char*>(&header), sizeof header)) return;
+  if (!read_at(file, 0, reinterpret_cast<char*>(&header), offsetof(Elf64_Ehdr, e_version))) return;
   executable.same_class = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine;
-  if (!executable.same_class) return;
+  if (!executable.same_class) {
+    executable.kind = Executable::Kind::elf;
+    return;
+  }
+  if (!read_at(file, 0, reinterpret_cast<char*>(&header), sizeof header)) return;
   for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr program{};
     if (!read_at(file, header.e_phoff + i * sizeof program, reinterpret_cast<char*>(&program),
@@ -78,6 +83,7 @@ void read_elf(std::ifstream& file, Executable& executable) {
     if (program.p_type != PT_INTERP) continue;
     executable.loader = read_string(file, program.p_offset, program.p_filesz, 4096).c_str();
   }
+  executable.kind = Executable::Kind::elf;
   executable.wants_asan = names_asan(file, header);
 }
 

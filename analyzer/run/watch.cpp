@@ -166,7 +166,12 @@ bool Watch::look_at(pid_t pid) {
   if (error) return false;  // ended, or belongs to somebody else
   Seen& seen = seen_[pid];
   const bool news = seen.exe != exe;
-  if (news) seen = {.exe = exe, .settled = false};  // new, or after exec
+  if (news) {  // new, or after exec
+    seen = {.exe = exe, .settled = false};
+    const std::string reason = blind_reason(exe);
+    unreachable_.erase(pid);
+    if (!reason.empty()) unreachable_[pid] = {.pid = pid, .exe = exe, .reason = reason};
+  }
   if (seen.settled) return false;
   const std::string maps = read_file(proc + "/maps");
   if (maps_name(maps, "/libkshim.so")) {
@@ -180,7 +185,8 @@ bool Watch::look_at(pid_t pid) {
   return news;
 }
 
-std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& program) const {
+std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& program,
+                                                 bool nothing_recorded) const {
   std::vector<analysis::BlindProcess> found;
   if (alive_.count(child) == 0 && blind_.count(child) == 0) {
     std::string reason = blind_reason(program);
@@ -190,6 +196,11 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
         {.pid = child, .exe = fs::absolute(program).lexically_normal().string(), .reason = reason});
   }
   for (const auto& [pid, process] : blind_) found.push_back(process);
+  if (!nothing_recorded) return found;
+  for (const auto& [pid, process] : unreachable_) {
+    const auto same = [pid = pid](const analysis::BlindProcess& other) { return other.pid == pid; };
+    if (std::none_of(found.begin(), found.end(), same)) found.push_back(process);
+  }
   return found;
 }
 

@@ -29,8 +29,11 @@ class Watch {
   /// Looks at the descendants of this process, cheaply at those that were judged before. True when one is
   /// new.
   bool scan();
-  /// The processes without the shim: `child`, started from `program`, and what scan() came across.
-  std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program) const;
+  /// The processes without the shim: `child`, started from `program`, and those in which scan() found CUDA.
+  /// Where nothing was recorded, also those that no preload reaches (static, setuid): CUDA may have been used
+  /// there.
+  std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program,
+                                            bool nothing_recorded) const;
 
  private:
   struct Seen {
@@ -44,7 +47,8 @@ class Watch {
   int fd_ = -1;
   std::set<pid_t> alive_;
   std::map<pid_t, Seen> seen_;
-  std::map<pid_t, analysis::BlindProcess> blind_;
+  std::map<pid_t, analysis::BlindProcess> blind_;        ///< use CUDA without the shim
+  std::map<pid_t, analysis::BlindProcess> unreachable_;  ///< whose loader does not take LD_PRELOAD
 };
 
 /// Processes below `root`, it excluded.

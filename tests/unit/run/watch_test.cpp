@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/run/watch.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace kshim::cli {
+namespace {
+
+/// A child that says it is alive, as the shim's constructor does, and ends.
+pid_t child_that_calls(const std::string& path) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+    const ssize_t sent =
+        sendto(fd, "alive", 5, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    _exit(sent == 5 ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+  return pid;
+}
+
+TEST(Watch, AProcessThatCalledIsNotBlind) {
+  Watch watch;
+  const pid_t pid = child_that_calls(watch.socket_path());
+  watch.receive();
+  EXPECT_TRUE(watch.blind(pid, "/bin/sh", true).empty());
+}
+
+TEST(Watch, AProcessThatDidNotCallIsNamedWithAReason) {
+  Watch watch;
+  const pid_t silent = getpid();
+  child_that_calls(watch.socket_path());
+  watch.receive();
+  const auto blind = watch.blind(silent, "/bin/../bin/sh", false);
+  ASSERT_EQ(blind.size(), 1U);
+  EXPECT_EQ(blind[0].pid, silent);
+  EXPECT_EQ(blind[0].exe, "/bin/sh");
+  EXPECT_NE(blind[0].reason.find("LD_PRELOAD"), std::string::npos);
+}
+
+TEST(Watch, LeavesNoSocketBehind) {
+  std::string path;
+  {
+    const Watch watch;
+    path = watch.socket_path();
+    EXPECT_TRUE(std::filesystem::exists(path));
+  }
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
+}
+
+TEST(Watch, DescendantsAreFoundThroughTheirParents) {
+  int ends[2] = {};
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t grandchild = fork();
+    if (grandchild != 0) {
+      [[maybe_unused]] const ssize_t done = write(ends[1], &grandchild, sizeof grandchild);
+    }
+    close(ends[1]);
+    pause();
+    _exit(0);
+  }
+  pid_t grandchild = 0;
+  ASSERT_EQ(read(ends[0], &grandchild, sizeof grandchild), static_cast<ssize_t>(sizeof grandchild));
+  const std::vector<pid_t> found = descendants(getpid());
+  EXPECT_EQ(std::count(found.begin(), found.end(), child), 1);
+  EXPECT_EQ(std::count(found.begin(), found.end(), grandchild), 1);
+  EXPECT_EQ(std::count(found.begin(), found.end(), getpid()), 0);
+  kill(grandchild, SIGKILL);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace kshim::cli
