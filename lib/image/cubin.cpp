@@ -105,9 +105,9 @@ Suffix suffix_in_note(Bytes note, Arch arch) noexcept {
     const std::size_t at = text.find(base.view());
     if (at == std::string_view::npos) return Suffix::none;
     text.remove_prefix(at + base.view().size());
-    const char after = text.empty() ? '\0' : text.front();
-    if (after == 'a') return Suffix::a;
-    if (after == 'f') return Suffix::f;
+    const std::string_view word = text.substr(0, text.find_first_of(std::string_view(" ,\n\0", 4)));
+    if (word == "a") return Suffix::a;
+    if (word == "f") return Suffix::f;
   }
 }
 

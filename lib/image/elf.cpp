@@ -121,8 +121,7 @@ Result<ElfReader> ElfReader::open(Bytes bytes) noexcept {
   elf.program_offset_ = header->program_offset;
   elf.program_count_ = header->program_count;
   if (header->section_offset != 0) {
-    if (header->section_count != 0 && header->section_size != sizeof(SectionHeader))
-      return Error{Errc::bad_header, 58};
+    if (header->section_size != sizeof(SectionHeader)) return Error{Errc::bad_header, 58};
     if (header->section_count == 0 || header->names_index == kExtendedIndex) {
       const auto first = read_le<SectionHeader>(bytes, header->section_offset);
       if (!first) return first.error();

@@ -50,6 +50,13 @@ std::uint64_t type_size(std::string_view word) noexcept {
   return 0;
 }
 
+/// PTX ISA, "Identifiers": a letter, _, $ or % first; the scanner has seen to the rest.
+constexpr bool is_identifier(std::string_view word) noexcept {
+  if (word.empty()) return false;
+  const char c = word.front();
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
+}
+
 /// What stands after a state space: `.align 4 .v2 .b8 name[4][2]`, up to but not including the word that ends
 /// it.
 struct Declaration {
@@ -91,7 +98,7 @@ Declaration read_declaration(PtxScanner& scanner) noexcept {
         continue;
       }
       count = multiply(count, number_of(length));
-    } else if (word.front() != '.' && word != "]" && word != "(" && out.name.empty()) {
+    } else if (is_identifier(word) && out.name.empty()) {
       out.name = word;
     }
   }
@@ -220,7 +227,7 @@ Result<KernelInfo> PtxReader::next_kernel(std::uint64_t& cursor) const noexcept 
       else
         ahead = scanner.next();
     }
-    if (kernel.name.empty() || kernel.name == "(") {
+    if (!is_identifier(kernel.name)) {
       cursor = text_.size();
       return Error{Errc::malformed_text, word.end};
     }

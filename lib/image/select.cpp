@@ -73,12 +73,15 @@ Verdict judge_target(Arch arch, const Platform& platform) noexcept {
   if (renamed(image, device)) return accept(Rule::thor_renamed);
   if (arch.suffix == Suffix::a) return {image == device, Rule::ptx_arch_specific};
   if (image > device) return refuse(Rule::ptx_forward);
-  return accept(dropped_by(image, platform.driver) ? Rule::old_ptx_stays_valid : Rule::ptx_forward);
+  const Version driver = platform.driver.known() ? platform.driver : kNewestIsa.cuda;
+  return accept(dropped_by(image, driver) ? Rule::old_ptx_stays_valid : Rule::ptx_forward);
 }
 
 bool isa_readable(Version isa, Version driver) noexcept {
   if (!isa.known() || !driver.known() || driver > kNewestIsa.cuda)
     return true;  // nothing known speaks against it
+  // Drivers older than the table: all that is known is that the table's first row is beyond them.
+  if (driver < kIsas[0].cuda) return isa < kIsas[0].isa;
   return isa <= ptx_isa_of_cuda(driver);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content id of a loose image (one that lies in no mapped file): the shim writes it, the command compares it with
-// files. FNV-1a over 64 bits of the size and the bytes: an identity for look-up, not a defence against forgery.
+// The content id of a loose image (one that lies in no mapped file): the shim writes it, the command compares
+// it with files. FNV-1a, 64 bits, of the bytes: an identity for look-up, not a defence against forgery.
 #pragma once
 #include <cstdint>
 
