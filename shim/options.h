@@ -18,12 +18,12 @@ struct Options {
   bool native_stacks = true;
   bool python_stacks = true;
   LogLevel log = LogLevel::warn;
-  bool report_given = false;      ///< KSHIM_REPORT is set
-  std::string_view report;        ///< pattern
-  std::string_view start_folder;  ///< working directory when the process started; empty where unknown
-  std::string_view run_id;        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
-  std::string_view run_socket;    ///< KSHIM_RUN_SOCKET of `kshim run`
-  std::span<const image::Arch> targets;
+  bool report_given = false;        ///< KSHIM_REPORT is set
+  std::string_view report{};        ///< pattern
+  std::string_view start_folder{};  ///< working directory when the process started; empty where unknown
+  std::string_view run_id{};        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
+  std::string_view run_socket{};    ///< KSHIM_RUN_SOCKET of `kshim run`
+  std::span<const image::Arch> targets{};
 };
 
 /// Never changes once the environment was there to be read. What it refers to lives as long as the process.
@@ -36,7 +36,7 @@ void complain_about_options() noexcept;
 /// Parses `environment` ("NAME=value" strings, the last one nullptr) into `out`; `storage` keeps its texts.
 /// For options() and the tests.
 struct OptionsStorage {
-  char text[8192];
+  char text[12288];
   std::size_t used;
   image::Arch targets[32];
   std::size_t target_count;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "console.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "guest.h"
+#include "signals.h"
+#include "system_calls.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::size_t kPipeBuffer =
+    4096;  // PIPE_BUF: a write of no more is not torn, and fits where poll() says so
+
+// What fd 2 was at the start. Written by the constructor, before there are threads of the host's.
+enum class Start : std::uint8_t { unknown, closed, open };
+std::atomic<Start> g_start{Start::unknown};
+dev_t g_device = 0;
+ino_t g_inode = 0;
+
+/// A host that closed stderr may have got number 2 again for a file of its own; one that redirects it (dup2,
+/// as daemons and test runners do) leaves no close-on-exec flag and no socket there.
+bool is_stderr() noexcept {
+  const Start start = g_start.load(std::memory_order_acquire);
+  if (start == Start::closed) return false;
+  struct stat now {};
+  if (fstat(STDERR_FILENO, &now) != 0) return false;
+  if (start == Start::unknown || (now.st_dev == g_device && now.st_ino == g_inode)) return true;
+  if (S_ISCHR(now.st_mode) || S_ISFIFO(now.st_mode)) return true;
+  return S_ISREG(now.st_mode) && (fcntl(STDERR_FILENO, F_GETFD) & FD_CLOEXEC) == 0;
+}
+
+}  // namespace
+
+void note_stderr() noexcept {
+  const ErrnoKeeper keeper;
+  struct stat now {};
+  const bool open = fstat(STDERR_FILENO, &now) == 0;
+  g_device = now.st_dev;
+  g_inode = now.st_ino;
+  g_start.store(open ? Start::open : Start::closed, std::memory_order_release);
+}
+
+bool wants(LogLevel level) noexcept { return options().enabled && level <= options().log; }
+
+void write_stderr(std::string_view text) noexcept {
+  const ErrnoKeeper keeper;
+  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
+  if (!is_stderr() || raw::poll_once(descriptor) != 1 || (descriptor.revents & POLLOUT) == 0) return;
+  const SignalShield shield(SIGPIPE);
+  raw::write_file(STDERR_FILENO, text.data(), std::min(text.size(), kPipeBuffer));
+}
+
+void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {
+  for (std::size_t at = 0; at < raw.size() && size < capacity;) {
+    const auto lead = static_cast<unsigned char>(raw[at]);
+    std::size_t length = lead >= 0xF0 && lead <= 0xF4  ? 4
+                         : lead >= 0xE0 && lead < 0xF0 ? 3
+                         : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                       : 1;
+    // U+0080 to U+009F are controls too: a terminal may obey them.
+    bool good = length > 1 ? at + length <= raw.size() : lead >= 0x20 && lead < 0x7F;
+    for (std::size_t i = 1; good && i < length; ++i)
+      good = (static_cast<unsigned char>(raw[at + i]) & 0xC0U) == 0x80;
+    if (good && lead == 0xC2) good = static_cast<unsigned char>(raw[at + 1]) >= 0xA0;
+    if (!good) length = 1;
+    if (length > capacity - size) return;
+    if (good)
+      for (std::size_t i = 0; i < length; ++i) out[size++] = raw[at + i];
+    else
+      out[size++] = '?';
+    at += length;
+  }
+}
+
+void say(LogLevel level, std::string_view line) noexcept {
+  if (!wants(level)) return;
+  constexpr std::string_view kPrefix = "kshim: ";
+  char text[kPipeBuffer];
+  std::size_t size = kPrefix.copy(text, sizeof text);
+  append_printable(line, text, sizeof text - 1, size);
+  text[size++] = '\n';
+  write_stderr({text, size});
+}
+
+}  // namespace kshim::shim

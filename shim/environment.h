@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment as it is now, copied: other threads of the host may be changing it (setenv) while we look.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "kshim/report/writer.h"
+
+namespace kshim::shim {
+
+/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, URL credentials masked,
+/// and TMPDIR.
+class EnvironmentCopy {
+ public:
+  void capture() noexcept;
+  std::span<const report::EnvRow> rows() const noexcept { return {rows_, count_}; }
+  /// A variable of environment.def; no data() where it is not set.
+  std::string_view find(std::string_view name) const noexcept;
+  std::string_view temporary_folder() const noexcept { return temporary_folder_; }  ///< TMPDIR, else /tmp
+
+ private:
+  void take(std::string_view entry) noexcept;
+  std::string_view keep(std::string_view text) noexcept;
+
+  static constexpr std::size_t kMaxRows = 128;
+  report::EnvRow rows_[kMaxRows];
+  std::size_t count_ = 0;
+  char text_[24576];
+  std::size_t text_used_ = 0;
+  std::string_view temporary_folder_;
+};
+
+/// A zero-terminated text of at most `capacity` bytes from memory that may go away; empty where it cannot be
+/// read.
+std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept;
+
+}  // namespace kshim::shim
