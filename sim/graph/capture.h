@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture, as the rest of the driver meets it: work goes onto a stream through enqueue*(), which runs or queues it,
-// or makes graph nodes of it where the stream captures. Rules: CUDA C++ Programming Guide 13.0, "Creating a Graph Using
-// Stream Capture"; codes: cuda.h, 900 to 908.
+// Stream capture, as the rest of the driver meets it: work goes onto a stream through enqueue*(), which runs
+// or queues it, or makes graph nodes of it where the stream captures. Rules: CUDA C++ Programming Guide 13.0,
+// "Creating a Graph Using Stream Capture"; codes: cuda.h, 900 to 908.
 #pragma once
 #include "launch/stream.h"
 
 namespace kshim::sim {
 
-/// Copies, memsets, host functions, launches. 901 when the capture is broken, 906 for the legacy stream while a blocking
-/// stream of its context captures.
+/// Copies, memsets, host functions, launches. 901 when the capture is broken, 906 for the legacy stream while
+/// a blocking stream of its context captures.
 CUresult enqueue(Stream& stream, Operation& operation);
 /// cuEventRecord: in a capture the event remembers what the stream has come to.
 CUresult enqueue_record(Stream& stream, Event& event);
 /// cuStreamWaitEvent: an event recorded in a capture pulls the stream into it.
 CUresult enqueue_wait(Stream& stream, Event& event);
 
-/// cuStreamSynchronize, cuStreamQuery and others that ask how far a stream is: 900 where it captures (which breaks the
-/// capture), 906 for the legacy stream beside a capture.
+/// cuStreamSynchronize, cuStreamQuery and others that ask how far a stream is: 900 where it captures (which
+/// breaks the capture), 906 for the legacy stream beside a capture.
 CUresult refuse_capturing(Stream& stream);
 /// cuEventSynchronize, cuEventQuery: 907 for an event last recorded in a capture.
 CUresult refuse_captured(const Event& event);
-/// Calls that may synchronise implicitly (cuMemAlloc, cuMemFree, cuMemHostAlloc, synchronous copies, cuCtxSynchronize):
-/// 900 while a capture of mode global (any thread's) or thread-local (this thread's) is under way, unless this thread is
-/// in relaxed mode (cuThreadExchangeStreamCaptureMode).
+/// Calls that may synchronise implicitly (cuMemAlloc, cuMemFree, cuMemHostAlloc, synchronous copies,
+/// cuCtxSynchronize): 900 while a capture of mode global (any thread's) or thread-local (this thread's) is
+/// under way, unless this thread is in relaxed mode (cuThreadExchangeStreamCaptureMode).
 CUresult refuse_unsafe_call();
 
 /// A stream or a context ends: its capture does, too.

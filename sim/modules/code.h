@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image that was chosen, read: kernels and variables by name. Immutable once made; a kernel's details are read when
-// somebody asks for them, because libraries hold thousands and use few.
+// The image that was chosen, read: kernels and variables by name. Immutable once made; a kernel's details are
+// read when somebody asks for them, because libraries hold thousands and use few.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -16,45 +17,51 @@
 namespace kshim::sim {
 
 struct KernelCode {
-  image::KernelInfo info;                         ///< names and sizes; unknown values are settled by function_attribute()
-  std::vector<image::ParameterInfo> parameters;   ///< in order
-  int binary_version = 0;                         ///< CU_FUNC_ATTRIBUTE_BINARY_VERSION
-  int ptx_version = 0;                            ///< CU_FUNC_ATTRIBUTE_PTX_VERSION
+  image::KernelInfo info;  ///< unknown values are settled by function_attribute()
+  std::vector<image::ParameterInfo> parameters;
+  int binary_version = 0;  ///< CU_FUNC_ATTRIBUTE_BINARY_VERSION
+  int ptx_version = 0;     ///< CU_FUNC_ATTRIBUTE_PTX_VERSION
+  /// Bytes from the first parameter to the end of the last.
+  std::size_t parameter_bytes() const noexcept;
 };
 
 /// An image in the clear and what it was chosen as.
 struct Piece {
   Bytes bytes;
-  std::shared_ptr<const std::vector<std::byte>> owner;  ///< null: the bytes are the program's (BINARY_IS_PRESERVED)
+  std::shared_ptr<const std::vector<std::byte>> owner;  ///< null: the bytes are the program's
   bool ptx = false;
-  image::Arch arch;
+  image::Arch arch;  ///< by the fatbin entry, whose suffix a cubin need not repeat
 };
 
 class Code {
  public:
-  /// `device`: for PTX, what it is compiled for. 200 for a cubin that cannot be read, 218 for such PTX.
-  static CUresult open(std::vector<Piece> pieces, image::ComputeCapability device, std::shared_ptr<const Code>& out);
+  /// `device`: what PTX is compiled for. 200 for a cubin that cannot be read, 218 for such PTX; then
+  /// `message` says why.
+  static CUresult open(std::vector<Piece> pieces, image::ComputeCapability device,
+                       std::shared_ptr<const Code>& out, std::string& message);
 
   const std::vector<std::string_view>& kernel_names() const noexcept { return names_; }
   const std::vector<image::GlobalInfo>& globals() const noexcept { return globals_; }
+  bool has_kernel(std::string_view name) const noexcept { return places_.contains(name); }
   /// Null when there is no such kernel. Thread-safe; the result lives as long as the code.
   const KernelCode* kernel(std::string_view name) const;
-  bool has_kernel(std::string_view name) const noexcept { return places_.contains(name); }
 
  private:
   struct Opened {
     Piece piece;
     image::CubinReader cubin;
     image::PtxReader text;
+    std::unordered_map<std::string_view, image::KernelInfo> in_text;
   };
-  CUresult add_cubin(std::size_t index);
-  CUresult add_ptx(std::size_t index);
-  std::unique_ptr<KernelCode> read(std::string_view name, std::size_t piece) const;
+  CUresult add_cubin(Opened& opened, std::string& message);
+  CUresult add_ptx(Opened& opened, std::string& message);
+  void add_name(std::string_view name, const Opened& from);
+  std::unique_ptr<KernelCode> read(std::string_view name, const Opened& from) const;
 
   image::ComputeCapability device_;
   std::vector<Opened> pieces_;
   std::vector<std::string_view> names_;
-  std::unordered_map<std::string_view, std::size_t> places_;  ///< name to index of its piece
+  std::unordered_map<std::string_view, std::size_t> places_;  ///< to the index of the piece
   std::vector<image::GlobalInfo> globals_;
   mutable std::mutex lock_;
   mutable std::unordered_map<std::string_view, std::unique_ptr<KernelCode>> kernels_;

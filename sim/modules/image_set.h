@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a program hands over in one load: a wrapper with its fatbins, a fatbin, a cubin or a PTX text, in memory or
-// in a file. Which image a device gets is select_image's answer (kshim/image/select.h); nothing is decided here.
+// Everything a program hands over in one load: a wrapper with its fatbins, a fatbin, a cubin or a PTX text,
+// in memory or in a file. Which image a device gets is select_image's answer (kshim/image/select.h); nothing
+// is decided here.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -21,13 +22,18 @@ class ImageSet {
  public:
   /// `copy`: the memory may go away after the call. 200 for what is no image or a damaged container.
   static CUresult from_memory(const void* image, bool copy, std::unique_ptr<ImageSet>& out);
+  /// The same for bytes of known size.
+  static CUresult from_bytes(Bytes bytes, bool copy, std::unique_ptr<ImageSet>& out);
   /// 301 when the file cannot be read.
   static CUresult from_file(const char* path, std::unique_ptr<ImageSet>& out);
 
   /// The image for a device, read once for each compute capability; else the code the driver answers.
   CUresult code_for(const Device& device, std::shared_ptr<const Code>& out);
-  /// Why the last code_for() of a device failed, as the driver's log would say it; empty where it has nothing to add.
+  /// Why the last code_for() of a device failed, as the driver's log would say it; empty where it has nothing
+  /// to add.
   std::string message_for(const Device& device);
+  /// Nothing to load: nvcc gives nearly every program a fatbin without images or with images without kernels.
+  bool empty() const noexcept { return linked_.images.empty() && parts_.empty(); }
 
  private:
   /// One fatbin, or the one loose image.
@@ -41,13 +47,16 @@ class ImageSet {
     std::shared_ptr<const Code> code;
     std::string message;
   };
-  CUresult add(Bytes bytes, bool copy, Container& out);
+  CUresult add_wrapper(const void* wrapper, bool copy);
+  static CUresult read(Bytes bytes, bool copy, Container& out);
   Chosen choose(image::ComputeCapability device) const;
-  static CUresult pick(const Container& container, image::ComputeCapability device, Piece& out, std::string& message);
+  static CUresult pick(const Container& container, image::ComputeCapability device, Piece& out,
+                       std::string& message);
   const Chosen& chosen(const Device& device);
 
   Container linked_;
-  std::vector<Container> parts_;  ///< relocatable code behind a version-2 wrapper: linked at load where `linked_` has no fit
+  std::vector<Container>
+      parts_;  ///< relocatable code behind a version-2 wrapper: linked at load where `linked_` has no fit
   std::mutex lock_;
   std::map<unsigned, Chosen> chosen_;  ///< by compute capability
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules belong to a context, libraries to the process. A library makes one module in each context that uses it; a
-// CUkernel stands for the functions of that name in all of them. The runtime passes CUkernel handles where a CUfunction is
-// declared: find_function() takes either.
+// Modules belong to a context, libraries to the process. A library makes one module in each context that uses
+// it; a CUkernel stands for the functions of that name in all of them. The runtime passes CUkernel handles
+// where a CUfunction is declared: find_function() takes either.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -38,6 +38,7 @@ struct Function : Handled<Kind::function> {
   Function(Module& of, const KernelCode& with, FunctionSettings& settings_of, bool is_loaded);
   Module& module;
   const KernelCode& code;
+  const std::string name;  ///< mangled, with its NUL: KernelInfo's is a view
   FunctionSettings& settings;
   std::atomic<bool> loaded;  ///< lazy loading: false until the first use
 };
@@ -53,7 +54,8 @@ struct Module : Handled<Kind::module> {
   ~Module();
   Context& context;
   const std::shared_ptr<const Code> code;
-  Library* const library;  ///< not null: made for a library, ends with it or with the context
+  Library* const library;            ///< not null: made for a library, ends with it or with the context
+  std::unique_ptr<ImageSet> images;  ///< of a module without a library: keeps what `code` looks into
 
   /// Allocates and initialises the variables. CUDA_ERROR_OUT_OF_MEMORY where the device is full.
   CUresult place_variables();
@@ -62,7 +64,7 @@ struct Module : Handled<Kind::module> {
   const Variable* variable(std::string_view name) const;
 
  private:
-  struct OwnFunction;
+  CUresult place_variable(const image::GlobalInfo& global, Variable& out);
   std::mutex lock_;
   std::unordered_map<std::string_view, std::unique_ptr<Function>> functions_;
   std::vector<std::unique_ptr<FunctionSettings>> settings_;  ///< of functions that no CUkernel stands for
@@ -86,10 +88,16 @@ struct Library : Handled<Kind::library> {
   ~Library();
   const std::unique_ptr<ImageSet> images;
 
+  /// Whether any device of the process has an image; else why the current one has none.
+  CUresult judge();
+
   /// The module in a context, made at the first request; else why there is none (209 ...).
   CUresult module_in(Context& context, Module*& out);
-  /// 500 where no device of the process has the kernel in its image; see docs/simulator.md for a missing image.
+  /// 500 where no device of the process has the kernel in its image; see docs/simulator.md for a missing
+  /// image.
   CUresult kernel(std::string_view name, Kernel*& out);
+  /// The one object for this name, whether any image has it or not.
+  Kernel& kernel_named(std::string_view name);
   /// The image of the current context's device, else of the first device that has one.
   CUresult any_code(std::shared_ptr<const Code>& out);
   CUresult managed(std::string_view name, Variable& out);
@@ -97,23 +105,38 @@ struct Library : Handled<Kind::library> {
   void leave(const Module& module);
 
  private:
+  CUresult place_managed(const image::GlobalInfo& global, Variable& out);
+  // Taken in this order where several are needed; a context's lock comes last.
   std::mutex lock_;
   std::map<const Context*, std::unique_ptr<Module>> modules_;
+  std::mutex kernels_lock_;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels_;
+  std::mutex managed_lock_;
   std::map<std::string, Variable, std::less<>> managed_;
 };
 
 /// cuModuleLoadData and the export table's relatives: `image` is a wrapper, fatbin, cubin or PTX text.
-CUresult load_module(Context& context, std::unique_ptr<ImageSet> images, CUmodule* out);
 CUresult load_module(Context& context, const void* image, CUmodule* out);
+/// `message`, where given, is what the compiler had to say.
+CUresult load_module(Context& context, std::unique_ptr<ImageSet> images, CUmodule* out, std::string* message);
+/// 400 for what is no module, or a library's.
+CUresult unload_module(CUmodule module);
 /// All modules of a context, a library's included.
 void unload_modules(Context& context) noexcept;
 /// Calls visit(CUfunction) for every kernel of a module. 400 for what is no module.
 CUresult each_function(CUmodule module, const std::function<void(CUfunction)>& visit);
 
-/// The function behind a CUfunction, or behind a CUkernel in `context`: 400 for anything else, 209 and others where the
-/// context's device has no image, 500 where its image lacks the kernel.
+/// The function behind a CUfunction, or behind a CUkernel in `context`: 400 for anything else, 209 and others
+/// where the context's device has no image, 500 where its image lacks the kernel.
 CUresult find_function(const void* handle, Context& context, Function*& out);
+
+/// Bytes of shared memory a block has by declaration, and how many more a launch may ask for.
+int static_shared(const KernelCode& code) noexcept;
+int most_dynamic_shared(const KernelCode& code, const FunctionSettings& settings) noexcept;
+
+/// Where parameter `index` lies, counted from the first one; 1 past the last. `size` may be null.
+CUresult parameter_info(const KernelCode& code, std::size_t index, std::size_t* offset,
+                        std::size_t* size) noexcept;
 
 /// CU_FUNC_ATTRIBUTE_*, for a device whose image is `code`.
 CUresult function_attribute(const KernelCode& code, const FunctionSettings& settings, const Device& device,
