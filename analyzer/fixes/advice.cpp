@@ -45,30 +45,34 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
 void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
   if (at.switches.empty()) return;
   const bool one = at.switches.size() == 1;
-  fixes.push_back({FixKind::environment,
-                   fmt::format("Unset {}", enumerate(at.switches)),
-                   {"unset " + join(at.switches, " ")},
-                   at.cause == Cause::sass_bypassed
-                       ? "the file holds code for this GPU; without the switch the driver takes it"
-                       : "the PTX fits this GPU; without the switch the driver compiles it",
-                   fmt::format("{} set where the program is started: a shell profile, a job script or a container image",
-                               one ? "it is" : "they are")});
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Unset {}", enumerate(at.switches)),
+       {"unset " + join(at.switches, " ")},
+       at.cause == Cause::sass_bypassed
+           ? "the file holds code for this GPU; without the switch the driver takes it"
+           : "the PTX fits this GPU; without the switch the driver compiles it",
+       fmt::format("{} set where the program is started: a shell profile, a job script or a container image",
+                   one ? "it is" : "they are")});
 }
 
-// 222: the driver's compiler is older than the PTX. A driver update helps only as far as the GPU is still supported.
+// 222: the driver's compiler is older than the PTX. A driver update helps only as far as the GPU is still
+// supported.
 void add_driver_fix(const Situation& at, Advice& advice) {
   Version isa;
   for (const image::Candidate& image : at.have) {
-    if (image.kind == image::ImageKind::ptx && (!isa.known() || image.isa < isa) && image.isa.known()) isa = image.isa;
+    if (image.kind == image::ImageKind::ptx && (!isa.known() || image.isa < isa) && image.isa.known())
+      isa = image.isa;
   }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const Version needed = isa.known() ? image::cuda_of_ptx_isa(isa) : Version{};
   if (needed.known() && last.known() && needed > last) {
     advice.dead_ends.push_back(
-        {"updating the driver", fmt::format("R{} is the last driver branch for {} GPUs and reads PTX for CUDA {} at most; "
-                                            "this PTX needs CUDA {}",
-                                            gpu->last_branch, gpu->family, name(last), name(needed))});
+        {"updating the driver",
+         fmt::format("R{} is the last driver branch for {} GPUs and reads PTX for CUDA {} at most; "
+                     "this PTX needs CUDA {}",
+                     gpu->last_branch, gpu->family, name(last), name(needed))});
     return;
   }
   Fix fix{FixKind::upgrade_driver, "Update the driver", {}, "a newer driver reads newer PTX", ""};
@@ -77,20 +81,23 @@ void add_driver_fix(const Situation& at, Advice& advice) {
     fix.title = fmt::format("Update the driver to {} or newer", row->driver);
     fix.why = fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed), name(isa));
   }
-  if (last.known()) fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu->last_branch);
+  if (last.known())
+    fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu->last_branch);
   advice.fixes.push_back(std::move(fix));
 }
 
 void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
-  fixes.push_back({FixKind::code,
-                   "Compile the kernel for this GPU's architecture too",
-                   {"grep -rn __CUDA_ARCH__ ."},
-                   at.kernel_images.empty()
-                       ? "the image for this GPU was built without the kernel"
-                       : fmt::format("it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
-                                     "file was built with another list of architectures",
-                                     enumerate(at.kernel_images)),
-                   "a kernel's definition must not depend on __CUDA_ARCH__; its body may"});
+  fixes.push_back(
+      {FixKind::code,
+       "Compile the kernel for this GPU's architecture too",
+       {"grep -rn __CUDA_ARCH__ ."},
+       at.kernel_images.empty()
+           ? "the image for this GPU was built without the kernel"
+           : fmt::format(
+                 "it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
+                 "file was built with another list of architectures",
+                 enumerate(at.kernel_images)),
+       "a kernel's definition must not depend on __CUDA_ARCH__; its body may"});
 }
 
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -102,7 +109,8 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
                      ""});
     return;
   }
-  fixes.push_back({FixKind::rebuild, "Build or copy the file again", {}, "the device code in it is not readable", ""});
+  fixes.push_back(
+      {FixKind::rebuild, "Build or copy the file again", {}, "the device code in it is not readable", ""});
 }
 
 void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -115,24 +123,28 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 void add_remarks(const Situation& at, Advice& advice) {
-  const bool driver_matters = at.cause == Cause::ptx_newer_than_driver || at.cause == Cause::jit_compiler_missing ||
+  const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
+                              at.cause == Cause::jit_compiler_missing ||
                               at.cause == Cause::driver_too_old_for_image;
   if (!is_image_cause(at.cause) || driver_matters || !at.driver.known()) return;
-  advice.remarks.push_back(at.kernel_module.empty()
-                               ? fmt::format("The driver (for CUDA {}) is fine.", name(at.driver))
-                               : fmt::format("The driver ({}, for CUDA {}) is fine.", at.kernel_module, name(at.driver)));
+  advice.remarks.push_back(
+      at.kernel_module.empty()
+          ? fmt::format("Your driver (for CUDA {}) is fine.", name(at.driver))
+          : fmt::format("Your driver ({}, for CUDA {}) is fine.", at.kernel_module, name(at.driver)));
 }
 
 }  // namespace
 
 Advice advise(const Situation& at) {
   Advice advice;
-  if (at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled) add_switch_fix(at, advice.fixes);
+  if (at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled)
+    add_switch_fix(at, advice.fixes);
   switch (at.cause) {
     case Cause::no_image_for_arch:
     case Cause::arch_specific_image:
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
+    case Cause::latent_gap:
       add_rebuild_fixes(at, advice.fixes);
       break;
     case Cause::ptx_newer_than_driver:
@@ -151,8 +163,11 @@ Advice advise(const Situation& at) {
       add_invalid_image_fix(at, advice.fixes);
       break;
     case Cause::driver_too_old_for_image:
-      advice.fixes.push_back({FixKind::upgrade_driver, "Update the driver to 550.54.14 or newer", {},
-                              "drivers for CUDA 12.4 and newer read compressed images", ""});
+      advice.fixes.push_back({FixKind::upgrade_driver,
+                              "Update the driver to 550.54.14 or newer",
+                              {},
+                              "drivers for CUDA 12.4 and newer read compressed images",
+                              ""});
       break;
     default:
       add_plain_fixes(at, advice.fixes);

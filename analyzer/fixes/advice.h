@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to do about a finding, what not to try, and what is fine. Pure functions of what is known about the finding.
+// What to do about a finding, what not to try, and what is fine. Pure functions of what is known about the
+// finding.
 #pragma once
 #include <optional>
 #include <string>
@@ -35,8 +36,8 @@ struct Situation {
   image::Version toolkit;   ///< that built the file; unknown = {0, 0}
   std::string toolkit_how;  ///< how that is known: "its cubins say so"
   std::vector<image::Candidate> have;
-  std::vector<std::string> switches;       ///< names of the JIT switches that are on
-  std::string serving_device;              ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
+  std::vector<std::string> switches;  ///< names of the JIT switches that are on
+  std::string serving_device;         ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
   std::vector<std::string> kernel_images;  ///< images that do hold the failing kernel
   bool python = false;                     ///< the process runs Python
 };

@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "kshim/image/compute_capability.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -27,19 +29,43 @@ void each_target(const ToolkitRow& toolkit, Visit&& visit) {
   }
 }
 
-std::optional<Arch> best_target(const ToolkitRow& toolkit, ImageKind kind, ComputeCapability device, Version driver) {
+// PTX of a Jetson's target would compile for a desktop GPU too, but is nobody's choice for one.
+bool odd_ptx(ImageKind kind, ComputeCapability target, ComputeCapability device) {
+  return kind == ImageKind::ptx && target != device && image::is_tegra(target);
+}
+
+std::optional<Arch> best_target(const ToolkitRow& toolkit, ImageKind kind, ComputeCapability device,
+                                Version driver) {
   std::optional<Arch> best;
   each_target(toolkit, [&](Arch arch) {
-    if (arch.suffix != Suffix::none || !judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) return;
+    if (arch.suffix != Suffix::none || odd_ptx(kind, arch.cc, device)) return;
+    if (!image::judge({kind, arch, toolkit.isa}, {device, driver, {}}).fits) return;
     if (!best || *best < arch) best = arch;
   });
   return best;
 }
 
 PlannedArch& at(std::vector<PlannedArch>& archs, Arch arch) {
-  auto found = std::find_if(archs.begin(), archs.end(), [&](const PlannedArch& row) { return row.arch == arch; });
+  auto found =
+      std::find_if(archs.begin(), archs.end(), [&](const PlannedArch& row) { return row.arch == arch; });
   if (found == archs.end()) found = archs.insert(archs.end(), {arch, false, false, false});
   return *found;
+}
+
+// PTX of the newest plain architecture, so that GPUs which are newer still can compile it. There is always
+// one: what is added for the device is plain.
+void add_newest_ptx(std::vector<PlannedArch>& archs) {
+  PlannedArch* newest = nullptr;
+  for (PlannedArch& row : archs) {
+    if (row.arch.suffix == Suffix::none && (newest == nullptr || newest->arch < row.arch)) newest = &row;
+  }
+  if (newest != nullptr) newest->ptx = true;
+}
+
+bool builds_all(const ToolkitRow& toolkit, const std::vector<Candidate>& have) {
+  return std::all_of(have.begin(), have.end(), [&](const Candidate& image) {
+    return image.kind == ImageKind::ltoir || builds_for(toolkit, image.arch);
+  });
 }
 
 std::string digits(Arch arch) {
@@ -49,7 +75,8 @@ std::string digits(Arch arch) {
 
 std::string dotted(Arch arch) {
   const std::string plain = digits(arch);
-  return fmt::format("{}.{}", arch.cc.major, plain.substr(plain.find_first_of("0123456789") + std::to_string(arch.cc.major).size()));
+  return fmt::format("{}.{}", arch.cc.major,
+                     plain.substr(plain.find_first_of("0123456789") + std::to_string(arch.cc.major).size()));
 }
 
 std::string gencode(const BuildPlan& plan) {
@@ -109,23 +136,28 @@ std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeC
   PlannedArch& row = at(plan.archs, *target);
   (plan.by_ptx ? row.ptx : row.sass) = true;
   row.added = true;
+  add_newest_ptx(plan.archs);
   std::sort(plan.archs.begin(), plan.archs.end(),
             [](const PlannedArch& a, const PlannedArch& b) { return a.arch < b.arch; });
   return plan;
 }
 
-const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Version> near, Version driver) {
+const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Version> near, Version driver,
+                                    const std::vector<Candidate>& have) {
   const ToolkitRow* oldest = nullptr;
   const ToolkitRow* newest = nullptr;
+  const ToolkitRow* complete = nullptr;
   const ToolkitRow* nearest = nullptr;
   for (const ToolkitRow& row : toolkits()) {
     if (!emits_code_for(row, device)) continue;
     if (oldest == nullptr) oldest = &row;
     if (driver.known() && row.version > driver) continue;
     newest = &row;
+    if (builds_all(row, have)) complete = &row;
     if (near && row.version.major == near->major) nearest = &row;
   }
   if (nearest != nullptr) return nearest;
+  if (complete != nullptr) return complete;
   return newest != nullptr ? newest : oldest;
 }
 
@@ -153,7 +185,8 @@ std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeW
   // One pass from left to right: a value that happens to hold a placeholder is not expanded again.
   std::string out;
   for (std::string_view rest = recipe.command; !rest.empty();) {
-    const auto found = std::find_if(values.begin(), values.end(), [&](const auto& v) { return rest.starts_with(v.first); });
+    const auto found =
+        std::find_if(values.begin(), values.end(), [&](const auto& v) { return rest.starts_with(v.first); });
     if (found != values.end()) {
       out += found->second;
       rest.remove_prefix(found->first.size());

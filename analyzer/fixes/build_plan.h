@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which architectures a rebuild should name, and how each build system wants to be told. A plan never names what its
-// toolkit cannot build.
+// Which architectures a rebuild should name, and how each build system wants to be told. A plan never names
+// what its toolkit cannot build.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,15 +25,17 @@ struct BuildPlan {
   bool by_ptx = false;                    ///< the device is served by compiling PTX at load
 };
 
-/// The architectures of `have` plus what serves `device`. nullopt when `toolkit` can build nothing for it that the driver
-/// takes.
-std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have, image::ComputeCapability device,
-                                    const ToolkitRow& toolkit, image::Version driver);
-
-/// The toolkit to build with for a device, when the one at hand cannot: the newest of the wanted major that emits code for
-/// it and is not newer than the driver, else the newest that is not newer than the driver, else the oldest that can.
-const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::optional<image::Version> near,
+/// The architectures of `have` plus what serves `device`, and PTX of the newest. nullopt when `toolkit` can
+/// build nothing for it that the driver takes.
+std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have,
+                                    image::ComputeCapability device, const ToolkitRow& toolkit,
                                     image::Version driver);
+
+/// The toolkit to build with for a device, when the one at hand cannot: the newest of the wanted major that
+/// emits code for it and is not newer than the driver, else the newest of these that also builds all of
+/// `have`, else the newest that is not newer than the driver, else the oldest that can.
+const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::optional<image::Version> near,
+                                    image::Version driver, const std::vector<image::Candidate>& have = {});
 
 /// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX".
 std::string arch_list(const BuildPlan& plan, ArchList style);

@@ -12,8 +12,9 @@ std::string name(image::Version version) { return std::string(image::to_name(ver
 
 // Code that is not in the file cannot come from anywhere else.
 bool lacks_code(Cause cause) {
-  return cause == Cause::no_image_for_arch || cause == Cause::arch_specific_image || cause == Cause::ptx_newer_than_device ||
-         cause == Cause::kernel_missing_from_image;
+  return cause == Cause::no_image_for_arch || cause == Cause::arch_specific_image ||
+         cause == Cause::ptx_newer_than_device || cause == Cause::kernel_missing_from_image ||
+         cause == Cause::latent_gap;
 }
 
 }  // namespace
@@ -24,10 +25,12 @@ void add_dead_ends(const Situation& at, Advice& advice) {
   if (lacks_code(at.cause) || switched) {
     const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
     if (gpu != nullptr && gpu->last_branch != 0) {
-      out.push_back({"updating the driver",
-                     fmt::format("it is not the cause, and R{} is the last branch for {} GPUs", gpu->last_branch, gpu->family)});
+      out.push_back(
+          {"updating the driver", fmt::format("it is not the cause, and R{} is the last branch for {} GPUs",
+                                              gpu->last_branch, gpu->family)});
     } else {
-      out.push_back({"updating the driver", "it serves this GPU already, and brings no code for your kernels"});
+      out.push_back(
+          {"updating the driver", "it serves this GPU already, and brings no code for your kernels"});
     }
   }
   if (lacks_code(at.cause)) {
@@ -36,18 +39,24 @@ void add_dead_ends(const Situation& at, Advice& advice) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      fmt::format("nvcc refuses this architecture since then")});
     } else if (at.cause != Cause::kernel_missing_from_image) {
-      out.push_back({"installing another CUDA toolkit without rebuilding", "the file keeps the code it was built with"});
+      out.push_back({"installing another CUDA toolkit without rebuilding",
+                     "the file keeps the code it was built with"});
     }
-    out.push_back({"clearing ~/.nv/ComputeCache", "it only holds what was compiled from PTX, and no PTX here fits"});
-    if (at.cause == Cause::kernel_missing_from_image) out.back().why = "the kernel is missing in the file, not in the cache";
+    out.push_back(
+        {"clearing ~/.nv/ComputeCache", "it only holds what was compiled from PTX, and no PTX here fits"});
+    if (at.cause == Cause::kernel_missing_from_image)
+      out.back().why = "the kernel is missing in the file, not in the cache";
   }
   if (at.python && lacks_code(at.cause)) {
-    out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again", "it is read when an extension is built, not when it runs"});
+    out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
+                   "it is read when an extension is built, not when it runs"});
   }
   if (at.cause == Cause::ptx_newer_than_driver) {
-    out.push_back({"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
+    out.push_back(
+        {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
   }
-  if (switched) out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
+  if (switched)
+    out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
 }
 
 }  // namespace kshim::analysis

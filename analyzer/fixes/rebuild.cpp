@@ -12,7 +12,6 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-std::string name(ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 std::string exact_target(ComputeCapability cc) {
@@ -68,7 +67,8 @@ std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen)
 std::string caveat_for(const Situation& at, const Chosen& chosen) {
   std::vector<std::string> parts;
   if (at.origin == Origin::installed || at.origin == Origin::system) {
-    parts.emplace_back("it builds the package from its source; a release built for this GPU, if there is one, saves that");
+    parts.emplace_back(
+        "it builds the package from its source; a release built for this GPU, if there is one, saves that");
   }
   if (!chosen.plan.dropped.empty()) {
     std::vector<std::string> names;
@@ -83,7 +83,8 @@ std::string caveat_for(const Situation& at, const Chosen& chosen) {
   }
   const GpuRow* gpu = find_gpu(*at.device);
   if (chosen.other_toolkit && gpu != nullptr && gpu->last_branch != 0) {
-    parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch, gpu->family));
+    parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
+                                gpu->family));
   }
   return join(parts, "; ");
 }
@@ -93,7 +94,8 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
   std::string added;
   for (const PlannedArch& row : chosen.plan.archs) {
     if (!row.added) continue;
-    added = image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
+    added =
+        image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
   }
   Fix fix;
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
@@ -102,18 +104,23 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
     fix.title = fmt::format("Rebuild with {} added", added);
-    fix.why = at.toolkit.known() ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
-                                 : fmt::format("{} can do it; which one built the file is not known", toolkit_range(*at.device));
+    fix.why =
+        at.toolkit.known()
+            ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
+            : fmt::format("{} can do it; which one built the file is not known", toolkit_range(*at.device));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
     const bool dropped = last != nullptr && at.toolkit > last->version;
     fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
-    fix.why = dropped ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit), at.toolkit_how,
-                                    exact_target(*at.device), name(last->version))
-                      : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit), at.toolkit_how,
-                                    exact_target(*at.device), toolkit_range(*at.device));
+    fix.why = dropped
+                  ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
+                                at.toolkit_how, exact_target(*at.device), name(last->version))
+                  : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
+                                at.toolkit_how, exact_target(*at.device), toolkit_range(*at.device));
   }
-  if (chosen.plan.by_ptx) fix.caveat += fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
+  if (chosen.plan.by_ptx)
+    fix.caveat +=
+        fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
   return fix;
 }
 
@@ -122,7 +129,8 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
-  const ToolkitRow* other = recommend_toolkit(*at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver);
+  const ToolkitRow* other = recommend_toolkit(
+      *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, at.have);
   std::optional<BuildPlan> here;
   if (at_hand != nullptr) here = plan_build(at.have, *at.device, *at_hand, at.driver);
   if (here && !here->by_ptx) {

@@ -6,7 +6,8 @@
 
 namespace kshim::analysis {
 
-/// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the one that can.
+/// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
+/// one that can.
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes);
 
 }  // namespace kshim::analysis

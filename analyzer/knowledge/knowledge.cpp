@@ -23,16 +23,29 @@ constexpr SourceRow kSources[] = {
 #undef KSHIM_SOURCE
 };
 constexpr ToolkitRow kToolkits[] = {
-#define KSHIM_TOOLKIT(major, minor, targets, isa_major, isa_minor, driver, minor_driver, default_arch, verified, \
-                      source_ids)                                                                                \
-  {version(major, minor), targets, version(isa_major, isa_minor), driver, minor_driver, default_arch, verified,  \
+#define KSHIM_TOOLKIT(major, minor, targets, isa_major, isa_minor, driver, minor_driver, default_arch, \
+                      verified, source_ids)                                                            \
+  {version(major, minor),                                                                              \
+   targets,                                                                                            \
+   version(isa_major, isa_minor),                                                                      \
+   driver,                                                                                             \
+   minor_driver,                                                                                       \
+   default_arch,                                                                                       \
+   verified,                                                                                           \
    source_ids},
 #include "analyzer/knowledge/toolkits.def"
 #undef KSHIM_TOOLKIT
 };
 constexpr GpuRow kGpus[] = {
-#define KSHIM_GPU(major, minor, family, tegra, first_major, first_minor, last_branch, products, verified, source_ids) \
-  {capability(major, minor), family, tegra, version(first_major, first_minor), last_branch, products, verified,       \
+#define KSHIM_GPU(major, minor, family, tegra, first_major, first_minor, last_branch, products, verified, \
+                  source_ids)                                                                             \
+  {capability(major, minor),                                                                              \
+   family,                                                                                                \
+   tegra,                                                                                                 \
+   version(first_major, first_minor),                                                                     \
+   last_branch,                                                                                           \
+   products,                                                                                              \
+   verified,                                                                                              \
    source_ids},
 #include "analyzer/knowledge/gpus.def"
 #undef KSHIM_GPU
@@ -44,7 +57,8 @@ constexpr RecipeRow kRecipes[] = {
 #undef KSHIM_RECIPE
 };
 constexpr SwitchRow kSwitches[] = {
-#define KSHIM_SWITCH(variable, field, effect, source_ids) {#variable, &image::JitSwitches::field, effect, source_ids},
+#define KSHIM_SWITCH(variable, field, effect, source_ids) \
+  {#variable, &image::JitSwitches::field, effect, source_ids},
 #include "analyzer/knowledge/switches.def"
 #undef KSHIM_SWITCH
 };

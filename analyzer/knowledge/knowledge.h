@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about GPUs, toolkits and build systems, as data: each row with its sources. The tables are the .def files
-// beside this one; what was read from a binary always wins over what a table says.
+// What is known about GPUs, toolkits and build systems, as data: each row with its sources. The tables are
+// the .def files beside this one; what was read from a binary always wins over what a table says.
 #pragma once
 #include <span>
 #include <string_view>
@@ -55,7 +55,7 @@ struct RecipeRow {
 
 struct SwitchRow {
   std::string_view variable;
-  bool image::JitSwitches::* field;
+  bool image::JitSwitches::*field;
   std::string_view effect;
   std::string_view sources;
 };
@@ -86,7 +86,8 @@ const ToolkitRow* first_toolkit_for(image::Arch arch);
 const ToolkitRow* last_toolkit_for(image::Arch arch);
 /// The newest toolkit that emits exactly this PTX ISA, nullptr when none does.
 const ToolkitRow* toolkit_of_isa(image::Version isa);
-/// The newest CUDA version that the last driver branch of this GPU serves; unknown (0.0) where it is still supported.
+/// The newest CUDA version that the last driver branch of this GPU serves; unknown (0.0) where it is still
+/// supported.
 image::Version last_driver_cuda(const GpuRow& gpu);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
 

@@ -13,8 +13,8 @@
 namespace kshim::analysis {
 namespace {
 
-// ptxas signs its work: the note .note.nv.tkinfo holds "Cuda compilation tools, release 13.0, V13.0.88" (measured with
-// CUDA 13.0; older toolkits write the same sentence).
+// ptxas signs its work: the note .note.nv.tkinfo holds "Cuda compilation tools, release 13.0, V13.0.88"
+// (measured with CUDA 13.0; older toolkits write the same sentence).
 image::Version toolkit_of(const image::CubinReader& cubin) {
   const auto note = cubin.elf().section(".note.nv.tkinfo");
   if (!note) return {};
@@ -23,7 +23,8 @@ image::Version toolkit_of(const image::CubinReader& cubin) {
   const std::size_t at = text.find(kMarker);
   if (at == std::string_view::npos) return {};
   const std::string_view rest = text.substr(at + kMarker.size());
-  return image::parse_version(rest.substr(0, rest.find_first_not_of("0123456789."))).value_or(image::Version{});
+  return image::parse_version(rest.substr(0, rest.find_first_not_of("0123456789.")))
+      .value_or(image::Version{});
 }
 
 void read_cubin(Bytes bytes, FileImage& out) {
@@ -51,32 +52,38 @@ void read_contents(Bytes bytes, FileImage& out) {
   if (out.candidate.kind == image::ImageKind::ptx) read_ptx(bytes, out);
 }
 
+void read_payload(const image::Image& entry, FileImage& image, FileModule& out) {
+  std::vector<std::byte> payload;
+  const auto size = image::decompress(entry, payload);
+  if (size) {
+    read_contents(payload, image);
+  } else {
+    out.damage = fmt::format("the {} image {}", image::to_name(entry.kind, entry.arch).view(),
+                             describe(size.error().code));
+  }
+}
+
 }  // namespace
 
-void read_fatbin(Bytes bytes, bool part, FileModule& out) {
-  auto reader = image::FatbinReader::open(bytes);
-  if (!reader) {
-    out.damage = fmt::format("the fatbin {}", describe(reader.error().code));
+void read_fatbin(Bytes bytes, bool part, Depth depth, FileModule& out) {
+  const auto opened = image::FatbinReader::open(bytes);
+  if (!opened) {
+    out.damage = fmt::format("the fatbin {}", describe(opened.error().code));
     return;
   }
-  auto entry = reader->next();
-  for (; entry; entry = reader->next()) {
+  image::FatbinReader reader = *opened;
+  auto entry = reader.next();
+  for (; entry; entry = reader.next()) {
     if (part && entry->kind != image::ImageKind::ptx) continue;
     FileImage image;
     image.candidate = {entry->kind, entry->arch, entry->isa};
     image.compression = entry->compression;
     image.bytes = entry->uncompressed_size;
-    std::vector<std::byte> payload;
-    const auto size = image::decompress(*entry, payload);
-    if (size) {
-      read_contents(payload, image);
-    } else {
-      out.damage = fmt::format("the {} image {}", image::to_name(entry->kind, entry->arch).view(),
-                               describe(size.error().code));
-    }
+    if (depth == Depth::kernels) read_payload(*entry, image, out);
     // The relocatable parts of one architecture make one program: their kernels belong together.
     const auto same = std::find_if(out.images.begin(), out.images.end(), [&](const FileImage& other) {
-      return part && other.candidate.kind == image.candidate.kind && other.candidate.arch == image.candidate.arch;
+      return part && other.candidate.kind == image.candidate.kind &&
+             other.candidate.arch == image.candidate.arch;
     });
     if (same == out.images.end()) {
       out.images.push_back(std::move(image));
@@ -87,11 +94,12 @@ void read_fatbin(Bytes bytes, bool part, FileModule& out) {
     }
   }
   if (entry.error().code != Errc::not_found) {
-    out.damage = fmt::format("the fatbin {} at offset {}", describe(entry.error().code), entry.error().offset);
+    out.damage =
+        fmt::format("the fatbin {} at offset {}", describe(entry.error().code), entry.error().offset);
   }
 }
 
-void read_bare_image(Bytes bytes, FileModule& out) {
+void read_bare_image(Bytes bytes, Depth depth, FileModule& out) {
   FileImage image;
   if (const auto cubin = image::CubinReader::open(bytes)) {
     image.candidate = {image::ImageKind::cubin, cubin->arch(), {}};
@@ -103,7 +111,7 @@ void read_bare_image(Bytes bytes, FileModule& out) {
     out.damage = "the image is neither a cubin nor PTX";
     return;
   }
-  read_contents(bytes, image);
+  if (depth == Depth::kernels) read_contents(bytes, image);
   out.images.push_back(std::move(image));
 }
 

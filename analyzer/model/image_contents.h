@@ -6,8 +6,8 @@
 namespace kshim::analysis {
 
 /// Appends the images of a fatbin. With `part`, a relocatable part: only its PTX can be loaded.
-void read_fatbin(Bytes bytes, bool part, FileModule& out);
+void read_fatbin(Bytes bytes, bool part, Depth depth, FileModule& out);
 /// Appends a cubin or PTX that stands outside a fatbin.
-void read_bare_image(Bytes bytes, FileModule& out);
+void read_bare_image(Bytes bytes, Depth depth, FileModule& out);
 
 }  // namespace kshim::analysis

@@ -8,7 +8,8 @@
 
 namespace kshim::analysis {
 
-/// A whole file mapped for reading. It must not shrink while it is read; nothing that maps a file can help that.
+/// A whole file mapped for reading. It must not shrink while it is read; nothing that maps a file can help
+/// that.
 class MappedFile {
  public:
   /// The file, or a clause that says why not: "is no longer there".

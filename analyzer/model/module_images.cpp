@@ -58,7 +58,8 @@ bool has_kernel(const FileImage& image, const std::string& kernel) {
   return std::find(image.kernels.begin(), image.kernels.end(), kernel) != image.kernels.end();
 }
 
-void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel, ModuleImages& out) {
+void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
+                 ModuleImages& out) {
   out.damage = std::move(module.damage);
   for (const FileImage& image : module.images) {
     ImageFact fact;
@@ -70,16 +71,17 @@ void from_module(FileModule module, const ObjectRecord& object, const std::strin
     out.images.push_back(fact);
   }
   out.file_images = std::move(module.images);
-  out.complete_kernels = std::all_of(out.file_images.begin(), out.file_images.end(), [](const FileImage& image) {
-    return image.kernels_read || image.candidate.kind == ImageKind::ltoir;
-  });
+  out.complete_kernels = std::all_of(
+      out.file_images.begin(), out.file_images.end(),
+      [](const FileImage& image) { return image.kernels_read || image.candidate.kind == ImageKind::ltoir; });
   if (out.images.empty()) return;
   out.scope = ImageScope::module;
   out.source = "read from the file";
   out.line = object.line;
 }
 
-void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::uint64_t fatbins, ModuleImages& out) {
+void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::uint64_t fatbins,
+                 ModuleImages& out) {
   for (const ImageCount& row : counts) {
     ImageFact fact;
     fact.candidate = row.candidate;
@@ -113,18 +115,21 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
   return out;
 }
 
-std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts, const std::string& first) {
+std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts,
+                                         const std::string& first) {
   std::map<std::string, std::vector<ImageFact>> by_kernel;
   for (std::size_t i = 0; i < module.file_images.size(); ++i) {
-    for (const std::string& kernel : module.file_images[i].kernels) by_kernel[kernel].push_back(module.images[i]);
+    for (const std::string& kernel : module.file_images[i].kernels)
+      by_kernel[kernel].push_back(module.images[i]);
   }
-  // What the driver takes is decided for the module as a whole; a kernel that is not in that image is lacking too.
+  // What the driver takes is decided for the module as a whole; a kernel that is not in that image is lacking
+  // too.
   const image::Selection chosen = select(module.images, facts, facts.switches);
   std::vector<std::string> out;
   if (!first.empty()) out.push_back(first);
   for (const auto& [kernel, images] : by_kernel) {
-    const bool served = chosen.choice != image::Choice::none &&
-                        has_kernel(module.file_images[chosen.index], kernel);
+    const bool served =
+        chosen.choice != image::Choice::none && has_kernel(module.file_images[chosen.index], kernel);
     if (!served && kernel != first) out.push_back(kernel);
   }
   return out;

@@ -60,40 +60,57 @@ std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, 
   auto opened = MappedFile::open(path);
   if (auto* why = std::get_if<std::string>(&opened)) return *why;
   auto file = std::get<MappedFile>(std::move(opened));
+  switch (image::identify(file.bytes())) {
+    case image::BlobKind::fatbin:
+    case image::BlobKind::cubin:
+    case image::BlobKind::ptx:
+      if (!build_id.empty()) return std::string("has changed since: it is a bare image now");
+      return ObjectFile(std::move(file), {}, true);
+    default:
+      break;
+  }
   const auto elf = ElfReader::open(file.bytes());
   if (!elf) return fmt::format("is not an ELF file that can be read: it {}", describe(elf.error().code));
   const auto id = elf->build_id();
   const std::string found = id ? hex(*id) : std::string();
   if (found != build_id) {
-    return build_id.empty() || found.empty() ? std::string("has changed since: its build id differs")
-                                             : fmt::format("has changed since: its build id is {} now", found.substr(0, 12));
+    return build_id.empty() || found.empty()
+               ? std::string("has changed since: its build id differs")
+               : fmt::format("has changed since: its build id is {} now", found.substr(0, 12));
   }
-  return ObjectFile(std::move(file), *elf);
+  return ObjectFile(std::move(file), *elf, false);
 }
 
-FileModule ObjectFile::module_at(std::uint64_t address) const {
-  FileModule out;
+FileModule ObjectFile::module_at(std::uint64_t address, Depth depth) const {
+  if (bare_) return read_module(file_.bytes(), address, depth);
   const auto bytes = elf_.from_address(address);
-  if (!bytes) {
-    out.damage = fmt::format("the file has nothing at address {:#x}", address);
-    return out;
-  }
-  switch (image::identify(*bytes)) {
+  if (bytes) return read_module(*bytes, address, depth);
+  FileModule out;
+  out.damage = fmt::format("the file has nothing at address {:#x}", address);
+  return out;
+}
+
+FileModule ObjectFile::read_module(Bytes bytes, std::uint64_t address, Depth depth) const {
+  FileModule out;
+  switch (image::identify(bytes)) {
     case image::BlobKind::fatbin:
-      read_fatbin(*bytes, false, out);
+      read_fatbin(bytes, false, depth, out);
       for (const std::uint64_t part : relocatable_parts(address)) {
-        if (const auto part_bytes = elf_.from_address(part)) read_fatbin(*part_bytes, true, out);
+        if (const auto part_bytes = elf_.from_address(part)) read_fatbin(*part_bytes, true, depth, out);
       }
       break;
     case image::BlobKind::fatbin_wrapper: {
       const std::uint64_t fatbin = pointer_at(address + offsetof(FatbinWrapper, fatbin));
-      if (fatbin != 0 && fatbin != address) return module_at(fatbin);
+      const auto behind = fatbin != 0 ? elf_.from_address(fatbin) : Result<Bytes>(Error{Errc::not_found});
+      // A wrapper that points at a wrapper leads nowhere, perhaps for ever.
+      if (behind && image::identify(*behind) == image::BlobKind::fatbin)
+        return read_module(*behind, fatbin, depth);
       out.damage = "the fatbin's wrapper points nowhere";
       break;
     }
     case image::BlobKind::cubin:
     case image::BlobKind::ptx:
-      read_bare_image(*bytes, out);
+      read_bare_image(bytes, depth, out);
       break;
     default:
       out.damage = fmt::format("what lies at address {:#x} is neither a fatbin nor an image", address);
@@ -101,32 +118,39 @@ FileModule ObjectFile::module_at(std::uint64_t address) const {
   return out;
 }
 
-FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
+std::vector<std::uint64_t> ObjectFile::module_addresses() const {
+  if (bare_) return {0};
+  std::vector<std::uint64_t> out;
   const auto section = elf_.section(kFatbinSections[0]);
-  FileModule found;
-  if (!section || section->bytes.size() > kLargestSearch) return found;
-  each_fatbin(section->bytes, [&](const FatbinReader&, std::uint64_t at) {
-    if (!found.images.empty()) return;
-    const std::uint64_t address = section->address + at;
+  if (!section) return out;
+  each_fatbin(section->bytes,
+              [&](const FatbinReader&, std::uint64_t at) { out.push_back(section->address + at); });
+  return out;
+}
+
+FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
+  if (file_.bytes().size() > kLargestSearch) return {};
+  for (const std::uint64_t address : module_addresses()) {
     FileModule module = module_at(address);
     for (const FileImage& image : module.images) {
-      if (std::find(image.kernels.begin(), image.kernels.end(), kernel) == image.kernels.end()) continue;
-      found = std::move(module);
-      return;
+      if (std::find(image.kernels.begin(), image.kernels.end(), kernel) != image.kernels.end()) return module;
     }
-  });
-  return found;
+  }
+  return {};
 }
 
 std::uint64_t ObjectFile::pointer_at(std::uint64_t address) const {
-  // Position-independent files store pointers as relative relocations: the addend is the address, the field is zero.
+  // Position-independent files store pointers as relative relocations: the addend is the address, the field
+  // is zero.
   const auto relocations = elf_.section(".rela.dyn");
   if (relocations && relocations->type == SHT_RELA) {
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocations->bytes.size(); at += sizeof(Elf64_Rela)) {
+    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocations->bytes.size();
+         at += sizeof(Elf64_Rela)) {
       const auto entry = read_le<Elf64_Rela>(relocations->bytes, at);
       if (!entry || entry->r_offset != address) continue;
       const auto type = ELF64_R_TYPE(entry->r_info);
-      if (type == R_X86_64_RELATIVE || type == R_AARCH64_RELATIVE) return static_cast<std::uint64_t>(entry->r_addend);
+      if (type == R_X86_64_RELATIVE || type == R_AARCH64_RELATIVE)
+        return static_cast<std::uint64_t>(entry->r_addend);
     }
   }
   const auto stored = elf_.at_address(address, sizeof(std::uint64_t));
@@ -138,7 +162,8 @@ std::vector<std::uint64_t> ObjectFile::relocatable_parts(std::uint64_t fatbin) c
   std::vector<std::uint64_t> parts;
   const auto wrappers = elf_.section(".nvFatBinSegment");
   if (!wrappers) return parts;
-  for (std::uint64_t at = 0; at + sizeof(FatbinWrapper) <= wrappers->bytes.size(); at += sizeof(FatbinWrapper)) {
+  for (std::uint64_t at = 0; at + sizeof(FatbinWrapper) <= wrappers->bytes.size();
+       at += sizeof(FatbinWrapper)) {
     const auto wrapper = read_le<FatbinWrapper>(wrappers->bytes, at);
     if (!wrapper || wrapper->magic != image::kWrapperMagic || wrapper->version != 2) continue;
     const std::uint64_t here = wrappers->address + at;
@@ -155,6 +180,11 @@ std::vector<std::uint64_t> ObjectFile::relocatable_parts(std::uint64_t fatbin) c
 
 std::vector<ImageCount> ObjectFile::image_counts() const {
   std::vector<ImageCount> out;
+  if (bare_) {
+    for (const FileImage& image : module_at(0, Depth::headers).images)
+      out.push_back({image.candidate, 1, image.bytes});
+    return out;
+  }
   for (const std::string_view name : kFatbinSections) {
     const auto section = elf_.section(name);
     if (!section) continue;
@@ -175,6 +205,7 @@ std::vector<ImageCount> ObjectFile::image_counts() const {
 }
 
 std::uint64_t ObjectFile::fatbin_count() const {
+  if (bare_) return 1;
   std::uint64_t count = 0;
   for (const std::string_view name : kFatbinSections) {
     const auto section = elf_.section(name);
@@ -192,7 +223,8 @@ std::string ObjectFile::symbol_at(std::uint64_t address) const {
       const auto symbol = elf_.symbol(*table, index);
       if (!symbol) break;
       if (ELF64_ST_TYPE(symbol->info) != STT_FUNC || symbol->section == SHN_UNDEF) continue;
-      if (address >= symbol->value && address - symbol->value < symbol->size) return std::string(symbol->name);
+      if (address >= symbol->value && address - symbol->value < symbol->size)
+        return std::string(symbol->name);
     }
   }
   return {};
@@ -200,7 +232,7 @@ std::string ObjectFile::symbol_at(std::uint64_t address) const {
 
 bool ObjectFile::is_shared_library() const {
   const auto type = read_le<std::uint16_t>(file_.bytes(), offsetof(Elf64_Ehdr, e_type));
-  return type && *type == ET_DYN && !elf_.section(".interp");
+  return !bare_ && type && *type == ET_DYN && !elf_.section(".interp");
 }
 
 }  // namespace kshim::analysis

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that a report names, read again: which images a module of it holds, which kernels are in each image, what built
-// it. Used only where path and build id agree with the report.
+// A file that a report names, read again: which images a module of it holds, which kernels are in each image,
+// what built it. Used only where path and build id agree with the report.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,6 +15,9 @@
 #include "kshim/image/select.h"
 
 namespace kshim::analysis {
+
+/// How far to read: headers alone, or payloads too, which may have to be decompressed.
+enum class Depth : std::uint8_t { headers, kernels };
 
 /// One image of a module with what is inside.
 struct FileImage {
@@ -41,12 +44,16 @@ struct ImageCount {
 
 class ObjectFile {
  public:
-  /// The file, or a clause that says why it cannot be used. An empty build id fits every file without one.
+  /// The file, or a clause that says why it cannot be used. An empty build id fits every file without one: a
+  /// host ELF, or a bare fatbin, cubin or PTX, which is one module at address 0.
   static std::variant<ObjectFile, std::string> open(const std::string& path, std::string_view build_id);
 
   /// The module whose fatbin (or bare image) lies at a link-time virtual address, relocatable parts included.
-  FileModule module_at(std::uint64_t address) const;
-  /// The module that holds a kernel, found by reading every image; empty where none does or the file is too large for that.
+  FileModule module_at(std::uint64_t address, Depth depth = Depth::kernels) const;
+  /// Where the file's modules lie, for module_at().
+  std::vector<std::uint64_t> module_addresses() const;
+  /// The module that holds a kernel, found by reading every image; empty where none does or the file is too
+  /// large for that.
   FileModule module_with_kernel(const std::string& kernel) const;
   /// Every architecture in the file's fatbin sections, without reading payloads.
   std::vector<ImageCount> image_counts() const;
@@ -56,12 +63,16 @@ class ObjectFile {
   bool is_shared_library() const;
 
  private:
-  ObjectFile(MappedFile file, image::ElfReader elf) : file_(std::move(file)), elf_(elf) {}
-  /// The pointer stored at an address: from its relocation in position-independent files, else in place. 0 = none.
+  ObjectFile(MappedFile file, image::ElfReader elf, bool bare)
+      : file_(std::move(file)), elf_(elf), bare_(bare) {}
+  FileModule read_module(Bytes bytes, std::uint64_t address, Depth depth) const;
+  /// The pointer stored at an address: from its relocation in position-independent files, else in place. 0 =
+  /// none.
   std::uint64_t pointer_at(std::uint64_t address) const;
   std::vector<std::uint64_t> relocatable_parts(std::uint64_t fatbin) const;
   MappedFile file_;
-  image::ElfReader elf_;
+  image::ElfReader elf_;  ///< empty for a bare file
+  bool bare_;
 };
 
 }  // namespace kshim::analysis

@@ -14,7 +14,9 @@ constexpr std::size_t kMostPlaces = 3;
 // A CMake build folder is rarely deeper above its products.
 constexpr int kMostParents = 6;
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 bool is_installed_python(std::string_view path) {
   return contains(path, "/site-packages/") || contains(path, "/dist-packages/");
@@ -30,8 +32,8 @@ bool is_own_python(const PythonFrame& frame) {
 }
 
 bool is_system_path(std::string_view path) {
-  constexpr std::string_view kPrefixes[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/cuda", "/opt/cuda",
-                                            "/usr/bin/", "/usr/local/lib/"};
+  constexpr std::string_view kPrefixes[] = {"/lib/",           "/lib64/",   "/usr/lib/", "/usr/lib64/",
+                                            "/usr/local/cuda", "/opt/cuda", "/usr/bin/", "/usr/local/lib/"};
   return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](std::string_view prefix) { return path.starts_with(prefix); });
 }
@@ -39,19 +41,28 @@ bool is_system_path(std::string_view path) {
 bool is_cuda_plumbing(std::string_view path) {
   constexpr std::string_view kNames[] = {"libcuda.so", "libcudart", "libkshim", "libcuda-", "libnvidia-"};
   const std::string_view name = basename_of(path);
-  return std::any_of(std::begin(kNames), std::end(kNames), [&](std::string_view part) { return name.starts_with(part); });
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view part) { return name.starts_with(part); });
 }
 
 // Inside the user's file, but not theirs: the static runtime, and the stub nvcc makes for each kernel.
 bool is_plumbing_symbol(std::string_view symbol, std::string_view kernel) {
   if (symbol.empty()) return false;
-  constexpr std::string_view kPrefixes[] = {"cuda", "__cuda", "libcudart_static_", "__device_stub__", "_ZL17__cudaLaunch",
-                                            "__static_initialization_and_destruction", "_start", "__libc_start", "_dl_"};
+  constexpr std::string_view kPrefixes[] = {"cuda",
+                                            "__cuda",
+                                            "libcudart_static_",
+                                            "__device_stub__",
+                                            "_ZL17__cudaLaunch",
+                                            "__static_initialization_and_destruction",
+                                            "_start",
+                                            "__libc_start",
+                                            "_dl_"};
   if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                   [&](std::string_view prefix) { return symbol.starts_with(prefix); })) {
     return true;
   }
-  return (!kernel.empty() && symbol == kernel) || contains(symbol, "__device_stub__") || contains(symbol, "cudaLaunchKernel");
+  return (!kernel.empty() && symbol == kernel) || contains(symbol, "__device_stub__") ||
+         contains(symbol, "cudaLaunchKernel");
 }
 
 std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
@@ -84,7 +95,8 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
   for (const NativeFrame& frame : failure.native) {
     if (out.size() >= kMostPlaces || frame.object.empty() || is_cuda_plumbing(frame.object)) continue;
     const bool executable = frame.object == report.process.exe;
-    if ((is_system_path(frame.object) || is_installed_python(frame.object)) && !(executable && !is_system_path(frame.object))) {
+    if ((is_system_path(frame.object) || is_installed_python(frame.object)) &&
+        !(executable && !is_system_path(frame.object))) {
       continue;
     }
     const std::string symbol = symbol_of(frame, files);
@@ -118,7 +130,8 @@ OriginFacts origin_of(std::string_view path) {
   }
   if (is_system_path(path)) return {Origin::system, {}};
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  for (int level = 0; level < kMostParents && folder.has_relative_path(); ++level, folder = folder.parent_path()) {
+  for (int level = 0; level < kMostParents && folder.has_relative_path();
+       ++level, folder = folder.parent_path()) {
     std::error_code ignored;
     if (std::filesystem::exists(folder / "CMakeCache.txt", ignored)) return {Origin::cmake, folder.string()};
   }

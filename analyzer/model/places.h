@@ -10,7 +10,8 @@
 
 namespace kshim::analysis {
 
-/// The user's own places in a failure's stacks, best first: innermost Python frame, then native frames. May be empty.
+/// The user's own places in a failure's stacks, best first: innermost Python frame, then native frames. May
+/// be empty.
 std::vector<Place> own_places(const FailureRecord& failure, const Report& report, ObjectFiles& files);
 /// Whether the innermost frame outside CUDA itself belongs to a library that is known to try and go on.
 bool called_by_probing_library(const FailureRecord& failure);

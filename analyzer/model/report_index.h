@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -35,15 +36,20 @@ class ReportIndex {
   const PackageRecord* package(std::uint64_t object) const;
   /// The device of that ordinal; the only one where the ordinal is not known.
   const DeviceRecord* device(std::optional<unsigned> ordinal) const;
-  /// The gap that speaks of this module of this object on this device.
+  /// The gap that speaks of this module of this object on this device; of several, the one written nearest to
+  /// `line`.
   const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
-                       std::optional<unsigned> device) const;
+                       std::optional<unsigned> device, std::uint32_t line) const;
+  /// Whether a launch of this module, or of any code in this object, failed.
+  bool launch_failed(std::optional<std::uint64_t> object, std::optional<std::uint64_t> module) const;
 
  private:
   const Report& report_;
   std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
   std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
   std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
+  std::unordered_set<std::uint64_t> launch_failed_objects_;
+  std::unordered_set<std::uint64_t> launch_failed_modules_;
 };
 
 }  // namespace kshim::analysis

@@ -193,7 +193,8 @@ std::string failure(object from, Report& report, std::uint32_t line) {
   out.module = number(from, "module");
   out.object = number(from, "object");
   each_object(from, "layers", [&](object layer) {
-    out.layers.push_back({text(layer, "layer"), text(layer, "api"), code(layer, "code"), text(layer, "name")});
+    out.layers.push_back(
+        {text(layer, "layer"), text(layer, "api"), code(layer, "code"), text(layer, "name")});
   });
   each_object(from, "native", [&](object frame) {
     out.native.push_back({text(frame, "object"), text(frame, "build_id"), number(frame, "offset").value_or(0),
@@ -270,9 +271,10 @@ struct Parser {
 };
 // `coverage` is read by no rule yet.
 constexpr std::array kParsers = {
-    Parser{"process", process}, Parser{"driver", driver}, Parser{"device", device},   Parser{"object", object_record},
-    Parser{"module", module},   Parser{"failure", failure}, Parser{"repeat", repeat}, Parser{"gap", gap},
-    Parser{"library", library}, Parser{"package", package}, Parser{"end", end},
+    Parser{"process", process},      Parser{"driver", driver}, Parser{"device", device},
+    Parser{"object", object_record}, Parser{"module", module}, Parser{"failure", failure},
+    Parser{"repeat", repeat},        Parser{"gap", gap},       Parser{"library", library},
+    Parser{"package", package},      Parser{"end", end},
 };
 
 }  // namespace

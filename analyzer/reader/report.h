@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report in memory: kshim-report/1 as include/kshim/report/schema.def lists it, with the line each record stands on.
-// Optional fields that are absent, null or of a wrong type are empty.
+// A report in memory: kshim-report/1 as include/kshim/report/schema.def lists it, with the line each record
+// stands on. Optional fields that are absent, null or of a wrong type are empty.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -41,9 +41,11 @@ std::string system_text(int error) { return std::generic_category().message(erro
 std::string judge_schema(std::string_view schema) {
   if (schema == report::kReportSchema) return {};
   constexpr std::string_view kFamily = "kshim-report/";
-  if (!schema.starts_with(kFamily)) return "is not a kshim report: its first line is no `process` record of one";
-  return fmt::format("is of schema {}, this kshim reads {}: use the kshim that belongs to the shim that wrote it",
-                     schema.substr(0, 40), report::kReportSchema);
+  if (!schema.starts_with(kFamily))
+    return "is not a kshim report: its first line is no `process` record of one";
+  return fmt::format(
+      "is of schema {}, this kshim reads {}: use the kshim that belongs to the shim that wrote it",
+      schema.substr(0, 40), report::kReportSchema);
 }
 
 class LineReader {
@@ -58,7 +60,8 @@ class LineReader {
     const auto error = parser_.parse(text.data(), text.size(), false).get(element);
     simdjson::dom::object object;
     if (error != simdjson::SUCCESS || element.get(object) != simdjson::SUCCESS) {
-      return broken(error != simdjson::SUCCESS ? simdjson::error_message(error) : "not a JSON object", complete);
+      return broken(error != simdjson::SUCCESS ? simdjson::error_message(error) : "not a JSON object",
+                    complete);
     }
     if (!seen_process_) {
       std::string_view schema;
@@ -103,7 +106,8 @@ class LineReader {
   bool seen_process_ = false;
 };
 
-/// Collects bytes and hands out lines. Behind the bytes there is always room for simdjson to read beyond a line's end.
+/// Collects bytes and hands out lines. Behind the bytes there is always room for simdjson to read beyond a
+/// line's end.
 class LineBuffer {
  public:
   char* room() {
@@ -116,7 +120,8 @@ class LineBuffer {
     std::size_t begin = 0;
     while (const void* newline = std::memchr(bytes_.data() + begin, '\n', used_ - begin)) {
       const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - bytes_.data());
-      if (std::string why = visit(std::string_view(bytes_.data() + begin, end - begin)); !why.empty()) return why;
+      if (std::string why = visit(std::string_view(bytes_.data() + begin, end - begin)); !why.empty())
+        return why;
       begin = end + 1;
     }
     std::memmove(bytes_.data(), bytes_.data() + begin, used_ - begin);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a report line by line. A report comes from a process that may have died while writing, or from a stranger: nothing
-// in it can make the reader fail in another way than by saying what is wrong.
+// Reads a report line by line. A report comes from a process that may have died while writing, or from a
+// stranger: nothing in it can make the reader fail in another way than by saying what is wrong.
 #pragma once
 #include <filesystem>
 #include <string>

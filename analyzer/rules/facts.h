@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about one failure: the input of the rules. Plain values, so that a rule can be tested as a table.
+// What is known about one failure: the input of the rules. Plain values, so that a rule can be tested as a
+// table.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,10 +35,11 @@ struct Facts {
   image::JitSwitches switches;
   std::vector<ImageFact> images;
   ImageScope scope = ImageScope::none;
-  bool loose = false;           ///< the image came from memory, not from a mapped file
-  std::string damage;           ///< what the parser found wrong with the image; empty = nothing
-  bool probing_caller = false;  ///< a library known to try and go on made the call
-  bool went_on = false;         ///< no launch of this module failed, and the process lived on
+  bool loose = false;               ///< the image came from memory, not from a mapped file
+  std::string damage;               ///< what the parser found wrong with the image; empty = nothing
+  bool probing_caller = false;      ///< a library known to try and go on made the call
+  bool went_on = false;             ///< no launch of this module failed, and the process lived on
+  bool parent_initialised = false;  ///< the process was forked from one that had initialised CUDA
 
   bool has_code(int code) const {
     for (const int known : codes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words for one line of the architecture table. Whether an image fits is image::judge's; here is only why, told with
-// the numbers at hand.
+// The words for one line of the architecture table. Whether an image fits is image::judge's; here is only
+// why, told with the numbers at hand.
 #include <fmt/core.h>
 
 #include "analyzer/rules/rules.h"
@@ -26,7 +26,8 @@ Candidate base_of(Candidate image) {
 }
 
 std::string why_not_suffix(const Candidate& image) {
-  if (image.arch.suffix == Suffix::a) return fmt::format("runs on {} and on nothing else", name(image.arch.cc));
+  if (image.arch.suffix == Suffix::a)
+    return fmt::format("runs on {} and on nothing else", name(image.arch.cc));
   return fmt::format("runs in the family of {} only", name(image.arch.cc));
 }
 
@@ -42,7 +43,8 @@ std::string why_not_ptx(const Candidate& image, const Facts& facts) {
   if (image.arch.suffix != Suffix::none && !judge(Candidate{image.kind, image.arch, {}}, plain(facts)).fits) {
     return why_not_suffix(image);
   }
-  if (!judge(base_of(image), plain(facts)).fits) return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
+  if (!judge(base_of(image), plain(facts)).fits)
+    return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
   return fmt::format("PTX {} is newer than the driver reads ({})", name(image.isa),
                      name(image::ptx_isa_of_cuda(facts.driver)));
 }
@@ -59,7 +61,8 @@ ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
   if (image.kind == ImageKind::ltoir) return {false, "must be linked before it can run"};
   const bool fits = judge(image, plain(facts)).fits;
   if (!fits) {
-    return {false, image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};
+    return {false,
+            image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};
   }
   if (!judge(image, {*facts.device, facts.driver, facts.switches}).fits) {
     if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch"};
@@ -70,7 +73,8 @@ ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
   return {true, image.kind == ImageKind::cubin ? "fits" : "fits, compiled at load"};
 }
 
-image::Selection select(const std::vector<ImageFact>& images, const Facts& facts, const image::JitSwitches& switches) {
+image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
+                        const image::JitSwitches& switches) {
   std::vector<Candidate> candidates;
   candidates.reserve(images.size());
   for (const ImageFact& image : images) candidates.push_back(image.candidate);

@@ -37,11 +37,13 @@ constexpr CodeCause kCodeCauses[] = {
 
 std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
 std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
-std::string name(const Candidate& image) { return std::string(image::to_name(image.kind, image.arch).view()); }
+std::string name(const Candidate& image) {
+  return std::string(image::to_name(image.kind, image.arch).view());
+}
 
 bool about_images(const Facts& facts) {
-  return facts.codes.empty() || std::any_of(kImageCodes.begin(), kImageCodes.end(),
-                                            [&](int code) { return facts.has_code(code); });
+  return facts.codes.empty() ||
+         std::any_of(kImageCodes.begin(), kImageCodes.end(), [&](int code) { return facts.has_code(code); });
 }
 
 bool judgeable(const Facts& facts) {
@@ -52,7 +54,8 @@ bool judgeable(const Facts& facts) {
 double certainty(const Facts& facts, std::initializer_list<int> expected) {
   const double known = facts.scope == ImageScope::module ? kModuleKnown : kFileKnown;
   if (facts.codes.empty()) return known;
-  const bool fits = std::any_of(expected.begin(), expected.end(), [&](int code) { return facts.has_code(code); });
+  const bool fits =
+      std::any_of(expected.begin(), expected.end(), [&](int code) { return facts.has_code(code); });
   return fits ? known : kContradiction;
 }
 
@@ -62,10 +65,13 @@ JitSwitches defaults(const Facts& facts) {
   return plain;
 }
 
-Choice choice(const Facts& facts, const JitSwitches& switches) { return select(facts.images, facts, switches).choice; }
+Choice choice(const Facts& facts, const JitSwitches& switches) {
+  return select(facts.images, facts, switches).choice;
+}
 
 bool nothing_fits(const Facts& facts) {
-  return judgeable(facts) && choice(facts, facts.switches) == Choice::none && choice(facts, {}) == Choice::none;
+  return judgeable(facts) && choice(facts, facts.switches) == Choice::none &&
+         choice(facts, {}) == Choice::none;
 }
 
 bool fits_ignoring_isa(const Facts& facts) {
@@ -78,7 +84,8 @@ bool fits_ignoring_isa(const Facts& facts) {
 
 std::optional<Match> sass_bypassed(const Facts& facts) {
   if (!judgeable(facts) || !(facts.switches.force_ptx_jit || facts.switches.force_jit)) return std::nullopt;
-  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::sass) return std::nullopt;
+  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::sass)
+    return std::nullopt;
   return Match{certainty(facts, {209, 218, 221, 222, 223, 98, 500}),
                "A cubin for this GPU is there, but the environment tells the driver to ignore cubins"};
 }
@@ -86,7 +93,8 @@ std::optional<Match> sass_bypassed(const Facts& facts) {
 std::optional<Match> ptx_jit_disabled(const Facts& facts) {
   const bool forbidden = facts.switches.disable_ptx_jit || facts.switches.disable_jit;
   if (!judgeable(facts) || !forbidden) return std::nullopt;
-  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::jit) return std::nullopt;
+  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::jit)
+    return std::nullopt;
   return Match{certainty(facts, {223, 209, 98, 500}),
                "No cubin fits, PTX would, but the environment forbids the driver to compile it"};
 }
@@ -94,14 +102,17 @@ std::optional<Match> ptx_jit_disabled(const Facts& facts) {
 std::optional<Match> jit_compiler_missing(const Facts& facts) {
   if (!judgeable(facts) || choice(facts, {}) != Choice::jit) return std::nullopt;
   if (!facts.has_code(221) && facts.switches.compiler_present) return std::nullopt;
-  return Match{certainty(facts, {221, 209}), "No cubin fits, PTX would, but the driver did not find its PTX compiler"};
+  return Match{certainty(facts, {221, 209}),
+               "No cubin fits, PTX would, but the driver did not find its PTX compiler"};
 }
 
 std::optional<Match> ptx_newer_than_driver(const Facts& facts) {
-  if (!judgeable(facts) || !facts.driver.known() || !nothing_fits(facts) || !fits_ignoring_isa(facts)) return std::nullopt;
+  if (!judgeable(facts) || !facts.driver.known() || !nothing_fits(facts) || !fits_ignoring_isa(facts))
+    return std::nullopt;
   const image::Version readable = image::ptx_isa_of_cuda(facts.driver);
   return Match{certainty(facts, {222, 209, 218, 98, 500}),
-               fmt::format("The PTX that could be compiled for {} is newer than PTX {}, which is what a driver for CUDA {} reads",
+               fmt::format("The PTX that could be compiled for {} is newer than PTX {}, which is what a "
+                           "driver for CUDA {} reads",
                            name(*facts.device), name(readable), name(facts.driver))};
 }
 
@@ -118,9 +129,11 @@ std::optional<Match> arch_specific_image(const Facts& facts) {
   const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none;
   if (!all_specific && !nearest_specific) return std::nullopt;
   const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
-  return Match{certainty(facts, {209, 98, 500, 200, 218}),
-               fmt::format("{} is locked to {} by its suffix: neither it nor PTX of its kind runs on {}", name(locked),
-                           locked.arch.suffix == Suffix::a ? name(locked.arch.cc) : "its family", name(*facts.device))};
+  return Match{
+      certainty(facts, {209, 98, 500, 200, 218}),
+      fmt::format("{} is locked to {} by its suffix: neither it nor PTX of its kind runs on {}", name(locked),
+                  locked.arch.suffix == Suffix::a ? name(locked.arch.cc) : "its family",
+                  name(*facts.device))};
 }
 
 std::optional<Match> ptx_newer_than_device(const Facts& facts) {
@@ -132,15 +145,17 @@ std::optional<Match> ptx_newer_than_device(const Facts& facts) {
     any = true;
   }
   if (!any) return std::nullopt;
-  return Match{certainty(facts, {209, 98, 500, 218, 200}),
-               fmt::format("No cubin fits, and PTX only compiles for its own architecture and newer ones: {} is older",
-                           name(*facts.device))};
+  return Match{
+      certainty(facts, {209, 98, 500, 218, 200}),
+      fmt::format("No cubin fits, and PTX only compiles for its own architecture and newer ones: {} is older",
+                  name(*facts.device))};
 }
 
 std::optional<Match> no_image_for_arch(const Facts& facts) {
   if (!nothing_fits(facts) || fits_ignoring_isa(facts)) return std::nullopt;
-  return Match{certainty(facts, {209, 98, 500, 200, 400}) - 0.001,
-               fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
+  return Match{
+      certainty(facts, {209, 98, 500, 200, 400}) - 0.001,
+      fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
 }
 
 std::optional<Match> kernel_missing(const Facts& facts) {
@@ -152,14 +167,16 @@ std::optional<Match> kernel_missing(const Facts& facts) {
                                      [](const ImageFact& image) { return image.has_kernel == true; });
   if (chosen.has_kernel == false) {
     return Match{elsewhere ? certainty(facts, {98, 500, 400, 209}) : 0.8,
-                 fmt::format("The driver takes {} for this GPU, and the kernel is not in it{}", name(chosen.candidate),
-                             elsewhere ? ", though it is in another image" : "")};
+                 fmt::format("The driver takes {} for this GPU, and the kernel is not in it{}",
+                             name(chosen.candidate), elsewhere ? ", though it is in another image" : "")};
   }
   if (chosen.has_kernel == true || !(facts.has_code(98) || facts.has_code(500))) return std::nullopt;
-  return Match{0.7, fmt::format("{} fits this GPU, so what is missing is the kernel itself", name(chosen.candidate))};
+  return Match{
+      0.7, fmt::format("{} fits this GPU, so what is missing is the kernel itself", name(chosen.candidate))};
 }
 
-// Fatbins compressed with Zstandard are read by drivers for CUDA 12.4 and later (knowledge/sources.def: fatbin_zstd).
+// Fatbins compressed with Zstandard are read by drivers for CUDA 12.4 and later (knowledge/sources.def:
+// fatbin_zstd).
 constexpr image::Version kFirstWithZstd{12, 4};
 
 std::optional<Match> driver_too_old_for_image(const Facts& facts) {
@@ -168,22 +185,43 @@ std::optional<Match> driver_too_old_for_image(const Facts& facts) {
   const image::Selection selection = select(facts.images, facts, facts.switches);
   if (selection.choice == Choice::none) return std::nullopt;
   if (facts.images[selection.index].compression != image::Compression::zstd) return std::nullopt;
-  return Match{0.85, fmt::format("The image fits, but is compressed with Zstandard, which drivers before CUDA 12.4 do not "
-                                 "read; this one is for CUDA {}",
-                                 name(facts.driver))};
+  return Match{
+      0.85,
+      fmt::format("The image fits, but is compressed with Zstandard, which drivers before CUDA 12.4 do not "
+                  "read; this one is for CUDA {}",
+                  name(facts.driver))};
 }
 
 std::optional<Match> invalid_image(const Facts& facts) {
   const bool unreadable = facts.has_code(200) || facts.has_code(218) || facts.has_code(300);
   if (!facts.codes.empty() && !unreadable && !facts.has_code(209)) return std::nullopt;
   if (!facts.damage.empty()) {
-    return Match{unreadable ? 0.95 : 0.6, fmt::format("Reading the image gives the same answer: {}", facts.damage)};
+    return Match{unreadable ? 0.95 : 0.6,
+                 fmt::format("Reading the image gives the same answer: {}", facts.damage)};
   }
   if (!unreadable || !judgeable(facts) || choice(facts, facts.switches) == Choice::none) return std::nullopt;
   return Match{0.6, "An image of the right architecture is there, but the driver could not use it"};
 }
 
+std::optional<Match> fork_after_init(const Facts& facts) {
+  if (!facts.has_code(3) || !facts.parent_initialised) return std::nullopt;
+  return Match{
+      0.9, "The process was forked from one that had initialised CUDA, and a driver does not survive that"};
+}
+
+// Libraries that look for the best of many kernels ask for some that this GPU does not have.
+std::optional<Match> benign_probe(const Facts& facts) {
+  const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
+  if (!asks || !facts.probing_caller || !facts.went_on || !about_images(facts)) return std::nullopt;
+  return Match{0.98,
+               "A library that tries images and kernels before it settles on one made the call, and nothing "
+               "of it failed "
+               "to launch"};
+}
+
 constexpr std::array kRules = {
+    RuleRow{Cause::benign_probe, benign_probe},
+    RuleRow{Cause::fork_after_init, fork_after_init},
     RuleRow{Cause::sass_bypassed, sass_bypassed},
     RuleRow{Cause::ptx_jit_disabled, ptx_jit_disabled},
     RuleRow{Cause::jit_compiler_missing, jit_compiler_missing},
@@ -221,7 +259,8 @@ Diagnosis diagnose(const Facts& facts) {
     auto match = row.apply(facts);
     if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
   }
-  if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence) best = std::move(*coded);
+  if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)
+    best = std::move(*coded);
   if (best.match.confidence < kNameable) {
     return {Cause::unknown, {0.3, "What was recorded does not decide between several causes"}};
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From facts to a cause. Each rule is a pure function; the table has them in the order in which equals are preferred.
+// From facts to a cause. Each rule is a pure function; the table has them in the order in which equals are
+// preferred.
 #pragma once
 #include <optional>
 #include <span>
@@ -39,6 +40,7 @@ struct ImageJudgement {
 };
 ImageJudgement judge_image(const ImageFact& image, const Facts& facts);
 /// What the driver would take.
-image::Selection select(const std::vector<ImageFact>& images, const Facts& facts, const image::JitSwitches& switches);
+image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
+                        const image::JitSwitches& switches);
 
 }  // namespace kshim::analysis

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the advice needs to know, gathered from report and files.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/analysis/failure_finding.h"
+#include "analyzer/fixes/advice.h"
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/places.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+struct BuiltBy {
+  image::Version toolkit;
+  std::string how;
+};
+
+// Who built the file: what its cubins say, else the newest PTX, whose version is that of the toolkit.
+BuiltBy builder_of(const Scene& scene, const Subject& subject) {
+  if (scene.options.assume_toolkit) return {*scene.options.assume_toolkit, "as assumed"};
+  if (subject.images.toolkit.known()) return {subject.images.toolkit, "its cubins say so"};
+  image::Version isa;
+  for (const ImageFact& image : subject.images.images) {
+    if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
+  }
+  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
+  if (row == nullptr) return {};
+  return {row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
+}
+
+bool runs_python(const Scene& scene) {
+  return basename_of(scene.report.process.exe).starts_with("python") ||
+         std::any_of(scene.report.failures.begin(), scene.report.failures.end(),
+                     [](const FailureRecord& failure) { return !failure.python.empty(); });
+}
+
+// Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
+// environment cannot renumber; a simulated GPU has none that another tool knows.
+std::string serving_device(const Scene& scene, const Subject& subject) {
+  if (scene.options.assume_cc || subject.device == nullptr || subject.images.scope == ImageScope::none)
+    return {};
+  const bool simulated = scene.report.driver && scene.report.driver->simulated;
+  for (const DeviceRecord& row : scene.report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (row.ordinal == subject.device->ordinal || !arch) continue;
+    Facts other = subject.facts;
+    other.device = arch->cc;
+    if (select(other.images, other, other.switches).choice == image::Choice::none) continue;
+    return row.uuid.empty() || simulated ? std::to_string(row.ordinal) : row.uuid;
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
+  Situation at;
+  at.cause = finding.cause;
+  at.code = finding.code;
+  at.object = finding.object;
+  const OriginFacts origin = origin_of(finding.object);
+  at.origin = origin.origin;
+  at.build_folder = origin.build_folder;
+  if (subject.object != nullptr) {
+    const ObjectFile* file = scene.files.find(*subject.object);
+    at.shared_library = file != nullptr ? file->is_shared_library()
+                                        : basename_of(finding.object).find(".so") != std::string_view::npos;
+    if (const PackageRecord* package = scene.index.package(subject.object->id)) at.package = package->name;
+  }
+  at.device = subject.facts.device;
+  if (subject.device != nullptr) at.device_name = subject.device->name;
+  at.driver = subject.facts.driver;
+  if (scene.report.driver) at.kernel_module = scene.report.driver->kernel_module;
+  const BuiltBy builder = builder_of(scene, subject);
+  at.toolkit = builder.toolkit;
+  at.toolkit_how = builder.how;
+  for (const ImageFact& image : subject.images.images) {
+    at.have.push_back(image.candidate);
+    if (image.has_kernel != true) continue;
+    std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
+    if (std::find(at.kernel_images.begin(), at.kernel_images.end(), name) == at.kernel_images.end()) {
+      at.kernel_images.push_back(std::move(name));
+    }
+  }
+  at.switches = switch_names(scene.report);
+  at.serving_device = serving_device(scene, subject);
+  at.python = runs_python(scene);
+  Advice advice = advise(at);
+  finding.fixes = std::move(advice.fixes);
+  finding.dead_ends = std::move(advice.dead_ends);
+  finding.remarks = std::move(advice.remarks);
+}
+
+}  // namespace kshim::analysis

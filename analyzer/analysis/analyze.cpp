@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/merge.h"
+#include "analyzer/analysis/report_files.h"
+#include "analyzer/analysis/report_findings.h"
+#include "analyzer/analysis/verdict.h"
+#include "analyzer/reader/report_reader.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kMostNotes = 50;
+
+/// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
+/// with them.
+class Run {
+ public:
+  Run(const Options& options, Analysis& out) : options_(options), out_(out) {}
+
+  void read(const std::vector<ReportFile>& files) {
+    std::uint64_t total = 0;
+    std::uint64_t done = 0;
+    for (const ReportFile& file : files) total += file.bytes;
+    std::vector<ReportFile> children;
+    for (const ReportFile& file : files) {
+      take(file, &children);
+      done += file.bytes;
+      if (options_.progress) options_.progress(done, total);
+    }
+    // "Not initialised" in a child is explained by its parent, whose report may come later.
+    for (const ReportFile& file : children) take(file, nullptr);
+  }
+
+ private:
+  using ProcessKey = std::pair<std::string, std::uint64_t>;
+
+  void take(const ReportFile& file, std::vector<ReportFile>* children) {
+    const auto got = read_report(file.path);
+    if (const auto* why = std::get_if<std::string>(&got)) {
+      note(fmt::format("{}: {}", file.path.string(), *why));
+      return;
+    }
+    const Report& report = std::get<Report>(got);
+    if (children != nullptr) {
+      if (report.driver && !report.devices.empty())
+        initialised_.insert({report.process.host, report.process.pid});
+      if (not_initialised(report)) {
+        children->push_back(file);
+        return;
+      }
+    }
+    for (const std::string& text : report.notes) note(text);
+    judge(report);
+  }
+
+  static bool not_initialised(const Report& report) {
+    constexpr int kNotInitialised = 3;
+    return std::any_of(report.failures.begin(), report.failures.end(), [](const FailureRecord& failure) {
+      return std::any_of(failure.layers.begin(), failure.layers.end(),
+                         [](const Layer& layer) { return layer.code == kNotInitialised; });
+    });
+  }
+
+  void judge(const Report& report) {
+    const ReportIndex index(report);
+    const bool child = initialised_.count({report.process.host, report.process.ppid}) != 0;
+    const Scene scene{report, index, files_, options_, child};
+    std::vector<Finding> findings = findings_of(scene);
+    summarise(report, findings);
+    for (Finding& finding : findings) merge_into(out_.findings, std::move(finding));
+  }
+
+  void summarise(const Report& report, const std::vector<Finding>& findings) {
+    ProcessSummary process;
+    process.report = report.path;
+    process.host = report.process.host;
+    process.pid = static_cast<long>(report.process.pid);
+    process.rank = report.process.rank;
+    process.exe = report.process.exe;
+    process.argv = report.process.argv;
+    process.failures = static_cast<unsigned>(report.failures.size());
+    process.modules = static_cast<unsigned>(report.modules.size());
+    process.complete = report.end.has_value();
+    out_.processes.push_back(std::move(process));
+    for (const DeviceRecord& device : report.devices) add_device(report, device, findings);
+  }
+
+  // The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal and name.
+  void add_device(const Report& report, const DeviceRecord& device, const std::vector<Finding>& findings) {
+    const std::string text = fmt::format("GPU {}: ", device.ordinal);
+    const auto named =
+        static_cast<unsigned>(std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+          return finding.severity == Severity::error &&
+                 std::any_of(finding.devices.begin(), finding.devices.end(),
+                             [&](const std::string& name) { return name.starts_with(text); });
+        }));
+    const auto same = std::find_if(out_.devices.begin(), out_.devices.end(), [&](const DeviceSummary& known) {
+      if (known.host != report.process.host) return false;
+      if (!known.uuid.empty() && !device.uuid.empty()) return known.uuid == device.uuid;
+      return known.ordinal == device.ordinal && known.name == device.name;
+    });
+    if (same != out_.devices.end()) {
+      same->findings = std::max(same->findings, named);
+      return;
+    }
+    DeviceSummary summary;
+    summary.host = report.process.host;
+    summary.ordinal = device.ordinal;
+    summary.name = device.name;
+    if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
+    summary.uuid = device.uuid;
+    summary.pci = device.pci;
+    if (report.driver) {
+      summary.driver_cuda = report.driver->cuda_version;
+      summary.kernel_module = report.driver->kernel_module;
+      summary.simulated = report.driver->simulated;
+    }
+    summary.findings = named;
+    out_.devices.push_back(std::move(summary));
+  }
+
+  void note(std::string text) {
+    if (out_.notes.size() < kMostNotes)
+      out_.notes.push_back(std::move(text));
+    else if (out_.notes.size() == kMostNotes)
+      out_.notes.emplace_back("more notes were left out");
+  }
+
+  const Options& options_;
+  Analysis& out_;
+  ObjectFiles files_;
+  std::set<ProcessKey> initialised_;
+};
+
+void note_assumptions(const Options& options, std::vector<std::string>& notes) {
+  if (options.assume_cc) {
+    notes.push_back(fmt::format("judged as if the GPU were of compute capability {}",
+                                image::to_name(*options.assume_cc).view()));
+  }
+  if (options.assume_driver) {
+    notes.push_back(fmt::format("judged as if the driver were one for CUDA {}",
+                                image::to_name(*options.assume_driver).view()));
+  }
+  if (options.assume_toolkit) {
+    notes.push_back(fmt::format("judged as if everything were built with CUDA {}",
+                                image::to_name(*options.assume_toolkit).view()));
+  }
+}
+
+}  // namespace
+
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options) {
+  Analysis out;
+  out.blind = options.blind;
+  out.exit_status = options.exit_status;
+  out.term_signal = options.term_signal;
+  note_assumptions(options, out.notes);
+  const std::vector<ReportFile> files = find_report_files(reports_or_folders, out.notes);
+  Run(options, out).read(files);
+  sort_findings(out.findings);
+  out.nothing_readable = out.processes.empty();
+  out.verdict = verdict_of(out);
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analysis/failure_finding.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/places.h"
+#include "analyzer/text/text.h"
+#include "kshim/base/cuda_error.h"
+
+namespace kshim::analysis {
+namespace {
+
+// More would be read by nobody; the count is kept.
+constexpr std::size_t kMostKernels = 1000;
+
+// The layer that a finding shows: the first whose code is the diagnosis' own, which for images is the
+// driver's.
+const Layer* shown_layer(const FailureRecord& failure) {
+  for (const Layer& layer : failure.layers) {
+    if (layer.code != 0) return &layer;
+  }
+  return nullptr;
+}
+
+std::string code_name(const Layer& layer) {
+  if (!layer.name.empty()) return layer.name;
+  const CudaError* error = find_cuda_error(layer.code);
+  if (error == nullptr) return {};
+  const char* name =
+      layer.layer == "runtime" || error->driver_name == nullptr ? error->runtime_name : error->driver_name;
+  return name != nullptr ? name : "";
+}
+
+std::string layers_text(const FailureRecord& failure) {
+  std::vector<std::string> parts;
+  for (const Layer& layer : failure.layers) {
+    const std::string name = code_name(layer);
+    parts.push_back(fmt::format("{} answered {}{}", layer.api, layer.code,
+                                name.empty() ? "" : fmt::format(" ({})", name)));
+  }
+  return enumerate(parts);
+}
+
+void add_failure_evidence(const Scene& scene, const FailureRecord& failure, const Finding& finding,
+                          std::vector<Evidence>& out) {
+  std::string text = layers_text(failure);
+  if (text.empty()) text = "A call failed";
+  if (!finding.failed_kernel.empty()) text += fmt::format(" for the kernel {}", finding.failed_kernel);
+  if (failure.count > 1) text += fmt::format(", {} times", failure.count);
+  out.push_back({text + ".", location(scene.report, failure.line)});
+}
+
+void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& diagnosis,
+                std::uint32_t fallback_line, std::vector<Evidence>& out) {
+  const std::uint32_t line = subject.images.line != 0 ? subject.images.line : fallback_line;
+  const std::string source =
+      subject.images.scope == ImageScope::none ? "" : fmt::format(" (images {})", subject.images.source);
+  out.push_back({fmt::format("{}{}.", diagnosis.match.because, source), location(scene.report, line)});
+}
+
+void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, std::vector<Evidence>& out) {
+  if (subject.device != nullptr && !scene.options.assume_cc) {
+    out.push_back({device_text(scene, subject.device) + ".", location(scene.report, subject.device->line)});
+  }
+  if (cause == Cause::sass_bypassed || cause == Cause::ptx_jit_disabled) {
+    for (const std::string& name : switch_names(scene.report)) {
+      out.push_back({fmt::format("{}={} is in the environment.", name, scene.report.process.env.at(name)),
+                     location(scene.report, scene.report.process.line)});
+    }
+  }
+  if (subject.object != nullptr) {
+    const std::string& why_not = scene.files.why_not(*subject.object);
+    if (!why_not.empty() && is_image_cause(cause)) {
+      out.push_back({fmt::format("{} {}: what is said about it is what the report holds.",
+                                 subject.object->path, why_not),
+                     location(scene.report, subject.object->line)});
+    }
+  }
+}
+
+std::string need_of(const Subject& subject, Cause cause) {
+  if (!is_image_cause(cause) || cause == Cause::invalid_image || !subject.facts.device) return {};
+  return std::string(
+      image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view());
+}
+
+void set_kernels(std::vector<std::string> mangled, Finding& finding) {
+  finding.kernels_total = mangled.size();
+  if (mangled.size() > kMostKernels) {
+    mangled.resize(kMostKernels);
+    finding.kernels_complete = false;
+  }
+  for (const std::string& name : mangled) finding.kernels.push_back(demangle(name));
+}
+
+void set_subject(const Scene& scene, const Subject& subject, Cause cause, Finding& finding) {
+  finding.cause = cause;
+  finding.severity = row_of(cause).severity;
+  finding.headline = row_of(cause).headline;
+  if (subject.object != nullptr) {
+    finding.object = subject.object->path;
+    if (const PackageRecord* package = scene.index.package(subject.object->id)) {
+      finding.package = package->name + (package->version.empty() ? "" : " " + package->version) +
+                        (package->manager.empty() ? "" : fmt::format(" ({})", package->manager));
+    }
+  }
+  finding.need = need_of(subject, cause);
+  if (std::string device = device_text(scene, subject.device); !device.empty())
+    finding.devices.push_back(std::move(device));
+  describe_images(subject, finding);
+}
+
+// Names of the report's gap, where the file itself could not be read.
+void add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
+  if (subject.gap == nullptr || complete) return;
+  for (const std::string& name : subject.gap->kernels) {
+    if (std::find(kernels.begin(), kernels.end(), name) == kernels.end()) kernels.push_back(name);
+  }
+  complete = subject.gap->complete;
+}
+
+}  // namespace
+
+void describe_images(const Subject& subject, Finding& finding) {
+  std::vector<ImageFact> images = subject.images.images;
+  std::stable_sort(images.begin(), images.end(), [](const ImageFact& a, const ImageFact& b) {
+    if (a.candidate.kind != b.candidate.kind)
+      return a.candidate.kind == image::ImageKind::cubin || b.candidate.kind == image::ImageKind::ltoir;
+    return a.candidate.arch < b.candidate.arch;
+  });
+  for (const ImageFact& fact : images) {
+    const image::Candidate& candidate = fact.candidate;
+    const ImageJudgement judgement = judge_image(fact, subject.facts);
+    ImageVerdict row;
+    row.kind = image::to_name(candidate.kind);
+    row.arch = image::to_name(candidate.kind, candidate.arch).view();
+    if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx)
+      row.isa = image::to_name(candidate.isa).view();
+    row.count = fact.count;
+    row.fits = judgement.fits;
+    row.reason = judgement.reason;
+    if (std::find(finding.have.begin(), finding.have.end(), row.arch) == finding.have.end())
+      finding.have.push_back(row.arch);
+    finding.images.push_back(std::move(row));
+  }
+}
+
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+                   const Diagnosis& diagnosis) {
+  Finding finding;
+  set_subject(scene, subject, diagnosis.cause, finding);
+  finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);
+  finding.count = failure.count;
+  if (const Layer* layer = shown_layer(failure)) {
+    finding.code = layer->code;
+    finding.code_name = code_name(*layer);
+    finding.failed_call = layer->api;
+  }
+  finding.failed_kernel = demangle(failure.kernel);
+  std::vector<std::string> kernels;
+  if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
+  bool complete = false;
+  if (is_image_cause(diagnosis.cause) && diagnosis.cause != Cause::invalid_image && subject.facts.device) {
+    if (!subject.images.file_images.empty())
+      kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
+    complete = subject.images.complete_kernels;
+    add_gap_kernels(subject, kernels, complete);
+    finding.kernels_complete = complete;
+  }
+  set_kernels(std::move(kernels), finding);
+  add_failure_evidence(scene, failure, finding, finding.evidence);
+  add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
+  add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
+  finding.where = own_places(failure, scene.report, scene.files);
+  add_advice(scene, subject, finding);
+  return finding;
+}
+
+Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+                       bool complete) {
+  Finding finding;
+  set_subject(scene, subject, Cause::latent_gap, finding);
+  add_gap_kernels(subject, kernels, complete);
+  finding.kernels_complete = complete;
+  set_kernels(std::move(kernels), finding);
+  finding.confidence = subject.images.scope == ImageScope::module ? 0.95 : 0.7;
+  const std::string why =
+      fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",
+                  object_text(subject), image::to_name(*subject.facts.device).view());
+  add_ground(scene, subject, {Cause::latent_gap, {finding.confidence, why}},
+             subject.object != nullptr ? subject.object->line : 0, finding.evidence);
+  add_advice(scene, subject, finding);
+  return finding;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a judged failure or gap to a finding with evidence, places and advice.
+#pragma once
+#include "analyzer/analysis/finding.h"
+#include "analyzer/analysis/scene.h"
+
+namespace kshim::analysis {
+
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+                   const Diagnosis& diagnosis);
+/// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
+Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+                       bool complete);
+
+/// Have, images, need: what a finding says about the images of its subject.
+void describe_images(const Subject& subject, Finding& finding);
+/// Fixes, dead ends and remarks.
+void add_advice(const Scene& scene, const Subject& subject, Finding& finding);
+
+}  // namespace kshim::analysis

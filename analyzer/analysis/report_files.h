@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace kshim::analysis {
+
+struct ReportFile {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+};
+
+/// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there
+/// or cannot be listed becomes a note.
+std::vector<ReportFile> find_report_files(const std::vector<std::filesystem::path>& paths,
+                                          std::vector<std::string>& notes);
+
+}  // namespace kshim::analysis

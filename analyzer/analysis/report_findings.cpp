@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analysis/report_findings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/analysis/failure_finding.h"
+#include "analyzer/analysis/merge.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+// The shim writes each distinct failure once and counts the rest: more than this is no honest report.
+constexpr std::size_t kMostFailures = 4096;
+// Below, a diagnosis by code alone gives way to an earlier failure that explains it.
+constexpr double kOwnGround = 0.55;
+
+// Codes that an ignored earlier failure leaves behind: handles that were never made, names that were never
+// loaded, and the runtime's last error read by a later call.
+bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
+  if (diagnosis.match.confidence >= kOwnGround) return false;
+  static constexpr int kFollowing[] = {98, 201, 209, 400, 500, 709};
+  return std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+    return std::find(std::begin(kFollowing), std::end(kFollowing), layer.code) != std::end(kFollowing);
+  });
+}
+
+// The earlier finding that a failure without ground of its own goes back to: of the same kernel, else of the
+// same file, else, where the failure names neither, the last one about images.
+Finding* earlier_cause(std::vector<Finding>& findings, const FailureRecord& failure, const Subject& subject) {
+  const std::string kernel = demangle(failure.kernel);
+  Finding* last = nullptr;
+  for (Finding& finding : findings) {
+    if (!is_image_cause(finding.cause) || finding.severity != Severity::error) continue;
+    if (!kernel.empty() && finding.failed_kernel == kernel) return &finding;
+    if (subject.object != nullptr && finding.object == subject.object->path) return &finding;
+    last = &finding;
+  }
+  const bool nameless = kernel.empty() && subject.object == nullptr && subject.module == nullptr;
+  return nameless ? last : nullptr;
+}
+
+void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& cause) {
+  if (failure.layers.empty()) return;
+  const Layer& layer = failure.layers.back();
+  cause.evidence.push_back(
+      {fmt::format("{} answered {} later, which follows from it.", layer.api, layer.code),
+       location(scene.report, failure.line)});
+}
+
+// With --assume-cc the recorded error belongs to another GPU: what counts is whether the images fit the
+// assumed one.
+bool would_work(Subject& subject) {
+  Facts& facts = subject.facts;
+  const Diagnosis diagnosis = diagnose(facts);
+  if (!is_image_cause(diagnosis.cause) || facts.scope == ImageScope::none) return false;
+  facts.codes.clear();
+  return select(facts.images, facts, facts.switches).choice != image::Choice::none;
+}
+
+// "A program that merely finds out that there is no GPU leaves no alarm."
+void quieten(const Scene& scene, Finding& finding) {
+  if (finding.cause == Cause::no_device && scene.options.exit_status && ended_well(scene))
+    finding.severity = Severity::info;
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const Scene& scene) {
+  std::vector<Finding> findings;
+  const std::size_t count = std::min(scene.report.failures.size(), kMostFailures);
+  for (std::size_t i = 0; i < count; ++i) {
+    const FailureRecord& failure = scene.report.failures[i];
+    Subject subject = subject_of(scene, failure);
+    if (scene.options.assume_cc && would_work(subject)) continue;
+    const Diagnosis diagnosis = diagnose(subject.facts);
+    if (may_follow(failure, diagnosis)) {
+      if (Finding* cause = earlier_cause(findings, failure, subject)) {
+        add_follow_up(scene, failure, *cause);
+        continue;
+      }
+    }
+    Finding finding = finding_of(scene, failure, subject, diagnosis);
+    quieten(scene, finding);
+    merge_into(findings, std::move(finding));
+  }
+  for (Finding& finding : latent_gaps(scene, findings)) merge_into(findings, std::move(finding));
+  if (auto tax = jit_tax(scene)) findings.push_back(std::move(*tax));
+  return findings;
+}
+
+std::optional<Finding> jit_tax(const Scene& scene) {
+  constexpr double kNoticeable = 1000;  // milliseconds
+  std::uint64_t modules = 0;
+  double milliseconds = 0;
+  std::uint32_t line = 0;
+  for (const ModuleRecord& module : scene.report.modules) {
+    if (module.jit != true || module.result != 0) continue;
+    ++modules;
+    milliseconds += module.ms;
+    if (line == 0) line = module.line;
+  }
+  if (modules == 0) return std::nullopt;
+  Finding finding;
+  finding.cause = Cause::jit_tax;
+  finding.severity = milliseconds > kNoticeable ? Severity::warning : Severity::info;
+  finding.headline = row_of(Cause::jit_tax).headline;
+  finding.confidence = 0.9;
+  finding.count = modules;
+  finding.evidence.push_back(
+      {fmt::format("The driver compiled {} from PTX, which took {:.1f} s in this process.",
+                   counted(modules, "module"), milliseconds / 1000),
+       location(scene.report, line)});
+  return finding;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "analyzer/analysis/finding.h"
+#include "analyzer/analysis/scene.h"
+
+namespace kshim::analysis {
+
+/// All findings of one report, in the order in which things happened.
+std::vector<Finding> findings_of(const Scene& scene);
+
+/// What is missing although nothing has failed: recorded gaps, loaded files against the present GPUs and the
+/// targets. `known` are the findings so far: what they say is not said again.
+std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& known);
+/// jit-tax: what the process spent on compiling PTX; nullopt where nothing was compiled.
+std::optional<Finding> jit_tax(const Scene& scene);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/analysis/scene.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/places.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+
+bool is_on(const Report& report, const SwitchRow& row) {
+  const auto found = report.process.env.find(std::string(row.variable));
+  return found != report.process.env.end() && !found->second.empty() && found->second != "0";
+}
+
+// A library that tries and goes on: no launch of its code failed, and either the program lived on or the file
+// does have something for this GPU.
+bool went_on(const Scene& scene, const Subject& subject) {
+  const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
+  if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
+  if (ended_well(scene)) return true;
+  if (subject.object == nullptr || !subject.facts.device) return false;
+  const ObjectFile* file = scene.files.find(*subject.object);
+  if (file == nullptr) return false;
+  const auto counts = file->image_counts();
+  return std::any_of(counts.begin(), counts.end(), [&](const ImageCount& row) {
+    return image::judge(row.candidate, {*subject.facts.device, subject.facts.driver, {}}).fits;
+  });
+}
+
+void add_common(const Scene& scene, Subject& subject) {
+  subject.facts.driver = driver_of(scene);
+  subject.facts.switches = switches_of(scene.report);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  subject.facts.damage = subject.images.damage;
+}
+
+}  // namespace
+
+std::optional<ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device) {
+  if (scene.options.assume_cc) return scene.options.assume_cc;
+  const auto parse = [](const DeviceRecord& row) -> std::optional<ComputeCapability> {
+    const auto arch = image::parse_arch(row.compute_capability);
+    return arch ? std::optional(arch->cc) : std::nullopt;
+  };
+  if (device != nullptr) return parse(*device);
+  // The device is not known, but where all are alike it does not matter.
+  std::optional<ComputeCapability> common;
+  for (const DeviceRecord& row : scene.report.devices) {
+    const auto cc = parse(row);
+    if (!cc || (common && *common != *cc)) return std::nullopt;
+    common = cc;
+  }
+  return common;
+}
+
+image::Version driver_of(const Scene& scene) {
+  if (scene.options.assume_driver) return *scene.options.assume_driver;
+  if (!scene.report.driver) return {};
+  return image::parse_version(scene.report.driver->cuda_version).value_or(image::Version{});
+}
+
+image::JitSwitches switches_of(const Report& report) {
+  image::JitSwitches out;
+  for (const SwitchRow& row : switches()) out.*row.field = is_on(report, row);
+  return out;
+}
+
+std::vector<std::string> switch_names(const Report& report) {
+  std::vector<std::string> out;
+  for (const SwitchRow& row : switches()) {
+    if (is_on(report, row)) out.emplace_back(row.variable);
+  }
+  return out;
+}
+
+bool ended_well(const Scene& scene) {
+  if (scene.options.term_signal) return false;
+  if (scene.options.exit_status) return *scene.options.exit_status == 0;
+  return scene.report.end.has_value();
+}
+
+std::string device_text(const Scene& scene, const DeviceRecord* device) {
+  const auto cc = cc_of(scene, device);
+  const std::string number = cc ? std::string(image::to_name(*cc).view()) : std::string("?");
+  if (scene.options.assume_cc) return fmt::format("an assumed GPU ({})", number);
+  if (device == nullptr) return cc ? fmt::format("a GPU of compute capability {}", number) : std::string();
+  return fmt::format("GPU {}: {} ({})", device->ordinal, device->name.empty() ? "unnamed" : device->name,
+                     number);
+}
+
+std::string location(const Report& report, std::uint32_t line) {
+  return line == 0 ? std::string() : fmt::format("{}:{}", report.path, line);
+}
+
+std::string object_text(const Subject& subject) {
+  return subject.object == nullptr ? "the image" : std::string(basename_of(subject.object->path));
+}
+
+Subject subject_of(const Scene& scene, const FailureRecord& failure) {
+  Subject subject;
+  subject.module = scene.index.module(failure.module);
+  subject.object = scene.index.object(failure.object);
+  if (subject.object == nullptr && subject.module != nullptr)
+    subject.object = scene.index.object(subject.module->object);
+  const auto ordinal = failure.device              ? failure.device
+                       : subject.module != nullptr ? subject.module->device
+                                                   : std::nullopt;
+  subject.device = scene.index.device(ordinal);
+  const std::optional<std::uint64_t> object_id =
+      subject.object != nullptr ? std::optional(subject.object->id) : std::nullopt;
+  const auto offset = subject.module != nullptr ? subject.module->offset : std::nullopt;
+  if (subject.object != nullptr || subject.module != nullptr) {
+    subject.gap = scene.index.gap(object_id, offset, ordinal, failure.line);
+  }
+  subject.images = find_images({subject.object, offset, subject.gap, failure.kernel}, scene.files);
+  for (const Layer& layer : failure.layers) {
+    if (layer.code != 0) subject.facts.codes.push_back(layer.code);
+  }
+  subject.facts.stage = failure.stage;
+  subject.facts.device = cc_of(scene, subject.device);
+  subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
+  add_common(scene, subject);
+  subject.facts.probing_caller = called_by_probing_library(failure);
+  subject.facts.went_on = went_on(scene, subject);
+  subject.facts.parent_initialised = scene.parent_initialised;
+  return subject;
+}
+
+Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability cc) {
+  Subject subject;
+  subject.gap = &gap;
+  subject.object = scene.index.object(gap.object);
+  subject.device = gap.device ? scene.index.device(gap.device) : nullptr;
+  subject.images = find_images(
+      {subject.object, gap.offset, &gap, gap.kernels.empty() ? std::string() : gap.kernels.front()},
+      scene.files);
+  subject.facts.device = cc;
+  subject.facts.loose = subject.object == nullptr;
+  add_common(scene, subject);
+  return subject;
+}
+
+}  // namespace kshim::analysis
