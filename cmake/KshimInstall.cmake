@@ -21,14 +21,29 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" 
         COMPONENT kshim OPTIONAL)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
 
+set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
+set(_bin_dir "${CMAKE_INSTALL_BINDIR}")
+set(_lib_dir "${CMAKE_INSTALL_LIBDIR}")
+set(_sim_dir "${KSHIM_INSTALL_SIMDIR}")
 configure_package_config_file(
-  "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake"
-  INSTALL_DESTINATION "${_package_dir}" PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBDIR KSHIM_INSTALL_SIMDIR)
+  "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/installed/kshimConfig.cmake"
+  INSTALL_DESTINATION "${_package_dir}" PATH_VARS _bin_dir _lib_dir _sim_dir)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(
-  FILES "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake"
-        "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake"
+  FILES "${PROJECT_BINARY_DIR}/cmake/installed/kshimConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake"
+        ${_package_files}
   DESTINATION "${_package_dir}" COMPONENT kshim)
+
+# The same for this build tree: -Dkshim_DIR=BUILD/cmake.
+set(_bin_dir analyzer)
+set(_lib_dir shim)
+set(_sim_dir sim)
+configure_package_config_file(
+  "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake"
+  INSTALL_PREFIX "${PROJECT_BINARY_DIR}" INSTALL_DESTINATION cmake PATH_VARS _bin_dir _lib_dir _sim_dir)
+foreach(_file IN LISTS _package_files)
+  configure_file("${_file}" "${PROJECT_BINARY_DIR}/cmake" COPYONLY)
+endforeach()
 
 set_property(GLOBAL PROPERTY KSHIM_COMMAND "$<TARGET_FILE:kshim>")
 set_property(GLOBAL PROPERTY KSHIM_LIBRARY "${PROJECT_BINARY_DIR}/shim/libkshim.so")

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong input gives one clear line and the exit status that docs/cli.md promises; CMD is not started."""
+import json
+import os
+
+import e2e
+
+e2e.require(e2e.KSHIM, e2e.SHIM)
+
+
+class Run(e2e.Case):
+    def refuses(self, arguments, status, *parts):
+        """CMD would leave a file."""
+        done = self.kshim("run", *arguments, "--", "sh", "-c", "touch started")
+        self.assert_says(done, status, *parts)
+        self.assertEqual(self.files(), [])
+
+    def test_unknown_architecture(self):
+        self.refuses(["--simulate", "sm_999"], 125, "--simulate sm_999", "not an architecture")
+        self.refuses(["--simulate", "turing"], 125, "turing", "sm_86")
+        self.refuses(["--target", "sm_86,sm_77"], 125, "--target", "sm_77", "not an architecture")
+
+    def test_other_values(self):
+        self.refuses(["--simulate", "sm_86,driver=newest"], 125, "driver=", "12.4")
+        self.refuses(["--simulate", "sm_86,colour=red"], 125, "colour=red")
+        self.refuses(["--format", "pdf"], 125, "--format pdf", "json")
+        self.refuses(["--fail-on", "note"], 125, "--fail-on", "error")
+        self.refuses(["--status", "mine"], 125, "--status", "findings")
+        self.refuses(["--timeout", "-1"], 125, "--timeout")
+        self.refuses(["--timeout", "soon"], 125, "--timeout", "soon")
+        self.refuses(["--simulatte", "sm_86"], 125, "--simulatte", "kshim run --help")
+
+    def test_nothing_to_run(self):
+        self.assert_says(self.kshim("run"), 125, "nothing to run", "-- CMD")
+        self.assert_says(self.kshim("run", "--"), 125, "nothing to run")
+
+    def test_missing_program(self):
+        self.assert_says(self.kshim("run", "--", "no-such-program"), 127, "no-such-program", "not found in PATH")
+        self.assert_says(self.kshim("run", "--", "./no-such-program"), 127, "./no-such-program", "no such file")
+
+    def test_not_executable(self):
+        (self.folder / "notes.txt").write_text("hello\n")
+        self.assert_says(self.kshim("run", "--", "./notes.txt"), 126, "./notes.txt", "not executable")
+        self.assert_says(self.kshim("run", "--", "."), 126, "folder")
+
+    def test_interpreter_that_is_not_there(self):
+        script = self.folder / "script"
+        script.write_text("#!/no/such/interpreter\n")
+        script.chmod(0o755)
+        self.assert_says(self.kshim("run", "--", "./script"), 127, "./script", "interpreter")
+
+    def test_unwritable_folders(self):
+        (self.folder / "file").write_text("")
+        for folder in ("file", "file/below", "/proc/nowhere"):
+            done = self.kshim("run", "--report", folder, "--", "sh", "-c", "touch started")
+            self.assert_says(done, 125, f"--report {folder}", "cannot write there")
+        done = self.kshim("run", "-o", "nowhere/analysis.json", "--", "sh", "-c", "touch started")
+        self.assert_says(done, 125, "nowhere/analysis.json", "cannot write there")
+        self.assertEqual(self.files(), ["file"])
+
+    def test_full_disk(self):
+        if os.path.exists("/dev/full"):
+            self.assert_says(self.kshim("run", "-o", "/dev/full", "--", "true"), 125, "/dev/full", "cannot write")
+
+
+class Analyze(e2e.Case):
+    def test_no_input(self):
+        self.assertEqual(self.kshim("analyze").returncode, 2)
+
+    def test_a_report_that_is_not_one(self):
+        (self.folder / "notes.jsonl").write_text("these are notes\n")
+        (self.folder / "image.bin").write_bytes(bytes(range(256)))
+        (self.folder / "other.json").write_text(json.dumps({"schema": "somebody-elses/1"}) + "\n")
+        (self.folder / "empty.jsonl").write_text("")
+        for name in ("notes.jsonl", "image.bin", "other.json", "empty.jsonl", "not-there.jsonl"):
+            done = self.kshim("analyze", name)
+            self.assertEqual(done.returncode, 3, f"{name}: {done.stdout}{done.stderr}")
+            self.assertIn(name, done.stdout + done.stderr)
+
+    def test_a_folder_without_reports(self):
+        (self.folder / "empty").mkdir()
+        done = self.kshim("analyze", "empty")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+
+    def test_a_reader_that_goes_away(self):
+        """`kshim analyze | head -0` ends quietly."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = self.run_program(e2e.KSHIM, "analyze", "--help", stdout=writer)
+        os.close(writer)
+        self.assertNotEqual(done.returncode, 0)
+
+
+class Frame(e2e.Case):
+    def test_unknown_command(self):
+        self.assert_says(self.kshim("frobnicate"), 2, "frobnicate", "kshim help")
+
+    def test_a_command_of_a_later_version(self):
+        self.assert_says(self.kshim("doctor"), 2, "doctor", "not in this version")
+
+    def test_unknown_option(self):
+        self.assert_says(self.kshim("analyze", "--no-such-option"), 2, "--no-such-option", "kshim analyze --help")
+        self.assert_says(self.kshim("path", "extra"), 2, "extra")
+
+    def test_no_command(self):
+        done = self.kshim()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Usage: kshim", done.stderr)
+
+    def test_help_and_version(self):
+        for command in ("run", "analyze", "path"):
+            for words in ((command, "--help"), ("help", command)):
+                done = self.kshim(*words)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertIn(f"Usage: kshim {command}", done.stdout)
+                self.assertIn("Examples:", done.stdout)
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
+        done = self.kshim("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^kshim \d+\.\d+\.\d+.*kshim-report/1\n$")
+
+
+if __name__ == "__main__":
+    e2e.main()

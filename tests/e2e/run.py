@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kshim run`: CMD stays itself (output, input, arguments, status, signals), and what is said about it is right."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import e2e
+
+GUEST = e2e.PROGRAMS / "e2e_guest"
+PLUGIN = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
+HEALTHY = e2e.SAMPLES / "08_healthy" / "transpose"
+REDUCE = e2e.SAMPLES / "07_two_gpus" / "reduce"
+e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", GUEST, PLUGIN, HEALTHY, REDUCE)
+
+FAILING = ["--simulate", "sm_75", "--", GUEST, PLUGIN, "once"]
+SUCCEEDING_WITH_FINDINGS = ["--simulate", "sm_75", "--", GUEST, PLUGIN, "exceptions"]
+
+
+class Passing(e2e.Case):
+    """Without CUDA, CMD behaves as without kshim."""
+
+    def test_status_and_output(self):
+        done = self.kshim("run", "--", "sh", "-c", "echo out; echo err >&2; exit 42")
+        self.assertEqual((done.returncode, done.stdout), (42, "out\n"))
+        self.assertTrue(done.stderr.startswith("err\n"))
+        self.assertEqual(self.files(), [])
+
+    def test_input(self):
+        done = self.kshim("run", "--", "cat", stdin=None, input="through\n")
+        self.assertEqual((done.returncode, done.stdout), (0, "through\n"))
+
+    def test_arguments_arrive_as_they_are(self):
+        odd = ["[a,b]", "--simulate", "", "a b", "--", "-o", "{}", "%%", "$HOME"]
+        done = self.kshim("run", "--", "sh", "-c", 'for word; do printf "<%s>" "$word"; done', "sh", *odd)
+        self.assertEqual(done.stdout, "".join(f"<{word}>" for word in odd))
+
+    def test_the_two_dashes_may_be_left_out(self):
+        done = self.kshim("run", "--timeout", "60", "sh", "-c", "echo $#", "sh", "--timeout")
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"))
+
+    def test_a_signal_that_ends_it(self):
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV):
+            done = self.kshim("run", "--", "sh", "-c", f"kill -{int(number)} $$")
+            self.assertEqual(done.returncode, 128 + number)
+
+    def test_signals_are_passed_on(self):
+        script = 'trap "echo got it; exit 7" TERM; echo ready; while :; do sleep 0.05; done'
+        kshim = subprocess.Popen([e2e.KSHIM, "run", "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True,
+                                 stderr=subprocess.DEVNULL, cwd=self.folder, env=e2e.clean_environment())
+        self.assertEqual(kshim.stdout.readline(), "ready\n")
+        kshim.send_signal(signal.SIGTERM)
+        self.assertEqual((kshim.communicate(timeout=60)[0], kshim.returncode), ("got it\n", 7))
+
+    def test_a_script_without_magic(self):
+        script = self.folder / "script"
+        script.write_text("echo from a script $1\n")
+        script.chmod(0o755)
+        done = self.kshim("run", "--", "./script", "one")
+        self.assertEqual((done.returncode, done.stdout), (0, "from a script one\n"))
+
+    def test_closed_streams(self):
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            done = self.run_program("sh", "-c", f'"$0" run -- sh -c "exit 9" {closed}', e2e.KSHIM)
+            self.assertEqual(done.returncode, 9, closed)
+
+    def test_timeout_ends_all_of_it(self):
+        done = self.kshim("run", "--timeout", "0.3", "--", "sh", "-c", "sleep 1000 & echo $!; sleep 1000")
+        self.assertEqual(done.returncode, 128 + signal.SIGTERM)
+        self.assertIn("(--timeout)", done.stderr)
+        self.assertFalse(pathlib.Path("/proc", done.stdout.strip()).exists())
+
+    def test_timeout_of_what_does_not_want_to_end(self):
+        done = self.kshim("run", "--timeout", "0.3", "--", "sh", "-c", 'trap "" TERM; while :; do sleep 0.05; done')
+        self.assertEqual(done.returncode, 128 + signal.SIGKILL)
+
+    def test_an_existing_preload_stays(self):
+        third = e2e.PROGRAMS / "libe2e_third.so"
+        done = self.kshim("run", "--", "sh", "-c", "echo $LD_PRELOAD", env=e2e.clean_environment(LD_PRELOAD=third))
+        self.assertEqual(done.stdout, f"{e2e.SHIM}:{third}\n")
+
+    def test_path(self):
+        done = self.kshim("path")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"{e2e.SHIM}\n", ""))
+
+
+class Judging(e2e.Case):
+    def test_a_failure_keeps_the_programs_status(self):
+        analysis, done = self.analysis(*FAILING, status=1)
+        self.assertEqual(done.stdout, "libscale.so: no kernel image is available for execution on the device\n")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(analysis["schema"], "kshim-analysis/1")
+        self.assertEqual(analysis["verdict"], "gap")
+
+    def test_fail_on(self):
+        for severity, arguments, status in (
+            (None, SUCCEEDING_WITH_FINDINGS, 0),
+            ("error", SUCCEEDING_WITH_FINDINGS, 1),
+            ("warning", SUCCEEDING_WITH_FINDINGS, 1),
+            ("error", FAILING, 1),
+            ("error", ["--simulate", "sm_86", "--", HEALTHY], 0),
+            ("error", ["--simulate", "sm_86", "--", "sh", "-c", f"{HEALTHY}; exit 5"], 5),
+        ):
+            done = self.kshim("run", *([] if severity is None else ["--fail-on", severity]), *arguments)
+            self.assertEqual(done.returncode, status, f"{severity} {arguments}\n{done.stderr}")
+
+    def test_status_findings(self):
+        for arguments, status in (
+            (SUCCEEDING_WITH_FINDINGS, 1),
+            (FAILING, 1),
+            (["--simulate", "sm_86", "--", "sh", "-c", f"{HEALTHY}; exit 5"], 0),
+            (["--simulate", "sm_86", "--", "sh", "-c", f"{HEALTHY}; kill -9 $$"], 0),
+        ):
+            done = self.kshim("run", "--status", "findings", *arguments)
+            self.assertEqual(done.returncode, status, f"{arguments}\n{done.stderr}")
+
+    def test_a_healthy_program(self):
+        analysis, done = self.analysis("--simulate", "sm_86", "--", HEALTHY, status=0)
+        self.assertEqual((done.stdout, done.stderr), ("transpose: done\n", ""))
+        self.assertEqual(analysis["verdict"], "ok")
+        self.assertEqual([f for f in analysis["findings"] if f["severity"] != "info"], [])
+
+    def test_a_program_without_cuda(self):
+        analysis, done = self.analysis("--", "true", status=0)
+        self.assertEqual((analysis["verdict"], analysis["findings"]), ("no-cuda", []))
+        self.assertEqual(self.files(), [])
+
+    def test_several_devices(self):
+        analysis, done = self.analysis("--simulate", "sm_86,name=Old desk", "--simulate", "sm_75", "--simulate",
+                                       "sm_86,driver=13.0", "--", REDUCE, status=1)
+        self.assertEqual([d["compute_capability"] for d in analysis["devices"]], ["8.6", "7.5", "8.6"])
+        self.assertIn("Old desk (simulated)", done.stdout)
+        self.assertEqual(done.stdout.count(": done"), 2)
+        self.assertEqual(len([f for f in analysis["findings"] if f["severity"] == "error"]), 1)
+
+    def test_the_output_file_and_the_report_folder(self):
+        done = self.kshim("run", "--report", "here", "--format", "json", "-o", "analysis.json", *FAILING)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(json.loads((self.folder / "analysis.json").read_text())["verdict"], "gap")
+        self.assertEqual(len(self.reports(self.folder / "here")), 1)
+
+    def test_two_runs_share_a_folder(self):
+        self.kshim("run", "--report", "here", *FAILING)
+        analysis, _ = self.analysis("--report", "here", "--simulate", "sm_86", "--", HEALTHY, status=0)
+        self.assertEqual(analysis["verdict"], "ok")
+        self.assertEqual(len(self.reports(self.folder / "here")), 2)
+
+    def test_the_folder_where_nothing_can_be_written(self):
+        """The reports go to TMPDIR then, and the analysis is the same."""
+        (self.folder / "temporary").mkdir()
+        done = self.kshim("run", *FAILING, cwd="/proc/self", env=e2e.clean_environment(TMPDIR=self.folder / "temporary"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("libscale.so", done.stderr)
+        self.assertEqual(len(self.reports(self.folder / "temporary")), 1)
+
+    def test_analyze_says_the_same_later(self):
+        now, _ = self.analysis("--report", "here", *FAILING)
+        later = self.kshim("analyze", "--format", "json", "here")
+        self.assertEqual(later.returncode, 1)
+        self.assertEqual(json.loads(later.stdout)["findings"], now["findings"])
+
+
+class Blind(e2e.Case):
+    def named(self, analysis, name):
+        blind = [process for process in analysis["blind"] if pathlib.Path(process["exe"]).name == name]
+        self.assertEqual(len(blind), 1, json.dumps(analysis, indent=1))
+        return blind[0]["reason"]
+
+    def test_static(self):
+        silent = e2e.PROGRAMS / "e2e_silent"
+        analysis, done = self.analysis("--", silent, status=0)
+        self.assertEqual(done.stdout, "silent\n")
+        self.assertEqual(analysis["verdict"], "blind")
+        self.assertIn("statically linked", self.named(analysis, "e2e_silent"))
+        done = self.kshim("run", "--", silent)
+        self.assertIn("e2e_silent", done.stderr)
+        self.assertIn("statically linked", done.stderr)
+
+    def test_a_gate_that_cannot_look_does_not_pass(self):
+        done = self.kshim("run", "--fail-on", "error", "--", e2e.PROGRAMS / "e2e_silent")
+        self.assertEqual(done.returncode, 125)
+
+    def test_cleaned_environment(self):
+        analysis, _ = self.analysis("--simulate", "sm_75", "--", "env", "-u", "LD_PRELOAD", GUEST, PLUGIN, "linger")
+        self.assertEqual(analysis["verdict"], "blind")
+        self.assertIn("LD_PRELOAD", self.named(analysis, "e2e_guest"))
+
+    def test_setuid(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give a file away")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-e2e-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        program = folder / "borrowed"
+        shutil.copy(shutil.which("sleep"), program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            self.skipTest(f"{folder} is mounted nosuid")
+        analysis, _ = self.analysis("--", program, "0", status=0)
+        self.assertEqual(analysis["verdict"], "blind")
+        self.assertIn("setuid", self.named(analysis, "borrowed"))
+
+
+if __name__ == "__main__":
+    e2e.main()
