@@ -5,28 +5,55 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 namespace kshim::analysis {
 namespace {
 
-// Length in bytes of the UTF-8 sequence that `lead` begins; 1 for what begins none.
-std::size_t sequence_length(unsigned char lead) {
-  if (lead >= 0xF0) return 4;
-  if (lead >= 0xE0) return 3;
-  return lead >= 0xC0 ? 2 : 1;
+struct Decoded {
+  char32_t code = 0;
+  std::size_t length = 0;  ///< in bytes; 0 where the bytes are no UTF-8
+};
+
+// Strict: no overlong forms, no surrogates, nothing cut off. A lax decoder would let an escape character pass
+// as a continuation byte.
+Decoded decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  char32_t code = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (overlong || surrogate || code > 0x10FFFF) return {};
+  return {code, length};
 }
 
-bool is_dangerous(std::string_view sequence) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(sequence[i]); };
-  if (sequence.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7F || byte(0) >= 0x80;
-  if (sequence.size() == 2) return byte(0) == 0xC2 && byte(1) < 0xA0;  // C1 controls
-  if (sequence.size() != 3) return false;
-  // U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
-  if (byte(0) != 0xE2) return false;
-  if (byte(1) == 0x80) return byte(2) == 0x8E || byte(2) == 0x8F || (byte(2) >= 0xA8 && byte(2) <= 0xAE);
-  return byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9;
+// Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
+// 15, Zl and Zp, the soft hyphen excepted.
+bool is_dangerous(char32_t code) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 12> kRanges = {{{0x0000, 0x001F},
+                                                                      {0x007F, 0x009F},
+                                                                      {0x0600, 0x0605},
+                                                                      {0x061C, 0x061C},
+                                                                      {0x180E, 0x180E},
+                                                                      {0x200B, 0x200F},
+                                                                      {0x2028, 0x202E},
+                                                                      {0x2060, 0x206F},
+                                                                      {0xFEFF, 0xFEFF},
+                                                                      {0xFFF9, 0xFFFB},
+                                                                      {0x1D173, 0x1D17A},
+                                                                      {0xE0000, 0xE007F}}};
+  return std::any_of(kRanges.begin(), kRanges.end(),
+                     [code](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
 }  // namespace
@@ -34,15 +61,28 @@ bool is_dangerous(std::string_view sequence) {
 std::string harmless(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = std::min(sequence_length(static_cast<unsigned char>(text[at])), text.size() - at);
-    const std::string_view sequence = text.substr(at, length);
-    if (is_dangerous(sequence)) {
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    if (next.length == 0 || is_dangerous(next.code)) {
       out += '?';
     } else {
-      out += sequence;
+      out += text.substr(0, next.length);
     }
-    at += length;
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
+std::string ascii(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : harmless(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      out += c;
+    } else if (byte >= 0xC0) {
+      out += '?';
+    }
   }
   return out;
 }

@@ -8,16 +8,20 @@
 
 namespace kshim::analysis {
 
-/// Text from a report as it may be printed on a terminal: control characters (escape sequences among them) and Unicode's
-/// bidirectional overrides become `?`.
+/// Text from a report as it may be printed on a UTF-8 terminal: control characters (escape sequences among
+/// them), invisible characters, those that turn the direction of writing, and bytes that are no UTF-8 each
+/// become `?`.
 std::string harmless(std::string_view text);
-/// As harmless(), with the last `width` characters kept and an ellipsis before them: the end of a path tells most.
+/// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
+std::string ascii(std::string_view text);
+/// As harmless(), with the last `width` characters kept and an ellipsis before them: the end of a path tells
+/// most.
 std::string tail(std::string_view text, std::size_t width);
 
 /// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is.
 std::string demangle(std::string_view symbol);
-/// A demangled name as a person wants to see it: without a leading return type, default template arguments and anonymous
-/// namespaces, long template argument lists folded to `<...>` so that it fits `width`.
+/// A demangled name as a person wants to see it: without a leading return type, default template arguments
+/// and anonymous namespaces, long template argument lists folded to `<...>` so that it fits `width`.
 std::string shorten(std::string_view demangled, std::size_t width);
 
 std::string join(const std::vector<std::string>& items, std::string_view separator);
@@ -27,8 +31,8 @@ std::string enumerate(const std::vector<std::string>& items);
 std::string counted(std::uint64_t count, std::string_view noun);
 /// Columns a UTF-8 text takes (combining marks are not known).
 std::size_t columns(std::string_view text);
-/// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first start with
-/// `indent` blanks.
+/// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first
+/// start with `indent` blanks.
 std::string fill(std::string_view text, std::size_t width, std::size_t indent);
 /// The word as a POSIX shell reads it back.
 std::string shell_quote(std::string_view word);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/finding_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kKernels = 4;
+constexpr std::size_t kImages = 10;
+constexpr std::size_t kEvidence = 4;
+constexpr std::size_t kPlaces = 3;
+constexpr std::size_t kDevices = 4;
+constexpr double kSure = 0.9;
+
+std::string_view title_pattern(const Finding& finding) {
+  switch (finding.cause) {
+#define KSHIM_TITLE(cause, text) \
+  case Cause::cause:             \
+    return text;
+#include "analyzer/render/titles.def"
+#undef KSHIM_TITLE
+    default:
+      return finding.headline.empty() ? row_of(finding.cause).headline : std::string_view(finding.headline);
+  }
+}
+
+void replace(std::string& text, std::string_view what, std::string_view by) {
+  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
+}
+
+// "GPU 0: NVIDIA A100 (8.0)" without the ordinal, which the row below the title has; "target sm_120" without
+// the word.
+std::string gpu_name(const Finding& finding) {
+  if (finding.devices.empty()) return "this GPU";
+  std::string name = finding.devices.front();
+  const std::size_t colon = name.starts_with("GPU ") ? name.find(": ") : std::string::npos;
+  if (colon != std::string::npos) name.erase(0, colon + 2);
+  if (name.starts_with("target ")) name.erase(0, name.find(' ') + 1);
+  if (const std::size_t more = finding.devices.size() - 1; more != 0)
+    name += fmt::format(" and {}", counted(more, "other GPU"));
+  return name;
+}
+
+// The kernel's name without its parameters.
+std::string kernel_name(std::string_view demangled) {
+  constexpr std::size_t kRoom = 50;
+  std::string name = shorten(demangled, kRoom);
+  if (const std::size_t open = name.find('('); open != std::string::npos && open > 0) name.resize(open);
+  return name;
+}
+
+std::string place_text(const Place& place) {
+  if (!place.file.empty()) {
+    std::string text = place.file;
+    if (place.line != 0) text += fmt::format(":{}", place.line);
+    if (!place.function.empty()) text += fmt::format(", in {}", shorten(place.function, 60));
+    return text;
+  }
+  if (!place.function.empty()) {
+    return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
+  }
+  return fmt::format("{} +0x{:x}", place.object, place.offset);
+}
+
+std::size_t limit(std::size_t usual, bool verbose) {
+  return verbose ? std::numeric_limits<std::size_t>::max() : usual;
+}
+
+void print_call(const Finding& finding, Page& page) {
+  if (finding.failed_call.empty() && !finding.code) return;
+  std::string text = finding.failed_call;
+  if (finding.code) {
+    if (!text.empty()) text += " returned ";
+    text += fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name);
+  }
+  if (finding.count > 1) text += fmt::format(", {} times", finding.count);
+  page.row("call", text);
+}
+
+void print_kernels(const Finding& finding, bool verbose, Page& page) {
+  std::vector<std::string> names;
+  if (!finding.failed_kernel.empty()) names.push_back(finding.failed_kernel);
+  for (const std::string& kernel : finding.kernels) {
+    if (kernel != finding.failed_kernel) names.push_back(kernel);
+  }
+  if (names.empty()) return;
+  const std::size_t room = page.width() - kLabelWidth;
+  const std::size_t most = limit(kKernels, verbose);
+  // "and 1 more" takes as much room as that one.
+  const std::size_t shown = names.size() <= most + 1 ? names.size() : most;
+  const bool uncounted = !finding.kernels_complete && finding.kernels_total <= names.size();
+  for (std::size_t i = 0; i < shown; ++i) {
+    page.row(i == 0 ? (names.size() == 1 && !uncounted ? "kernel" : "kernels") : "",
+             verbose ? names[i] : shorten(names[i], room));
+  }
+  const std::size_t rest = names.size() - shown;
+  if (rest != 0) page.row("", fmt::format("and {} more{}", rest, uncounted ? ", perhaps others" : ""));
+  if (rest == 0 && uncounted) page.row("", "and perhaps others");
+}
+
+std::string image_name(const ImageVerdict& image) {
+  if (image.kind == "ptx") return fmt::format("PTX    {}", image.arch);
+  return fmt::format("{:<6} {}", image.kind, image.arch);
+}
+
+// What would run is worth saying only where the table shows nothing that would.
+bool nothing_near(const Finding& finding) {
+  return std::none_of(finding.images.begin(), finding.images.end(), [](const ImageVerdict& image) {
+    return image.fits || image.reason.find("fit") != std::string::npos;
+  });
+}
+
+void print_images(const Finding& finding, bool verbose, Page& page) {
+  std::size_t wide = 0;
+  for (const ImageVerdict& image : finding.images) wide = std::max(wide, columns(image_name(image)));
+  const std::size_t most = limit(kImages, verbose);
+  const std::size_t shown = finding.images.size() <= most ? finding.images.size() : most - 1;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const ImageVerdict& image = finding.images[i];
+    std::string text = image_name(image);
+    text.append(wide - columns(text), ' ');
+    const std::string_view mark = image.fits ? page.glyph("\u2713", "yes:") : page.glyph("\u2717", "no: ");
+    page.cells(i == 0 ? "built for" : "", text, mark, image.fits ? Tone::good : Tone::error, image.reason);
+  }
+  if (finding.images.size() > shown) page.row("", fmt::format("and {} more", finding.images.size() - shown));
+  if (finding.images.empty() && !finding.have.empty()) page.row("built for", join(finding.have, ", "));
+  if (!finding.need.empty() && nothing_near(finding)) page.row("needed", finding.need);
+}
+
+void print_facts(const Finding& finding, bool verbose, Page& page) {
+  const std::size_t devices = std::min(finding.devices.size(), limit(kDevices, verbose));
+  for (std::size_t i = 0; i < devices; ++i) {
+    const std::string& device = finding.devices[i];
+    page.row(i == 0 ? "GPU" : "", device.starts_with("GPU ") ? device.substr(4) : device);
+  }
+  if (finding.devices.size() > devices)
+    page.row("", fmt::format("and {} more", finding.devices.size() - devices));
+  if (!finding.object.empty()) {
+    page.row("file", finding.package.empty() ? finding.object
+                                             : fmt::format("{}  (of {})", finding.object, finding.package));
+  }
+  print_call(finding, page);
+  const std::size_t places = std::min(finding.where.size(), limit(kPlaces, verbose));
+  for (std::size_t i = 0; i < places; ++i) page.row(i == 0 ? "where" : "", place_text(finding.where[i]));
+  print_kernels(finding, verbose, page);
+  print_images(finding, verbose, page);
+}
+
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  if (text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+  return text;
+}
+
+constexpr unsigned kTextIndent = 2;
+constexpr unsigned kCommandIndent = 4;
+
+void print_fix(const Fix& fix, std::string_view head, Page& page) {
+  page.blank();
+  page.titled(Tone::good, head, fix.title, Tone::strong);
+  for (const std::string& command : fix.commands) page.command(command, kCommandIndent);
+  if (!fix.why.empty()) page.paragraph(as_sentence(fix.why), kTextIndent);
+  if (!fix.caveat.empty()) page.paragraph(as_sentence("note: " + fix.caveat), kTextIndent);
+}
+
+void print_dead_ends(const Finding& finding, Page& page) {
+  if (finding.dead_ends.empty()) return;
+  page.blank();
+  page.line(page.paint(Tone::strong, "Will not help"));
+  for (const DeadEnd& end : finding.dead_ends) {
+    page.paragraph(fmt::format("- {}: {}", end.action, end.why), kTextIndent, 2);
+  }
+}
+
+std::string folder_of(std::string_view location) {
+  return std::string(location.substr(0, location.rfind('/') + 1));
+}
+
+// Report and line first, so that they can be found at a glance; the folder once, where it is the same for
+// all.
+void print_evidence(const Finding& finding, bool verbose, Page& page) {
+  if (finding.evidence.empty()) return;
+  const std::string folder = folder_of(finding.evidence.front().location);
+  const bool common =
+      std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const Evidence& evidence) {
+        return evidence.location.empty() || folder_of(evidence.location) == folder;
+      });
+  page.blank();
+  page.line(page.paint(Tone::strong, common && !folder.empty() ? "Evidence in " + folder : "Evidence"));
+  const std::size_t shown = std::min(finding.evidence.size(), limit(kEvidence, verbose));
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Evidence& evidence = finding.evidence[i];
+    const std::string_view place =
+        common ? basename_of(evidence.location) : std::string_view(evidence.location);
+    page.paragraph(fmt::format("{}{}{}", place, place.empty() ? "" : ": ", evidence.text), kTextIndent, 2);
+  }
+  if (finding.evidence.size() > shown)
+    page.paragraph(fmt::format("and {} more", finding.evidence.size() - shown), kTextIndent);
+}
+
+void print_title(const Finding& finding, Page& page) {
+  page.blank();
+  const std::string head =
+      fmt::format("{}:", finding.severity == Severity::info ? "note" : to_name(finding.severity));
+  page.titled(tone_of(finding.severity), head, title_of(finding), Tone::strong);
+}
+
+}  // namespace
+
+Tone tone_of(Severity severity) {
+  return severity == Severity::error     ? Tone::error
+         : severity == Severity::warning ? Tone::warning
+                                         : Tone::strong;
+}
+
+std::string title_of(const Finding& finding) {
+  std::string text(title_pattern(finding));
+  const bool about_file = text.find("{file}") != std::string::npos;
+  replace(text, "{file}", finding.object.empty() ? "a loaded image" : basename_of(finding.object));
+  replace(text, "{gpu}", gpu_name(finding));
+  const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
+                                  ? finding.failed_kernel
+                                  : finding.kernels.front();
+  if (!kernel.empty() && about_file && finding.severity == Severity::error) {
+    text = fmt::format("kernel {} cannot run: {}", kernel_name(kernel), text);
+  }
+  return text;
+}
+
+void print_finding(const Finding& finding, bool verbose, Page& page) {
+  print_title(finding, page);
+  page.blank();
+  print_facts(finding, verbose, page);
+  std::string cause(row_of(finding.cause).name);
+  if (finding.confidence < kSure) cause += fmt::format(" ({:.0f} % sure)", finding.confidence * 100);
+  page.row("cause", cause);
+  if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
+  for (const Fix& fix : finding.fixes) print_fix(fix, &fix == &finding.fixes.front() ? "Fix:" : "Or:", page);
+  print_dead_ends(finding, page);
+  print_evidence(finding, verbose, page);
+}
+
+void print_brief(const Finding& finding, Page& page) {
+  print_title(finding, page);
+  if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
+  if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", page);
+}
+
+}  // namespace kshim::analysis

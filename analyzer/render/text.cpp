@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analysis as text: one screen, the most important line first. People paste it into issues.
+#include "analyzer/text/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/render/clean.h"
+#include "analyzer/render/finding_text.h"
+#include "analyzer/render/page.h"
+#include "analyzer/render/render.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kScreen = 40;  // lines
+
+std::size_t count(const Analysis& analysis, Severity severity) {
+  return static_cast<std::size_t>(
+      std::count_if(analysis.findings.begin(), analysis.findings.end(),
+                    [&](const Finding& finding) { return finding.severity == severity; }));
+}
+
+std::string gpus_text(const Analysis& analysis) {
+  std::set<std::string> names;
+  for (const DeviceSummary& device : analysis.devices) {
+    names.insert(fmt::format(
+        "{}{}{}", device.name, device.cc ? fmt::format(" ({})", image::to_name(*device.cc).view()) : "",
+        device.simulated && device.name.find("simulated") == std::string::npos ? ", simulated" : ""));
+  }
+  if (names.size() > 3) return counted(names.size(), "kind") + " of GPU";
+  return join({names.begin(), names.end()}, ", ");
+}
+
+std::string modules_text(const Analysis& analysis) {
+  std::uint64_t modules = 0;
+  for (const ProcessSummary& process : analysis.processes) modules += process.modules;
+  std::string text = fmt::format("{} loaded", counted(modules, "kernel module"));
+  if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
+  return text;
+}
+
+std::vector<std::string> incomplete_reports(const Analysis& analysis) {
+  std::vector<std::string> out;
+  for (const ProcessSummary& process : analysis.processes) {
+    if (!process.complete) out.emplace_back(basename_of(process.report));
+  }
+  return out;
+}
+
+void print_verdict(const Analysis& analysis, Page& page) {
+  const std::string gpus = gpus_text(analysis);
+  switch (analysis.verdict) {
+    case Verdict::ok:
+      page.titled(
+          Tone::good, "ok:",
+          fmt::format("{}, nothing missing{}{}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus));
+      break;
+    case Verdict::no_cuda:
+      page.titled(Tone::strong, "no CUDA:", "no process has asked the driver to initialise");
+      break;
+    case Verdict::incomplete:
+      page.titled(
+          Tone::warning, "incomplete:",
+          fmt::format(
+              "{}, nothing missing so far; {} no end: the process was killed, left by _exit, or still runs",
+              modules_text(analysis),
+              fmt::format("{} {}", enumerate(incomplete_reports(analysis)),
+                          incomplete_reports(analysis).size() == 1 ? "has" : "have")));
+      break;
+    case Verdict::blind:
+      page.titled(Tone::warning, "blind:", "nothing was recorded where it should have been");
+      break;
+    case Verdict::gap:
+    case Verdict::failure:
+      break;
+  }
+}
+
+void print_summary(const Analysis& analysis, Page& page) {
+  std::vector<std::string> parts;
+  for (const auto& [severity, noun] :
+       {std::pair{Severity::error, "error"}, std::pair{Severity::warning, "warning"}}) {
+    if (const std::size_t n = count(analysis, severity); n != 0) parts.push_back(counted(n, noun));
+  }
+  std::string text = enumerate(parts);
+  if (analysis.processes.size() > 1)
+    text += fmt::format(" in {}", counted(analysis.processes.size(), "process"));
+  page.line(page.paint(Tone::strong, text));
+  for (std::size_t i = 0; i < analysis.findings.size(); ++i) {
+    const Finding& finding = analysis.findings[i];
+    if (finding.severity == Severity::info) continue;
+    page.paragraph(fmt::format("{}. {}", i + 1, title_of(finding)), 2, 3);
+  }
+}
+
+void print_blind(const Analysis& analysis, Page& page) {
+  if (analysis.blind.empty()) return;
+  page.blank();
+  for (const BlindProcess& process : analysis.blind) {
+    page.titled(Tone::warning,
+                "not watched:", fmt::format("{} (pid {}): {}", process.exe, process.pid, process.reason));
+  }
+}
+
+}  // namespace
+
+std::string render_text(const Analysis& dirty, const RenderOptions& options) {
+  const Analysis analysis = cleaned(dirty, options.unicode);
+  Page page(options);
+  print_verdict(analysis, page);
+  const std::size_t problems = count(analysis, Severity::error) + count(analysis, Severity::warning);
+  if (problems > 1) print_summary(analysis, page);
+  bool left_out = false;
+  bool first = true;
+  for (const Finding& finding : analysis.findings) {
+    if (finding.severity == Severity::info) {
+      if (options.verbose) {
+        print_finding(finding, true, page);
+      } else {
+        page.blank();
+        page.titled(Tone::strong, "note:", title_of(finding));
+      }
+      continue;
+    }
+    if (first || options.verbose) {
+      print_finding(finding, options.verbose, page);
+    } else if (page.lines() < kScreen) {
+      print_brief(finding, page);
+      left_out = true;
+    } else {
+      left_out = true;
+    }
+    first = false;
+  }
+  print_blind(analysis, page);
+  for (const std::string& note : analysis.notes) {
+    page.blank();
+    page.titled(Tone::strong, "note:", note);
+  }
+  if (left_out) {
+    page.blank();
+    page.paragraph("kshim analyze --verbose shows every finding in full.", 0);
+  }
+  return std::move(page).take();
+}
+
+}  // namespace kshim::analysis
