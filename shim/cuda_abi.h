@@ -29,7 +29,7 @@ using CUmemoryPool = struct CUmemPoolHandle_st*;
 
 using ImageData = const struct DeviceCode*;      ///< fatbin wrapper, fatbin, cubin or PTX text
 using SymbolName = const struct NameText*;       ///< zero-terminated name of a kernel or variable
-using FileName = const struct PathText*;         ///< zero-terminated path
+using FileName = const struct FileText*;         ///< zero-terminated path
 using HostFunction = const struct HostStub*;     ///< address of a kernel's host stub
 using HostVariable = const struct HostShadow*;   ///< address of a device variable's host shadow
 using FatbinHandle = void**;                     ///< what __cudaRegisterFatBinary returns

@@ -72,7 +72,7 @@ std::string_view LoadedElf::text_at(std::uint64_t offset) const noexcept {
 }
 
 std::string_view LoadedElf::soname() const noexcept {
-  return soname_offset_ == ~0ULL ? std::string_view() : text_at(soname_offset_);
+  return soname_offset_ == 0 ? std::string_view() : text_at(soname_offset_);
 }
 
 bool LoadedElf::version_matches(std::uint32_t symbol, std::string_view version) const noexcept {

@@ -59,7 +59,7 @@ class LoadedElf {
   const ElfW(Half)* versions_ = nullptr;
   const ElfW(Verdef)* version_definitions_ = nullptr;
   std::uint64_t version_definition_count_ = 0;
-  std::uint64_t soname_offset_ = ~0ULL;
+  std::uint64_t soname_offset_ = 0;  // 0 = none: the string table begins with an empty string
 };
 
 }  // namespace kshim::shim

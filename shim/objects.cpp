@@ -9,7 +9,6 @@ namespace kshim::shim {
 namespace {
 
 constexpr std::size_t kMaxObjects = 4096;
-constexpr std::size_t kMaxIdentities = 8192;
 
 struct Identity {
   std::string_view path;
@@ -56,7 +55,7 @@ std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& 
     }
   }
   kept = keep_text(name);
-  if (kept.empty() || g_identity_count == kMaxIdentities) return 0;
+  if (kept.empty() || g_identity_count + 1 >= kMaxIdentities) return 0;
   Identity& fresh = g_identities[g_identity_count++];
   fresh.path = kept;
   fresh.build_id_size = static_cast<std::uint8_t>(id.size());
@@ -102,6 +101,20 @@ ObjectView object_at(std::uintptr_t address) noexcept {
     if (address >= view.elf.low() && address < view.elf.high() && view.elf.contains(address)) return view;
   }
   return {};
+}
+
+FileFacts facts_of_file(std::uint32_t identity) noexcept {
+  const LockGuard guard(g_lock);
+  if (!guard || identity == 0 || identity > g_identity_count) return {};
+  const Identity& known = g_identities[identity - 1];
+  return {known.path, to_hex(bytes_of({known.build_id, known.build_id_size}))};
+}
+
+std::uint32_t identity_of_file(std::string_view path) noexcept {
+  const ErrnoKeeper keeper;
+  const LockGuard guard(g_lock);
+  std::string_view kept;
+  return guard && !path.empty() ? identify(path, {}, kept) : 0;
 }
 
 void each_object(bool (*visit)(void*, const ObjectView&), void* context) noexcept {

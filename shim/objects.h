@@ -21,6 +21,17 @@ struct ObjectView {
   std::uint64_t offset_of(std::uintptr_t address) const noexcept { return address - elf.base(); }
 };
 
+/// Identities are below this number.
+constexpr std::uint32_t kMaxIdentities = 8192;
+/// What an identity stands for, whether it is still mapped or not. Empty for 0.
+struct FileFacts {
+  std::string_view path;
+  Text<40> build_id;
+};
+FileFacts facts_of_file(std::uint32_t identity) noexcept;
+/// The identity of a file that a program loads without mapping it as a library (a cubin, a fatbin). 0 = no room.
+std::uint32_t identity_of_file(std::string_view path) noexcept;
+
 /// The object that holds `address`, or a false one (heap, stack, JIT code).
 ObjectView object_at(std::uintptr_t address) noexcept;
 inline ObjectView object_at(const void* address) noexcept {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "announce.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include "objects.h"
+#include "report_file.h"
+
+namespace kshim::shim {
+namespace {
+
+using report::Field;
+using report::RecordType;
+
+// By identity: the number of the report that has it.
+std::atomic<std::uint32_t> g_objects[kMaxIdentities];
+std::atomic<std::uint32_t> g_libraries[kMaxIdentities];
+
+bool is_new(std::atomic<std::uint32_t>& seen, std::uint32_t number) noexcept {
+  return seen.exchange(number, std::memory_order_acq_rel) != number;
+}
+
+struct Wanted {
+  std::uint32_t identity;
+  ObjectView found;
+};
+bool find_identity(void* context, const ObjectView& object) {
+  auto& wanted = *static_cast<Wanted*>(context);
+  if (object.identity != wanted.identity) return true;
+  wanted.found = object;
+  return false;
+}
+
+/// What follows ".so." in the name of the file behind the soname's link: 13.1.0.3.
+std::string_view version_of(std::string_view path, PathText& target) noexcept {
+  PathText link;
+  link << path;
+  char text[1024];
+  const ssize_t got = readlink(link.c_str(), text, sizeof text);
+  target << base_name(got > 0 ? std::string_view(text, static_cast<std::size_t>(got)) : path);
+  const std::string_view name = target.view();
+  const std::size_t mark = name.find(".so.");
+  return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
+}
+
+bool write_library(void* context, const ObjectView& object) {
+  const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
+  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path)) return true;
+  if (!is_new(g_libraries[object.identity], number)) return true;
+  PathText target;
+  const std::string_view version = version_of(object.path, target);
+  const std::string_view soname = object.elf.soname().empty() ? base_name(object.path) : object.elf.soname();
+  write_record<RecordType::library>([&](auto& record) {
+    record.template add<Field::library_soname>(soname);
+    record.template add<Field::library_path>(object.path);
+    record.template add<Field::library_version>(version);
+  });
+  return true;
+}
+
+}  // namespace
+
+void announce_object(std::uint32_t identity, std::string_view runtime) noexcept {
+  const std::uint32_t number = begin_report();
+  if (number == 0 || identity == 0 || identity >= kMaxIdentities || !is_new(g_objects[identity], number)) return;
+  Wanted wanted{identity, {}};
+  each_object(find_identity, &wanted);
+  if (wanted.found && wanted.found.elf.imports("__cudaRegisterFatBinary")) runtime = "shared";
+  const FileFacts file = facts_of_file(identity);
+  write_record<RecordType::object>([&](auto& record) {
+    record.template add<Field::object_id>(std::uint64_t{identity});
+    record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
+    record.template add<Field::object_build_id>(file.build_id.empty() ? std::string_view() : file.build_id.view());
+    record.template add<Field::object_runtime>(runtime);
+    record.template null<Field::object_fatbins>();
+    record.template null<Field::object_images>();
+  });
+}
+
+void announce_libraries() noexcept {
+  const ErrnoKeeper keeper;
+  std::uint32_t number = begin_report();
+  if (number != 0) each_object(write_library, &number);
+}
+
+}  // namespace kshim::shim

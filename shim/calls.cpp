@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the wrappers call. A driver failure inside a watched runtime call waits for what the runtime makes of it, so that
+// one error at two layers is one failure; everything else is recorded at once.
+#include "call.h"
+
+#include "announce.h"
+#include "busy.h"
+#include "driver_facts.h"
+#include "failures.h"
+#include "objects.h"
+#include "options.h"
+#include "real.h"
+#include "report_file.h"
+#include "within.h"
+
+namespace kshim::shim {
+
+thread_local bool t_busy = false;
+std::atomic<std::uint32_t> g_pending{0};
+
+namespace {
+
+thread_local DriverFailure t_pending;  // facts.code 0: nothing waits
+
+// Programs and runtimes release what they had while the driver is going away already.
+constexpr abi::Result kDeinitialized = 4;
+constexpr abi::Result kNotInitialized = 3;
+constexpr abi::Result kNoDevice = 100;
+constexpr abi::Result kNotFound = 500;
+constexpr abi::Result kInsufficientDriver = 35;
+
+bool take_pending(DriverFailure& out) noexcept {
+  if (t_pending.facts.code == 0) return false;
+  out = t_pending;
+  t_pending.facts.code = 0;
+  g_pending.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+void note_driver_failure(const DriverFailure& failure) noexcept {
+  if (failure.facts.code == kDeinitialized) return;
+  if (!is_shared_runtime(object_at(failure.facts.caller).path) || !inside_runtime_call()) {
+    record_failure(&failure, nullptr);
+    return;
+  }
+  if (t_pending.facts.code == failure.facts.code) return;  // the same error, asked for again
+  DriverFailure before;
+  if (take_pending(before)) record_failure(&before, nullptr);
+  t_pending = failure;
+  g_pending.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void note_failure(const CallFacts& facts) noexcept {
+  if (!options().enabled || in_driver(facts.caller)) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (busy) note_driver_failure({facts, 0, current_device()});
+}
+
+void note_failed_load(const CallFacts& facts, std::uint64_t module, std::optional<std::uint64_t> device) noexcept {
+  note_driver_failure({facts, module, device});
+}
+
+void note_runtime_return(const CallFacts& facts) noexcept {
+  if (!options().enabled) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (!busy) return;
+  DriverFailure driver;
+  const bool waited = take_pending(driver);
+  const bool failed = facts.code != 0 && facts.code != kDeinitialized;
+  if (waited && failed && driver.facts.code == facts.code) {
+    record_failure(&driver, &facts);
+    return;
+  }
+  if (waited) record_failure(&driver, nullptr);
+  if (failed) record_failure(nullptr, &facts);
+}
+
+void init_begins() noexcept {
+  if (!options().enabled) return;
+  const ErrnoKeeper keeper;
+  begin_report();
+}
+
+void note_init(const CallFacts& facts) noexcept {
+  if (!options().enabled || in_driver(facts.caller)) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (!busy) return;
+  learn_driver(facts.code == 0);
+  announce_driver();
+  announce_libraries();
+  if (facts.code != 0) note_driver_failure({facts, 0, {}});
+}
+
+void* resolve_driver(Hook hook) noexcept {
+  const ErrnoKeeper keeper;
+  return find_driver(hook);
+}
+
+void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
+  const ErrnoKeeper keeper;
+  void* real = find_runtime(runtime, hook);
+  // The default version answers for references without one: whichever runtime is there.
+  if (real == nullptr && runtime == Runtime::v13) real = find_runtime(Runtime::v12, hook);
+  if (real == nullptr && runtime == Runtime::v13) real = find_runtime(Runtime::v11, hook);
+  return real;
+}
+
+abi::Result absent(Hook hook) noexcept {
+  if (row_of(hook).layer == Layer::runtime) return kInsufficientDriver;
+  if (hook == Hook::cuInit) return kNoDevice;
+  return row_of(hook).stage == Stage::route ? kNotFound : kNotInitialized;
+}
+
+}  // namespace kshim::shim

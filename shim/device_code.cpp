@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_code.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "kshim/base/hash.h"
+#include "kshim/image/cubin.h"
+#include "kshim/image/fatbin.h"
+#include "kshim/image/ptx.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
+constexpr std::size_t kMaxPrelinked = 4096;
+
+Bytes view_of(std::uintptr_t address, std::uint64_t size) noexcept {
+  return {reinterpret_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
+}
+
+/// A file is mapped as a whole; a blob elsewhere is as large as it says it is.
+Bytes reachable(const ObjectView& object, std::uintptr_t address, std::uint64_t size) noexcept {
+  if (object) return object.elf.bytes_from(address);
+  return view_of(address, readable_bytes(address, static_cast<std::size_t>(std::min(size, kMaxBlob))));
+}
+
+void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
+  for (const image::Candidate& known : out.candidates())
+    if (known.kind == candidate.kind && known.arch == candidate.arch && known.isa == candidate.isa) return;
+  if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
+}
+
+std::uint64_t add_fatbin(Bytes bytes, DeviceCode& out) noexcept {
+  auto reader = image::FatbinReader::open(bytes);
+  if (!reader) return 0;
+  image::FatbinReader walk = *reader;
+  // An entry of an unknown kind is passed over; a damaged one ends the walk by itself.
+  for (;;) {
+    const auto found = walk.next();
+    if (found)
+      add(out, {found->kind, found->arch, found->isa});
+    else if (found.error().code != Errc::unknown_kind)
+      return walk.size();
+  }
+}
+
+/// The size a container states, from its first bytes; 0 for PTX text, which ends with a NUL.
+std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::uintptr_t address) noexcept {
+  if (kind == image::BlobKind::fatbin) {
+    const Bytes header = reachable(object, address, 16);
+    const auto header_size = read_le<std::uint16_t>(header, 6);
+    const auto entries = read_le<std::uint64_t>(header, 8);
+    return header_size && entries ? std::min<std::uint64_t>(*entries, kMaxBlob) + *header_size : 0;
+  }
+  if (kind != image::BlobKind::cubin) return 0;
+  // The section header table, as good as always last, tells where the file ends.
+  const Bytes header = reachable(object, address, 64);
+  const auto table = read_le<std::uint64_t>(header, 40);
+  const auto count = read_le<std::uint16_t>(header, 60);
+  if (!table || !count) return 0;
+  const std::uint64_t least = *table + std::uint64_t{*count} * 64;
+  const auto elf = image::ElfReader::open(reachable(object, address, least));
+  return elf ? std::max(elf->extent(), least) : 0;
+}
+
+std::uint64_t text_size(const ObjectView& object, std::uintptr_t address) noexcept {
+  constexpr std::uint64_t kStep = 65536;
+  for (std::uint64_t done = 0; done < kMaxBlob; done += kStep) {
+    const Bytes bytes = reachable(object, address + done, kStep);
+    const std::size_t here = std::min<std::size_t>(bytes.size(), kStep);
+    const void* end = std::memchr(bytes.data(), 0, here);
+    if (end != nullptr) return done + static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
+    if (here < kStep) return done + here;
+  }
+  return kMaxBlob;
+}
+
+void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out) noexcept {
+  if (kind == image::BlobKind::fatbin) {
+    out.packaging = image::Packaging::fatbin;
+    add_fatbin(bytes, out);
+  } else if (kind == image::BlobKind::cubin) {
+    if (const auto cubin = image::CubinReader::open(bytes)) add(out, {image::ImageKind::cubin, cubin->arch(), {}});
+  } else if (kind == image::BlobKind::ptx) {
+    if (const auto ptx = image::PtxReader::open(bytes)) add(out, {image::ImageKind::ptx, ptx->target(), ptx->isa()});
+  }
+}
+
+/// Version 2: the parts that relocatable device code was linked from; the PTX may be in them alone.
+void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
+  for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
+    std::uintptr_t part = 0;
+    if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
+    const ObjectView object = object_at(part);
+    add_fatbin(reachable(object, part, stated_size(image::BlobKind::fatbin, object, part)), out);
+  }
+}
+
+}  // namespace
+
+void DeviceCode::list(ArchList& out) const noexcept {
+  for (const image::Candidate& candidate : candidates()) {
+    const image::ShortName name = to_name(candidate.kind, candidate.arch);
+    bool known = false;
+    for (std::size_t i = 0; i < out.count; ++i) known = known || out.names[i].view() == name.view();
+    if (known || out.count == ArchList::kMax) continue;
+    out.names[out.count] = name;
+    out.views[out.count] = out.names[out.count].view();
+    ++out.count;
+  }
+}
+
+void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept {
+  out.address = image;
+  ObjectView object = object_at(image);
+  image::FatbinWrapper wrapper{};
+  if (read_memory(image, &wrapper, sizeof wrapper) && wrapper.magic == image::kWrapperMagic) {
+    out.wrapped = true;
+    out.address = wrapper.fatbin;
+    object = object_at(out.address);
+  }
+  if (object) {
+    out.object = object.identity;
+    out.offset = object.offset_of(out.address);
+  }
+  const Bytes head = reachable(object, out.address, 4096);
+  if (head.empty()) return;
+  const image::BlobKind kind = image::identify(head.first(std::min<std::size_t>(head.size(), 4096)));
+  out.size = kind == image::BlobKind::ptx ? text_size(object, out.address) : stated_size(kind, object, out.address);
+  Bytes bytes = reachable(object, out.address, out.size);
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
+  read_images(kind, bytes, out);
+  if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
+  if (!object && !bytes.empty() && (failed || bytes.size() <= kCheapHash)) out.hash = content_hash(bytes);
+}
+
+void examine_file(const char* path, DeviceCode& out) noexcept {
+  const ErrnoKeeper keeper;
+  PathText name;
+  char letters[4096];
+  // As much of the path as can be read; it ends before the next page or at its NUL.
+  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), sizeof letters);
+  if (length == 0) return;
+  std::memcpy(letters, path, length);
+  name << std::string_view(letters, strnlen(letters, length));
+  out.object = identity_of_file(name.view());
+  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  struct stat facts {};
+  if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
+    out.size = static_cast<std::uint64_t>(facts.st_size);
+    void* mapping = mmap(nullptr, out.size, PROT_READ, MAP_PRIVATE, file, 0);
+    if (mapping != MAP_FAILED) {
+      const Bytes bytes{static_cast<const std::byte*>(mapping), static_cast<std::size_t>(out.size)};
+      read_images(image::identify(bytes.first(std::min<std::size_t>(bytes.size(), 4096))), bytes, out);
+      munmap(mapping, out.size);
+    }
+  }
+  close(file);
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "failures.h"
+
+#include "announce.h"
+#include "driver_facts.h"
+#include "failure_facts.h"
+#include "gaps.h"
+#include "modules.h"
+#include "objects.h"
+#include "options.h"
+#include "python/frames.h"
+#include "report_file.h"
+#include "stack/native.h"
+
+namespace kshim::shim {
+namespace {
+
+using report::Field;
+using report::RecordType;
+using Maybe = std::optional<std::uint64_t>;
+
+struct Known {
+  std::uint64_t key;
+  std::uint64_t count;    ///< how often it happened
+  std::uint64_t written;  ///< how often the report says
+};
+constexpr std::size_t kMaxFailures = 1024;
+
+// All of it under g_lock.
+PatientLock g_lock;
+std::uint32_t g_report = 0;  ///< the report that g_known belongs to
+Known g_known[kMaxFailures];
+std::size_t g_known_count = 0;
+NativeStack g_native;
+PythonStack g_python;
+PythonStack g_python_main;
+
+void write_repeat(std::size_t index) noexcept {
+  Known& known = g_known[index];
+  known.written = known.count;
+  write_record<RecordType::repeat>([&](auto& record) {
+    record.template add<Field::repeat_id>(std::uint64_t{index + 1});
+    record.template add<Field::repeat_count>(known.count);
+  });
+}
+
+/// 2, 10, 100, 1000 ...
+bool is_milestone(std::uint64_t count) noexcept {
+  if (count == 2) return true;
+  while (count > 10 && count % 10 == 0) count /= 10;
+  return count == 10;
+}
+
+void capture_stacks() noexcept {
+  g_native.clear();
+  g_python.clear();
+  g_python_main.clear();
+  if (options().native_stacks) g_native.capture();
+  if (!options().python_stacks) return;
+  g_python.capture_this_thread();
+  g_python_main.capture_main_thread();
+}
+
+void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
+  write_record<RecordType::failure>([&](auto& record) {
+    record.template add<Field::failure_id>(id);
+    record.template add<Field::failure_stage>(report_name(facts.stage));
+    record.template add<Field::failure_layers>(std::span<const report::LayerRow>(facts.layers, facts.layer_count));
+    record.template add<Field::failure_device>(facts.device);
+    record.template add<Field::failure_kernel>(facts.kernel.empty() ? std::string_view() : facts.kernel);
+    record.template add<Field::failure_module>(facts.module_written ? Maybe(facts.module.number) : Maybe());
+    record.template add<Field::failure_object>(facts.object == 0 ? Maybe() : Maybe(facts.object));
+    record.template add<Field::failure_tid>(std::uint64_t{thread_id()});
+    if (options().native_stacks)
+      record.template add<Field::failure_native>(g_native.rows());
+    else
+      record.template null<Field::failure_native>();
+    if (g_python.rows().empty())
+      record.template null<Field::failure_python>();
+    else
+      record.template add<Field::failure_python>(g_python.rows());
+    if (g_python_main.rows().empty())
+      record.template null<Field::failure_python_main>();
+    else
+      record.template add<Field::failure_python_main>(g_python_main.rows());
+  });
+}
+
+void alarm(const FailureFacts& facts) noexcept {
+  Alarm alarm;
+  ArchList have;
+  image::ShortName arch;
+  fill_alarm(facts, alarm, have, arch);
+  const auto python = !g_python.rows().empty() ? g_python.rows() : g_python_main.rows();
+  if (!python.empty()) {
+    alarm.python_file = python[0].file;
+    alarm.python_line = python[0].line;
+    alarm.python_function = python[0].function;
+  }
+  raise_alarm(alarm);
+}
+
+/// Under g_lock. kMaxFailures when it is new and there is no room.
+std::size_t find_or_add(std::uint64_t key) noexcept {
+  for (std::size_t i = 0; i < g_known_count; ++i)
+    if (g_known[i].key == key) return i;
+  if (g_known_count == kMaxFailures) return kMaxFailures;
+  g_known[g_known_count] = {key, 0, 0};
+  return g_known_count++;
+}
+
+EndCounts count_at_end() noexcept {
+  announce_libraries();
+  const std::uint32_t number = current_report();
+  const LockGuard guard(g_lock);
+  if (!guard || number != g_report) return {0, modules_in_report(number)};
+  for (std::size_t i = 0; i < g_known_count; ++i)
+    if (g_known[i].count != g_known[i].written) write_repeat(i);
+  return {g_known_count, modules_in_report(number)};
+}
+
+}  // namespace
+
+void count_failures_at_end() noexcept { at_report_end(&count_at_end); }
+
+void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept {
+  const std::uint32_t number = begin_report();
+  if (number == 0) return;
+  count_failures_at_end();
+  FailureFacts facts;
+  gather(driver, runtime, number, facts);
+  const std::uint64_t key = key_of(facts);
+  // Nobody else may hold the lock while the driver, or a lock of another part, is asked: all that comes before it.
+  announce_driver();
+  {
+    const LockGuard guard(g_lock);
+    if (!guard) {
+      count_dropped();
+      return;
+    }
+    if (g_report != number) g_report = number, g_known_count = 0;
+    const std::size_t before = g_known_count;
+    const std::size_t index = find_or_add(key);
+    if (index == kMaxFailures) {
+      count_dropped();
+      return;
+    }
+    Known& known = g_known[index];
+    ++known.count;
+    if (index < before) {
+      if (is_milestone(known.count)) write_repeat(index);
+      return;
+    }
+    known.written = 1;
+    announce_object(facts.object, {});
+    capture_stacks();
+    write_failure(facts, index + 1);
+    if (is_alarming(facts)) alarm(facts);
+  }
+  note_gaps(facts.module.code, facts.device);
+  announce_libraries();
+}
+
+}  // namespace kshim::shim

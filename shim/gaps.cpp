@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gaps.h"
+
+#include <atomic>
+
+#include "announce.h"
+#include "driver_facts.h"
+#include "options.h"
+#include "registration.h"
+#include "report_file.h"
+
+namespace kshim::shim {
+namespace {
+
+using report::Field;
+using report::RecordType;
+
+// Keys of the gaps that are written, hashed; a collision loses a gap that the command finds again in the file.
+constexpr std::size_t kSlots = 16384;
+constexpr std::size_t kProbes = 16;
+std::atomic<std::uint64_t> g_written[kSlots];
+
+bool is_first(std::uint64_t key) noexcept {
+  if (key == 0) key = 1;
+  for (std::size_t i = 0; i < kProbes; ++i) {
+    auto& slot = g_written[(key + i) % kSlots];
+    std::uint64_t holder = slot.load(std::memory_order_acquire);
+    if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
+    if (holder == key) return false;
+  }
+  return true;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ (hash >> 29U);
+}
+
+std::uint64_t key_of(const DeviceCode& code, std::uint32_t number, std::uint64_t device, image::Arch target) noexcept {
+  std::uint64_t key = mix(number, device);
+  key = mix(key, target.cc.number() * 4U + static_cast<unsigned>(target.suffix));
+  key = mix(key, code.object);
+  return mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
+}
+
+void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, image::Arch need) noexcept {
+  KernelNames kernels;
+  registered_kernels(code.address, kernels);
+  ArchList have;
+  code.list(have);
+  const image::ShortName name = to_name(image::ImageKind::cubin, need);
+  announce_object(code.object, {});
+  const std::optional<std::uint64_t> object = code.object == 0 ? std::nullopt : std::optional<std::uint64_t>(code.object);
+  write_record<RecordType::gap>([&](auto& record) {
+    record.template add<Field::gap_object>(object);
+    record.template add<Field::gap_offset>(object ? std::optional<std::uint64_t>(code.offset) : std::nullopt);
+    record.template add<Field::gap_device>(device);
+    record.template add<Field::gap_kernels>(kernels.all());
+    record.template add<Field::gap_complete>(kernels.complete);
+    record.template add<Field::gap_have>(have.all());
+    record.template add<Field::gap_need>(name.view());
+  });
+}
+
+}  // namespace
+
+image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept {
+  return select_image(code.candidates(), platform_of(device), code.packaging);
+}
+
+void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
+  if (code.image_count == 0) return;
+  const std::uint32_t number = begin_report();
+  if (number == 0) return;
+  constexpr std::uint64_t kTargets = ~0ULL;
+  if (const DeviceFacts* facts = device_facts(device);
+      facts != nullptr && selection_for(code, facts->cc).choice == image::Choice::none &&
+      is_first(key_of(code, number, *device, {})))
+    write_gap(code, device, {facts->cc, image::Suffix::none});
+  for (const image::Arch target : options().targets)
+    if (selection_for(code, target.cc).choice == image::Choice::none &&
+        is_first(key_of(code, number, kTargets, target)))
+      write_gap(code, std::nullopt, target);
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// gap records: device code without an image for the current device, or for one of KSHIM_TARGET.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "device_code.h"
+
+namespace kshim::shim {
+
+/// What the driver would take for a device.
+image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept;
+/// Writes a gap for the device, if there is one, and for each target; each once a report.
+void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
+
+}  // namespace kshim::shim
