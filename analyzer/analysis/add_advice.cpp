@@ -66,10 +66,12 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.build_folder = origin.build_folder;
   if (subject.object != nullptr) {
     const ObjectFile* file = scene.files.find(*subject.object);
+    at.bare = file != nullptr && file->is_bare();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
     if (const PackageRecord* package = scene.index.package(subject.object->id)) at.package = package->name;
   }
+  if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;
   if (subject.device != nullptr) at.device_name = subject.device->name;
   at.driver = subject.facts.driver;

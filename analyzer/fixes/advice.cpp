@@ -126,7 +126,8 @@ void add_remarks(const Situation& at, Advice& advice) {
   const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
                               at.cause == Cause::jit_compiler_missing ||
                               at.cause == Cause::driver_too_old_for_image;
-  if (!is_image_cause(at.cause) || driver_matters || !at.driver.known()) return;
+  if (!is_image_cause(at.cause) || at.cause == Cause::latent_gap || driver_matters || !at.driver.known())
+    return;
   advice.remarks.push_back(
       at.kernel_module.empty()
           ? fmt::format("Your driver (for CUDA {}) is fine.", name(at.driver))

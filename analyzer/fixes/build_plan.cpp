@@ -68,6 +68,28 @@ bool builds_all(const ToolkitRow& toolkit, const std::vector<Candidate>& have) {
   });
 }
 
+PlannedArch* sibling(std::vector<PlannedArch>& archs, const PlannedArch& plain) {
+  for (PlannedArch& row : archs) {
+    if (row.arch.cc == plain.arch.cc && row.arch.suffix == Suffix::f) return &row;
+  }
+  return nullptr;
+}
+
+// nvcc refuses sm_120 beside sm_120f ("The same GPU code generated for non family-specific and
+// family-specific GPU arch", measured with 13.0; PTX of one beside machine code of the other is accepted).
+// The f image serves the same GPUs.
+void settle_families(std::vector<PlannedArch>& archs) {
+  for (PlannedArch& row : archs) {
+    if (row.arch.suffix != Suffix::none || !row.sass) continue;
+    PlannedArch* family = sibling(archs, row);
+    if (family == nullptr || !family->sass) continue;
+    (row.added ? family->sass : row.sass) = false;
+  }
+  archs.erase(std::remove_if(archs.begin(), archs.end(),
+                             [](const PlannedArch& row) { return !row.sass && !row.ptx; }),
+              archs.end());
+}
+
 std::string digits(Arch arch) {
   constexpr std::array<std::string_view, 3> kSuffix = {"", "a", "f"};
   return fmt::format("{}{}", arch.cc.number(), kSuffix[static_cast<std::size_t>(arch.suffix)]);
@@ -100,9 +122,19 @@ std::string cmake_list(const BuildPlan& plan) {
   return out;
 }
 
+// PyTorch's list has no way to say "PTX only": an entry always brings machine code. Where that would meet its
+// family-specific sibling, the sibling brings the PTX.
 std::string torch_list(const BuildPlan& plan) {
+  std::vector<PlannedArch> archs = plan.archs;
+  for (PlannedArch& row : archs) {
+    PlannedArch* family = row.arch.suffix == Suffix::none && !row.sass ? sibling(archs, row) : nullptr;
+    if (family == nullptr || !family->sass) continue;
+    family->ptx = true;
+    row.ptx = false;
+  }
   std::string out;
-  for (const PlannedArch& row : plan.archs) {
+  for (const PlannedArch& row : archs) {
+    if (!row.sass && !row.ptx) continue;
     out += fmt::format("{}{}{}", out.empty() ? "" : ";", dotted(row.arch), row.ptx ? "+PTX" : "");
   }
   return out;
@@ -137,6 +169,7 @@ std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeC
   (plan.by_ptx ? row.ptx : row.sass) = true;
   row.added = true;
   add_newest_ptx(plan.archs);
+  settle_families(plan.archs);
   std::sort(plan.archs.begin(), plan.archs.end(),
             [](const PlannedArch& a, const PlannedArch& b) { return a.arch < b.arch; });
   return plan;

@@ -22,30 +22,34 @@ bool lacks_code(Cause cause) {
 void add_dead_ends(const Situation& at, Advice& advice) {
   auto& out = advice.dead_ends;
   const bool switched = at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled;
-  if (lacks_code(at.cause) || switched) {
+  const bool latent = at.cause == Cause::latent_gap;  // the GPU in question need not be in this machine
+  if ((lacks_code(at.cause) || switched) && !latent) {
     const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
     if (gpu != nullptr && gpu->last_branch != 0) {
       out.push_back(
           {"updating the driver", fmt::format("it is not the cause, and R{} is the last branch for {} GPUs",
                                               gpu->last_branch, gpu->family)});
     } else {
-      out.push_back(
-          {"updating the driver", "it serves this GPU already, and brings no code for your kernels"});
+      out.push_back({"updating the driver",
+                     switched ? "it serves this GPU already, and heeds the same switch"
+                              : "it serves this GPU already, and brings no code for your kernels"});
     }
   }
   if (lacks_code(at.cause)) {
+    const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
     const ToolkitRow* last = at.device ? last_toolkit_for({*at.device, image::Suffix::none}) : nullptr;
     if (last != nullptr && last != &toolkits().back()) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
-                     fmt::format("nvcc refuses this architecture since then")});
-    } else if (at.cause != Cause::kernel_missing_from_image) {
+                     "nvcc refuses this architecture since then"});
+    } else if (!other_kernel) {
       out.push_back({"installing another CUDA toolkit without rebuilding",
                      "the file keeps the code it was built with"});
     }
-    out.push_back(
-        {"clearing ~/.nv/ComputeCache", "it only holds what was compiled from PTX, and no PTX here fits"});
-    if (at.cause == Cause::kernel_missing_from_image)
-      out.back().why = "the kernel is missing in the file, not in the cache";
+    if (!latent) {
+      out.push_back({"clearing ~/.nv/ComputeCache",
+                     other_kernel ? "the kernel is missing in the file, not in the cache"
+                                  : "it only holds what was compiled from PTX, and no PTX here fits"});
+    }
   }
   if (at.python && lacks_code(at.cause)) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
@@ -55,8 +59,9 @@ void add_dead_ends(const Situation& at, Advice& advice) {
     out.push_back(
         {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
   }
-  if (switched)
+  if (switched) {
     out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
+  }
 }
 
 }  // namespace kshim::analysis

@@ -34,6 +34,14 @@ struct Chosen {
   bool other_toolkit = false;  ///< not the one that built the file
 };
 
+std::string output_name(const Situation& at) {
+  if (at.object.empty()) return at.bare ? "OUTPUT.fatbin" : "OUTPUT";
+  std::string_view name = basename_of(at.object);
+  if (!at.bare) return shell_quote(name);
+  name = name.substr(0, name.rfind('.'));
+  return shell_quote(fmt::format("{}.fatbin", name));
+}
+
 std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen) {
   RecipeWords words;
   if (chosen.other_toolkit) {
@@ -41,10 +49,10 @@ std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen)
     words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
     words.nvcc = words.toolkit + "/bin/nvcc";
   }
-  words.output = at.object.empty() ? "OUTPUT" : shell_quote(basename_of(at.object));
+  words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && at.origin == Origin::installed) words.package = shell_quote(at.package);
-  const Recipe nvcc = at.shared_library ? Recipe::nvcc_library : Recipe::nvcc;
+  const Recipe nvcc = at.bare ? Recipe::nvcc_fatbin : at.shared_library ? Recipe::nvcc_library : Recipe::nvcc;
   const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
   const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
   std::vector<Recipe> order;
@@ -57,7 +65,7 @@ std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen)
       order = {cmake};
       break;
     default:
-      order = {nvcc, cmake};
+      order = at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake};
   }
   std::vector<std::string> commands;
   for (const Recipe recipe : order) commands.push_back(expand(row_of(recipe), chosen.plan, words));
@@ -69,6 +77,9 @@ std::string caveat_for(const Situation& at, const Chosen& chosen) {
   if (at.origin == Origin::installed || at.origin == Origin::system) {
     parts.emplace_back(
         "it builds the package from its source; a release built for this GPU, if there is one, saves that");
+  }
+  if (at.bare && !at.object.ends_with(".fatbin")) {
+    parts.emplace_back("load the fatbin in its place: a cubin or a PTX file holds one architecture only");
   }
   if (!chosen.plan.dropped.empty()) {
     std::vector<std::string> names;
@@ -124,10 +135,23 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
   return fix;
 }
 
+// Nobody outside NVIDIA can rebuild it: another release of it is the answer.
+void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const std::string range = toolkit_range(*at.device);
+  if (range.empty()) return;
+  fixes.push_back(
+      {FixKind::reinstall,
+       fmt::format("Use the {} of a CUDA release that serves this GPU", basename_of(at.object)),
+       {},
+       fmt::format("the library comes built; {} bring code for {}", range, exact_target(*at.device)),
+       "what links against it has to be built for the same CUDA major version"});
+}
+
 }  // namespace
 
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
+  if (find_probing_library(at.object) != nullptr) return add_release_fix(at, fixes);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
       *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, at.have);

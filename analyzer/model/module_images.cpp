@@ -105,6 +105,9 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
     } else if (!question.kernel.empty()) {
       from_module(file->module_with_kernel(question.kernel), *question.object, question.kernel, out);
     }
+    if (out.scope == ImageScope::none && !question.offset) {
+      from_module(file->only_module_with_kernels(), *question.object, question.kernel, out);
+    }
     if (out.scope != ImageScope::none) return out;
   }
   if (question.gap != nullptr) from_gap(*question.gap, out);

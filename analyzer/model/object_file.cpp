@@ -139,6 +139,18 @@ FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
   return {};
 }
 
+FileModule ObjectFile::only_module_with_kernels() const {
+  if (file_.bytes().size() > kLargestSearch) return {};
+  FileModule found;
+  for (const std::uint64_t address : module_addresses()) {
+    FileModule module = module_at(address);
+    if (module.images.empty() || !module.has_kernels()) continue;
+    if (!found.images.empty()) return {};
+    found = std::move(module);
+  }
+  return found;
+}
+
 std::uint64_t ObjectFile::pointer_at(std::uint64_t address) const {
   // Position-independent files store pointers as relative relocations: the addend is the address, the field
   // is zero.

@@ -55,12 +55,17 @@ class ObjectFile {
   /// The module that holds a kernel, found by reading every image; empty where none does or the file is too
   /// large for that.
   FileModule module_with_kernel(const std::string& kernel) const;
+  /// The module that has kernels, where only one has; else empty. Nearly every nvcc program has a fatbin
+  /// without kernels.
+  FileModule only_module_with_kernels() const;
   /// Every architecture in the file's fatbin sections, without reading payloads.
   std::vector<ImageCount> image_counts() const;
   std::uint64_t fatbin_count() const;
   /// The function that holds a link-time address, mangled; empty where no symbol covers it.
   std::string symbol_at(std::uint64_t address) const;
   bool is_shared_library() const;
+  /// A fatbin, cubin or PTX without a host program around it.
+  bool is_bare() const { return bare_; }
 
  private:
   ObjectFile(MappedFile file, image::ElfReader elf, bool bare)
