@@ -134,7 +134,10 @@ void write_element(JsonBuffer& out, const FrameRow& row) noexcept {
 
 void write_element(JsonBuffer& out, const PythonRow& row) noexcept {
   member(out, "{\"file\":", row.file);
-  member(out, ",\"line\":", row.line);
+  if (row.line != 0)
+    member(out, ",\"line\":", row.line);
+  else
+    out.text(",\"line\":null");
   member(out, ",\"function\":", row.function);
   out.text("}");
 }

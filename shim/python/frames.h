@@ -24,8 +24,8 @@ class PythonStack {
 
  private:
   friend class FrameWalk;
-  report::PythonRow rows_[kMaxFrames];
-  char text_[16384];
+  report::PythonRow rows_[kMaxFrames] = {};
+  char text_[16384] = {};
   std::size_t count_ = 0;
   std::size_t text_used_ = 0;
 };

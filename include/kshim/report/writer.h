@@ -85,7 +85,7 @@ struct FrameRow {
 };
 struct PythonRow {
   std::string_view file;
-  std::uint64_t line;
+  std::uint64_t line;  ///< from 1; 0 = unknown, written as null
   std::string_view function;
 };
 struct Milliseconds {

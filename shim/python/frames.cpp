@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/frames.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "guest.h"
+#include "python/layout.h"
+#include "python/lines.h"
+
+namespace kshim::shim {
+
+using Address = std::uintptr_t;
+
+/// Reads one thread's frames into a PythonStack.
+class FrameWalk {
+ public:
+  FrameWalk(const Python& python, PythonStack& out) noexcept
+      : python_(python), layout_(python.layout), out_(out) {}
+
+  /// False where something was not what it should be; the frames found till then are right.
+  bool walk(Address thread) noexcept;
+  /// The frame a thread state points at; 0 where there is none.
+  Address top_frame(Address thread) const noexcept;
+  Address main_thread(Address interpreter) const noexcept;
+
+ private:
+  template <class T>
+  static std::optional<T> read(Address from, std::size_t offset) noexcept {
+    T value{};
+    if (from == 0 || offset == kNone || !read_memory(from + offset, &value, sizeof value)) return {};
+    return value;
+  }
+  bool has_type(Address object, Address type) const noexcept {
+    return read<Address>(object, layout_.object_type).value_or(0) == type;
+  }
+  bool take_frame(Address frame, Address code) noexcept;
+  std::optional<std::int64_t> offset_in_code(Address frame, Address code) const noexcept;
+  std::string_view text(Address unicode) noexcept;
+  template <class Unit>
+  std::string_view encode(Address data, std::size_t length) noexcept;
+  void put_utf8(std::uint32_t point) noexcept;
+  std::optional<std::uint64_t> line(Address frame, Address code) const noexcept;
+
+  static constexpr int kInterpretersOwn = 3;  // FRAME_OWNED_BY_CSTACK: entry frames of 3.12 and 3.13
+  const Python& python_;
+  const PythonLayout& layout_;
+  PythonStack& out_;
+};
+
+Address FrameWalk::top_frame(Address thread) const noexcept {
+  Address frame = read<Address>(thread, layout_.tstate_frame).value_or(0);
+  if (layout_.cframe_frame != kNone) frame = read<Address>(frame, layout_.cframe_frame).value_or(0);
+  return frame;
+}
+
+// The list begins with the newest thread; the main one is the oldest, and from 3.11 on known by its kernel
+// id.
+Address FrameWalk::main_thread(Address interpreter) const noexcept {
+  constexpr int kMaxThreads = 4096;
+  const auto process = static_cast<unsigned long>(getpid());
+  Address thread = read<Address>(interpreter, layout_.interp_threads).value_or(0);
+  for (int i = 0; thread != 0 && i < kMaxThreads; ++i) {
+    const Address next = read<Address>(thread, layout_.tstate_next).value_or(0);
+    if (layout_.tstate_native_id != kNone) {
+      if (read<unsigned long>(thread, layout_.tstate_native_id) == process) return thread;
+    } else if (next == 0) {
+      return thread;
+    }
+    thread = next;
+  }
+  return 0;
+}
+
+void FrameWalk::put_utf8(std::uint32_t point) noexcept {
+  const auto put = [this](std::uint32_t byte) { out_.text_[out_.text_used_++] = static_cast<char>(byte); };
+  if (point < 0x80) {
+    put(point);
+  } else if (point < 0x800) {
+    put(0xC0 | point >> 6U), put(0x80 | (point & 0x3FU));
+  } else if (point < 0x10000) {
+    put(0xE0 | point >> 12U), put(0x80 | (point >> 6U & 0x3FU)), put(0x80 | (point & 0x3FU));
+  } else {
+    put(0xF0 | (point >> 18U & 7U)), put(0x80 | (point >> 12U & 0x3FU));
+    put(0x80 | (point >> 6U & 0x3FU)), put(0x80 | (point & 0x3FU));
+  }
+}
+
+template <class Unit>
+std::string_view FrameWalk::encode(Address data, std::size_t length) noexcept {
+  constexpr std::size_t kBlock = 64;
+  constexpr std::size_t kLongestPoint = 4;
+  const std::size_t start = out_.text_used_;
+  for (std::size_t done = 0; done < length;) {
+    Unit block[kBlock];
+    const std::size_t count = std::min(kBlock, length - done);
+    if (!read_memory(data + done * sizeof(Unit), block, count * sizeof(Unit))) return {};
+    for (std::size_t i = 0; i < count; ++i) {
+      if (out_.text_used_ + kLongestPoint > sizeof out_.text_) return {};
+      put_utf8(block[i]);
+    }
+    done += count;
+  }
+  return {out_.text_ + start, out_.text_used_ - start};
+}
+
+// PyASCIIObject.state: 2 bits interned, 3 bits bytes a character, then compact and ascii.
+std::string_view FrameWalk::text(Address unicode) noexcept {
+  constexpr std::size_t kLongest = 2048;
+  const auto state = read<std::uint32_t>(unicode, layout_.unicode_state);
+  const auto length = read<std::uint64_t>(unicode, layout_.unicode_length);
+  if (!state || !length || !has_type(unicode, python_.unicode_type)) return {};
+  const unsigned kind = *state >> 2U & 7U;
+  const bool compact = (*state >> 5U & 1U) != 0;
+  const bool ascii = (*state >> 6U & 1U) != 0;
+  if (!compact) return {};
+  const Address data = unicode + (ascii ? layout_.unicode_size : layout_.compact_unicode_size);
+  const std::size_t size = std::min<std::size_t>(*length, kLongest);
+  switch (kind) {
+    case 1:
+      return encode<std::uint8_t>(data, size);
+    case 2:
+      return encode<std::uint16_t>(data, size);
+    case 4:
+      return encode<std::uint32_t>(data, size);
+    default:
+      return {};
+  }
+}
+
+std::optional<std::int64_t> FrameWalk::offset_in_code(Address frame, Address code) const noexcept {
+  constexpr std::int64_t kCodeUnit = 2;
+  if (layout_.code_bytes != kNone) {
+    const auto instruction = read<Address>(frame, layout_.frame_instr);
+    if (!instruction || *instruction < code + layout_.code_bytes) return {};
+    return static_cast<std::int64_t>(*instruction - (code + layout_.code_bytes));
+  }
+  const auto last =
+      read<std::int32_t>(frame, layout_.frame_instr);  // f_lasti: bytes, from 3.10 on code units
+  if (!last || *last < 0) return {};
+  return layout_.minor >= 10 ? *last * kCodeUnit : *last;
+}
+
+std::optional<std::uint64_t> FrameWalk::line(Address frame, Address code) const noexcept {
+  const auto offset = offset_in_code(frame, code);
+  const auto first_line = read<std::int32_t>(code, layout_.code_first_line);
+  const Address table = read<Address>(code, layout_.code_line_table).value_or(0);
+  const auto size = read<std::uint64_t>(table, layout_.bytes_length);
+  if (!offset || !first_line || !size || !has_type(table, python_.bytes_type)) return {};
+  return line_of(line_table_of(layout_.minor), TableReader(table + layout_.bytes_data, *size), *first_line,
+                 *offset);
+}
+
+bool FrameWalk::take_frame(Address frame, Address code) noexcept {
+  const std::size_t text_before = out_.text_used_;
+  const std::string_view file = text(read<Address>(code, layout_.code_filename).value_or(0));
+  const std::string_view function = text(read<Address>(code, layout_.code_name).value_or(0));
+  if (file.data() == nullptr || function.data() == nullptr) {
+    out_.text_used_ = text_before;
+    return false;
+  }
+  out_.rows_[out_.count_++] = {file, line(frame, code).value_or(0), function};
+  return true;
+}
+
+bool FrameWalk::walk(Address thread) noexcept {
+  constexpr int kMaxSteps = 4 * PythonStack::kMaxFrames;
+  Address frame = top_frame(thread);
+  for (int i = 0; frame != 0 && i < kMaxSteps && out_.count_ < PythonStack::kMaxFrames; ++i) {
+    const auto previous = read<Address>(frame, layout_.frame_previous);
+    const auto code = read<Address>(frame, layout_.frame_code);
+    if (!previous || !code) return false;
+    const bool own = layout_.frame_owner != kNone &&
+                     read<std::uint8_t>(frame, layout_.frame_owner).value_or(0) == kInterpretersOwn;
+    if (!own && (!has_type(*code, python_.code_type) || !take_frame(frame, *code))) return false;
+    frame = *previous;
+  }
+  return true;
+}
+
+bool PythonStack::capture_this_thread() noexcept {
+  const ErrnoKeeper keeper;
+  clear();
+  Python python;
+  if (!find_python(python)) return false;
+  const auto thread = reinterpret_cast<Address>(python.this_thread());
+  if (thread == 0) return false;
+  FrameWalk(python, *this).walk(thread);
+  return count_ != 0;
+}
+
+// The main thread may be running: what was read counts only when its innermost frame stood still meanwhile.
+bool PythonStack::capture_main_thread() noexcept {
+  const ErrnoKeeper keeper;
+  clear();
+  Python python;
+  if (thread_id() == static_cast<std::uint32_t>(getpid()) || !find_python(python)) return false;
+  FrameWalk walk(python, *this);
+  const Address thread = walk.main_thread(reinterpret_cast<Address>(python.main_interpreter()));
+  const Address top = thread == 0 ? 0 : walk.top_frame(thread);
+  if (top == 0) return false;
+  if (!walk.walk(thread) || walk.top_frame(thread) != top) clear();
+  return count_ != 0;
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPython that is mapped: its functions, its types, and where its structures keep things.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace kshim::shim {
+
+constexpr std::size_t kNone = ~std::size_t{0};
+
+struct PythonLayout {
+  unsigned minor = 0;  ///< 3.minor
+  std::size_t interp_threads, tstate_native_id, tstate_frame, cframe_frame;
+  std::size_t frame_previous, frame_code, frame_instr, frame_owner;
+  std::size_t code_filename, code_name, code_first_line, code_line_table, code_bytes;
+  std::size_t unicode_size,
+      compact_unicode_size;  ///< sizeof: the text of an ASCII, of another string begins there
+  std::size_t tstate_interp = 16, tstate_next = 8;
+  std::size_t object_type = 8;
+  std::size_t unicode_length = 16, unicode_state = 32;
+  std::size_t bytes_length = 16, bytes_data = 32;
+};
+
+/// How a code object writes down its lines.
+enum class LineTable : std::uint8_t { lnotab, pairs, locations };
+constexpr LineTable line_table_of(unsigned minor) noexcept {
+  return minor < 10 ? LineTable::lnotab : minor == 10 ? LineTable::pairs : LineTable::locations;
+}
+
+struct Python {
+  PythonLayout layout;
+  std::uintptr_t code_type = 0, unicode_type = 0, bytes_type = 0;
+  void* (*this_thread)() = nullptr;       ///< PyGILState_GetThisThreadState: no GIL needed
+  void* (*main_interpreter)() = nullptr;  ///< PyInterpreterState_Main: no GIL needed
+};
+
+/// False when no CPython 3.8 to 3.13 is mapped, or it is not (no longer) initialised.
+bool find_python(Python& out) noexcept;
+
+}  // namespace kshim::shim
