@@ -10,8 +10,8 @@
 namespace kshim::sim {
 namespace {
 
-// 16 million handles of address space; memory is touched as handles are made. PyTorch with all its libraries has about
-// a hundred thousand.
+// 16 million handles of address space; memory is touched as handles are made. PyTorch with all its libraries
+// has about a hundred thousand.
 constexpr std::size_t kRangeBytes = std::size_t{16} << 24;
 static_assert(sizeof(Cell) == 16);
 
@@ -30,7 +30,8 @@ std::atomic<Cell*> g_begin{nullptr};
 std::atomic<std::uint32_t> g_used{0};
 
 bool reserve(Range& r) noexcept {
-  void* memory = ::mmap(nullptr, kRangeBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = ::mmap(nullptr, kRangeBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     log_line(LogLevel::error, "cannot reserve address space for handles");
     return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that can be checked without trusting them. A handle is the address of a cell in one reserved range; any other
-// pointer a caller passes (the runtime passes host code addresses where it has nothing better) is recognised by address
-// alone and never dereferenced. Look-up takes no lock: it stands on the launch path.
+// Handles that can be checked without trusting them. A handle is the address of a cell in one reserved range;
+// any other pointer a caller passes (the runtime passes host code addresses where it has nothing better) is
+// recognised by address alone and never dereferenced. Look-up takes no lock: it stands on the launch path.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 5> kLevelNames{"off", "error", "warn", "i
 void put(std::string_view text) noexcept {
   std::array<char, 1024> line;
   constexpr std::string_view prefix = "kshim sim: ";
-  const std::size_t size = text.size() < line.size() - prefix.size() - 1 ? text.size() : line.size() - prefix.size() - 1;
+  const std::size_t size =
+      text.size() < line.size() - prefix.size() - 1 ? text.size() : line.size() - prefix.size() - 1;
   std::memcpy(line.data(), prefix.data(), prefix.size());
   std::memcpy(line.data() + prefix.size(), text.data(), size);
   line[prefix.size() + size] = '\n';

@@ -35,7 +35,8 @@ std::vector<RequestedDevice> parse_devices(std::string_view text) {
     const auto arch = image::parse_arch(trimmed(item.substr(0, colon)));
     if (!arch || find_limits(arch->cc) == nullptr) {
       std::string problem = "'";
-      problem.append(item).append("' is not a known compute capability (such as 8.6 or sm_90); no device is simulated");
+      problem.append(item).append(
+          "' is not a known compute capability (such as 8.6 or sm_90); no device is simulated");
       complain("KSHIM_SIM_DEVICES", text, problem);
       return {};
     }
@@ -54,9 +55,14 @@ std::uint64_t parse_bytes(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const int shift = unit.empty() || unit == "B" ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
+  const int shift = unit.empty() || unit == "B" ? 0
+                    : unit == "K"               ? 10
+                    : unit == "M"               ? 20
+                    : unit == "G"               ? 30
+                                                : -1;
   if (error != std::errc() || shift < 0 || value == 0 || value > (UINT64_MAX >> shift)) {
-    complain("KSHIM_SIM_MEMORY", text, "not a number of bytes (such as 8589934592 or 8G); the device's own size is used");
+    complain("KSHIM_SIM_MEMORY", text,
+             "not a number of bytes (such as 8589934592 or 8G); the device's own size is used");
     return 0;
   }
   return value << shift;

@@ -16,21 +16,22 @@ struct RequestedDevice {
   std::string name;  ///< empty: the default product of this compute capability
 };
 
-/// Where a library without an image for the device is found out. No document says it: docs/simulator.md, "no image".
+/// Where a library without an image for the device is found out. No document says it: docs/simulator.md, "no
+/// image".
 enum class LibraryRule : std::uint8_t {
-  load,       ///< cuLibraryLoadData
+  load,        ///< cuLibraryLoadData
   get_kernel,  ///< cuLibraryGetKernel, GetModule, GetGlobal
-  first_use,  ///< launch, cuKernelGetFunction, attributes, GetGlobal, GetModule
+  first_use,   ///< launch, cuKernelGetFunction, attributes, GetGlobal, GetModule
 };
 
 struct Settings {
-  std::vector<RequestedDevice> devices;                 ///< KSHIM_SIM_DEVICES
-  image::Version driver{13, 0};                         ///< KSHIM_SIM_DRIVER
-  std::uint64_t memory = 0;                             ///< KSHIM_SIM_MEMORY, bytes a device; 0: the product's own
-  LibraryRule library_rule = LibraryRule::get_kernel;   ///< KSHIM_SIM_NO_IMAGE
-  image::JitSwitches jit;                               ///< CUDA_FORCE_PTX_JIT and relatives, KSHIM_SIM_JIT
-  bool eager = false;                                   ///< CUDA_MODULE_LOADING
-  std::optional<std::string> visible;                   ///< CUDA_VISIBLE_DEVICES
+  std::vector<RequestedDevice> devices;  ///< KSHIM_SIM_DEVICES
+  image::Version driver{13, 0};          ///< KSHIM_SIM_DRIVER
+  std::uint64_t memory = 0;              ///< KSHIM_SIM_MEMORY, bytes a device; 0: the product's own
+  LibraryRule library_rule = LibraryRule::get_kernel;  ///< KSHIM_SIM_NO_IMAGE
+  image::JitSwitches jit;                              ///< CUDA_FORCE_PTX_JIT and relatives, KSHIM_SIM_JIT
+  bool eager = false;                                  ///< CUDA_MODULE_LOADING
+  std::optional<std::string> visible;                  ///< CUDA_VISIBLE_DEVICES
 };
 
 const Settings& settings() noexcept;

@@ -19,7 +19,8 @@ void in_child() noexcept {
   if (g_state.load() == State::ready) g_state.store(State::child_of_ready);
 }
 
-// Plain data without destructor: libraries call the driver from exit handlers that run after thread_local destructors.
+// Plain data without destructor: libraries call the driver from exit handlers that run after thread_local
+// destructors.
 constexpr unsigned kInlineDepth = 16;
 struct ContextStack {
   Context* inline_slots[kInlineDepth];
@@ -124,7 +125,7 @@ Context& primary_context(const Device& device) noexcept {
 }
 
 void empty_context(Context& context) noexcept {
-  drain_context(context);
+  drain_all();  // of streams that were destroyed with work in them, too
   unload_modules(context);
   end_streams(context);
   context.storage.clear(context.handle<CUcontext>());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: one primary context a device, with one address for ever, and those a program creates. The current context
-// is the top of a stack that each thread has.
+// Contexts: one primary context a device, with one address for ever, and those a program creates. The current
+// context is the top of a stack that each thread has.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -39,7 +39,8 @@ struct Context : Handled<Kind::context> {
   std::set<const Context*> peers;  ///< guarded by lock
   std::vector<Module*> modules;    ///< guarded by lock: unloaded with the context
 
-  /// The stream behind a handle: 0 and 1 are the legacy stream, 2 the calling thread's own. Null for a foreign handle.
+  /// The stream behind a handle: 0 and 1 are the legacy stream, 2 the calling thread's own. Null for a
+  /// foreign handle.
   Stream* stream(CUstream handle) noexcept;
   std::atomic<Stream*> legacy{nullptr};
   std::map<int, Stream*> thread_streams;  ///< by thread id, guarded by lock

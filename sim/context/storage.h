@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context-local storage: where each runtime instance keeps its state for a context. get() runs once in nearly every
-// runtime call and in every launch, so it takes no lock: keys are only ever added, values come and go behind them.
+// Context-local storage: where each runtime instance keeps its state for a context. get() runs once in nearly
+// every runtime call and in every launch, so it takes no lock: keys are only ever added, values come and go
+// behind them.
 #pragma once
 #include <atomic>
 #include <mutex>

@@ -14,16 +14,17 @@ namespace kshim::sim {
 namespace {
 
 constexpr Limits kLimits[] = {
-#define KSHIM_SIM_LIMITS(major, minor, threads, blocks, shared, optin, registers, block_registers, reserved, integrated) \
-  {{major, minor}, threads, blocks, (shared) * 1024, (optin) * 1024, (registers) * 1024, (block_registers) * 1024,       \
-   reserved, integrated},
+#define KSHIM_SIM_LIMITS(major, minor, threads, blocks, shared, optin, registers, block_registers, reserved, \
+                         integrated)                                                                         \
+  {{major, minor},         threads,  blocks,    (shared)*1024, (optin)*1024, (registers)*1024,               \
+   (block_registers)*1024, reserved, integrated},
 #include "device/limits.def"
 #undef KSHIM_SIM_LIMITS
 };
 
 constexpr Product kProducts[] = {
 #define KSHIM_SIM_PRODUCT(major, minor, name, sms, core, memory, bus, l2, mib) \
-  {{major, minor}, name, sms, core, memory, bus, (l2) * 1024, std::uint64_t{mib} << 20},
+  {{major, minor}, name, sms, core, memory, bus, (l2)*1024, std::uint64_t{mib} << 20},
 #include "device/products.def"
 #undef KSHIM_SIM_PRODUCT
 };
@@ -36,10 +37,12 @@ bool contains(std::string_view text, std::string_view part) {
 /// Stable over runs and machines, distinct per position: reports of simulated runs can be compared.
 CUuuid uuid_of(const Device& device) {
   const std::string seed = "kshim simulated device " + std::to_string(device.pci_bus) + " " + device.name;
-  const std::uint64_t halves[2] = {content_hash(bytes_of(seed)), content_hash(bytes_of(seed), 0x9e3779b97f4a7c15ULL)};
+  const std::uint64_t halves[2] = {content_hash(bytes_of(seed)),
+                                   content_hash(bytes_of(seed), 0x9e3779b97f4a7c15ULL)};
   CUuuid uuid;
   std::memcpy(uuid.bytes, halves, sizeof uuid.bytes);
-  uuid.bytes[6] = static_cast<char>((uuid.bytes[6] & 0x0f) | 0x50);  // RFC 4122: version 5, as a name-based id
+  uuid.bytes[6] =
+      static_cast<char>((uuid.bytes[6] & 0x0f) | 0x50);  // RFC 4122: version 5, as a name-based id
   uuid.bytes[8] = static_cast<char>((uuid.bytes[8] & 0x3f) | 0x80);
   return uuid;
 }
@@ -49,7 +52,8 @@ Device make_device(const RequestedDevice& requested, std::size_t position) {
   device.limits = *find_limits(requested.cc);
   device.product = find_product(requested.cc, requested.name);
   device.name = requested.name.empty() ? std::string(device.product.name) : requested.name;
-  if (!requested.name.empty() && contains(device.product.name, requested.name)) device.name = device.product.name;
+  if (!requested.name.empty() && contains(device.product.name, requested.name))
+    device.name = device.product.name;
   device.name += " (simulated)";
   device.memory_bytes = settings().memory != 0 ? settings().memory : device.product.memory_bytes;
   device.pci_bus = static_cast<int>(position) + 1;
@@ -69,8 +73,9 @@ std::string uuid_text(const CUuuid& uuid) {
   return text;
 }
 
-/// CUDA_VISIBLE_DEVICES (Programming Guide, "CUDA Environment Variables"): indices or UUIDs (a prefix will do), in the
-/// order devices shall have; an entry that names no device ends the list, and so hides what follows.
+/// CUDA_VISIBLE_DEVICES (Programming Guide, "CUDA Environment Variables"): indices or UUIDs (a prefix will
+/// do), in the order devices shall have; an entry that names no device ends the list, and so hides what
+/// follows.
 std::vector<Device> visible(std::vector<Device> all) {
   if (!settings().visible.has_value()) return all;
   std::vector<Device> chosen;
@@ -86,7 +91,8 @@ std::vector<Device> visible(std::vector<Device> all) {
       return item == std::to_string(device.pci_bus - 1);
     });
     if (found == all.end()) break;
-    const bool twice = std::any_of(chosen.begin(), chosen.end(), [&](const Device& d) { return d.pci_bus == found->pci_bus; });
+    const bool twice = std::any_of(chosen.begin(), chosen.end(),
+                                   [&](const Device& d) { return d.pci_bus == found->pci_bus; });
     if (twice) return {};  // the same device named twice: no device is visible
     chosen.push_back(*found);
   }
@@ -95,7 +101,8 @@ std::vector<Device> visible(std::vector<Device> all) {
 
 std::vector<Device> make_devices() {
   std::vector<Device> all;
-  for (const RequestedDevice& requested : settings().devices) all.push_back(make_device(requested, all.size()));
+  for (const RequestedDevice& requested : settings().devices)
+    all.push_back(make_device(requested, all.size()));
   std::vector<Device> result = visible(std::move(all));
   for (std::size_t i = 0; i < result.size(); ++i) result[i].ordinal = static_cast<int>(i);
   return result;
@@ -104,7 +111,8 @@ std::vector<Device> make_devices() {
 }  // namespace
 
 const Limits* find_limits(image::ComputeCapability cc) noexcept {
-  const auto* found = std::find_if(std::begin(kLimits), std::end(kLimits), [&](const Limits& row) { return row.cc == cc; });
+  const auto* found =
+      std::find_if(std::begin(kLimits), std::end(kLimits), [&](const Limits& row) { return row.cc == cc; });
   return found == std::end(kLimits) ? nullptr : found;
 }
 
@@ -125,7 +133,9 @@ std::span<const Device> devices() noexcept {
 
 const Device* device_at(CUdevice ordinal) noexcept {
   const auto list = devices();
-  return ordinal >= 0 && static_cast<std::size_t>(ordinal) < list.size() ? &list[static_cast<std::size_t>(ordinal)] : nullptr;
+  return ordinal >= 0 && static_cast<std::size_t>(ordinal) < list.size()
+             ? &list[static_cast<std::size_t>(ordinal)]
+             : nullptr;
 }
 
 }  // namespace kshim::sim

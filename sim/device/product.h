@@ -19,11 +19,11 @@ struct Limits {
   image::ComputeCapability cc;
   int threads_per_sm;
   int blocks_per_sm;
-  int shared_per_sm;        ///< bytes
-  int shared_optin;         ///< bytes a block
+  int shared_per_sm;  ///< bytes
+  int shared_optin;   ///< bytes a block
   int registers_per_sm;
   int registers_per_block;
-  int shared_reserved;      ///< bytes a block
+  int shared_reserved;  ///< bytes a block
   bool integrated;
 };
 const Limits* find_limits(image::ComputeCapability cc) noexcept;
@@ -38,7 +38,8 @@ struct Product {
   int l2_bytes;
   std::uint64_t memory_bytes;
 };
-/// The product whose name contains `wanted` (case ignored); the first of the compute capability when none does.
+/// The product whose name contains `wanted` (case ignored); the first of the compute capability when none
+/// does.
 const Product& find_product(image::ComputeCapability cc, std::string_view wanted) noexcept;
 
 struct Device {

@@ -45,7 +45,8 @@ template <Row row, class Signature, auto call>
 void* choose(bool implemented, bool trace) noexcept {
   using T = Thunk<row, Signature>;
   if (!implemented) {
-    return trace ? reinterpret_cast<void*>(&T::template traced<&T::missing>) : reinterpret_cast<void*>(&T::missing);
+    return trace ? reinterpret_cast<void*>(&T::template traced<&T::missing>)
+                 : reinterpret_cast<void*>(&T::missing);
   }
   return trace ? reinterpret_cast<void*>(&T::template traced<call>) : reinterpret_cast<void*>(call);
 }
@@ -54,13 +55,13 @@ void* choose(bool implemented, bool trace) noexcept {
 [[gnu::constructor(101)]] void fill_slots() noexcept {
   const bool trace = trace_enabled();
   unsigned row = 0;
-#define KSHIM_SIM_ENTRY(symbol, name, introduced)                                                              \
-  kshim_sim_slots[row++] =                                                                                     \
+#define KSHIM_SIM_ENTRY(symbol, name, introduced) \
+  kshim_sim_slots[row++] =                        \
       choose<Row::symbol, decltype(::symbol), &entry::symbol>(&entry::symbol != nullptr, trace);
-#define KSHIM_SIM_ENTRY_PER_THREAD(symbol, name, introduced, base)                                             \
-  kshim_sim_slots[row++] =                                                                                     \
-      choose<Row::symbol, decltype(::symbol), &Thunk<Row::symbol, decltype(::symbol)>::per_thread<&entry::base>>( \
-          &entry::base != nullptr, trace);
+#define KSHIM_SIM_ENTRY_PER_THREAD(symbol, name, introduced, base)                                    \
+  kshim_sim_slots[row++] = choose<Row::symbol, decltype(::symbol),                                    \
+                                  &Thunk<Row::symbol, decltype(::symbol)>::per_thread<&entry::base>>( \
+      &entry::base != nullptr, trace);
 #include "entry_points.def"
 #undef KSHIM_SIM_ENTRY
 #undef KSHIM_SIM_ENTRY_PER_THREAD
@@ -71,12 +72,14 @@ void* choose(bool implemented, bool trace) noexcept {
 CUresult answer_not_supported(Row row) noexcept {
   const auto index = static_cast<unsigned>(row);
   if (log_level() >= LogLevel::info && !g_named[index].exchange(true, std::memory_order_relaxed)) {
-    log_line(LogLevel::info, std::string(kSymbols[index]) + " is not simulated: answered 801 CUDA_ERROR_NOT_SUPPORTED");
+    log_line(LogLevel::info,
+             std::string(kSymbols[index]) + " is not simulated: answered 801 CUDA_ERROR_NOT_SUPPORTED");
   }
   return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-ProcAddress find_proc(std::string_view name, int cuda_version, int driver_version, std::uint64_t flags) noexcept {
+ProcAddress find_proc(std::string_view name, int cuda_version, int driver_version,
+                      std::uint64_t flags) noexcept {
   const bool want_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   ProcAddress found;
   int newest = 0;

@@ -13,8 +13,10 @@ struct ProcAddress {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
-/// The newest variant of `name` introduced at or before `cuda_version` and present in a driver of `driver_version`;
-/// with CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM its per-thread twin where there is one.
-ProcAddress find_proc(std::string_view name, int cuda_version, int driver_version, std::uint64_t flags) noexcept;
+/// The newest variant of `name` introduced at or before `cuda_version` and present in a driver of
+/// `driver_version`; with CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM its per-thread twin where there is
+/// one.
+ProcAddress find_proc(std::string_view name, int cuda_version, int driver_version,
+                      std::uint64_t flags) noexcept;
 
 }  // namespace kshim::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between an exported stub and an implementation, generated from the type of each function: the 801 answer,
-// the per-thread-default-stream twin, the tracing wrapper.
+// What stands between an exported stub and an implementation, generated from the type of each function: the
+// 801 answer, the per-thread-default-stream twin, the tracing wrapper.
 #pragma once
 #include "entry/entry.h"
 #include "entry/trace.h"
@@ -16,7 +16,9 @@ template <class T>
 T with_thread_stream(T value) noexcept {
   return value;
 }
-inline CUstream with_thread_stream(CUstream stream) noexcept { return stream != nullptr ? stream : CU_STREAM_PER_THREAD; }
+inline CUstream with_thread_stream(CUstream stream) noexcept {
+  return stream != nullptr ? stream : CU_STREAM_PER_THREAD;
+}
 
 template <Row row, class Signature>
 struct Thunk;
@@ -46,10 +48,13 @@ struct Thunk<row, CUresult(Args...)> {
 template <Row row>
 struct Thunk<row, CUresult(const CUlaunchConfig*, CUfunction, void**, void**)> {
   using Call = CUresult (*)(const CUlaunchConfig*, CUfunction, void**, void**);
-  static CUresult missing(const CUlaunchConfig*, CUfunction, void**, void**) { return answer_not_supported(row); }
+  static CUresult missing(const CUlaunchConfig*, CUfunction, void**, void**) {
+    return answer_not_supported(row);
+  }
 
   template <auto base>
-  static CUresult per_thread(const CUlaunchConfig* config, CUfunction function, void** parameters, void** extra) {
+  static CUresult per_thread(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                             void** extra) {
     if (config == nullptr || config->hStream != nullptr) return base(config, function, parameters, extra);
     CUlaunchConfig own = *config;
     own.hStream = CU_STREAM_PER_THREAD;

@@ -48,7 +48,8 @@ const TraceFile& trace_file() noexcept {
 bool trace_enabled() noexcept { return trace_file().descriptor >= 0; }
 
 TraceLine::TraceLine(std::string_view function) noexcept {
-  const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - trace_file().start).count();
+  const auto elapsed =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - trace_file().start).count();
   unsigned_number(static_cast<std::uint64_t>(elapsed / 1'000'000'000));
   char fraction[10];
   auto rest = static_cast<std::uint32_t>(elapsed % 1'000'000'000);
@@ -83,14 +84,16 @@ void TraceLine::unsigned_number(std::uint64_t value) noexcept {
 
 void TraceLine::pointer(const void* value) noexcept {
   char digits[24] = {'0', 'x'};
-  const auto end = std::to_chars(digits + 2, digits + sizeof digits, reinterpret_cast<std::uintptr_t>(value), 16).ptr;
+  const auto end =
+      std::to_chars(digits + 2, digits + sizeof digits, reinterpret_cast<std::uintptr_t>(value), 16).ptr;
   text({digits, static_cast<std::size_t>(end - digits)});
 }
 
 void TraceLine::quoted(const char* value) noexcept {
   if (value == nullptr) return text("null");
   text("\"");
-  const std::size_t size = ::strnlen(value, 300);  // names are mangled and long; images are not C strings to us
+  const std::size_t size =
+      ::strnlen(value, 300);  // names are mangled and long; images are not C strings to us
   for (std::size_t i = 0; i < size; ++i) text(value[i] >= ' ' ? std::string_view(value + i, 1) : " ");
   text(size == 300 ? "...\"" : "\"");
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // KSHIM_SIM_TRACE=FILE: one line a call, written when it returns:
 //   0.001234567 4711 cuMemAlloc_v2(0x7ffe1234, 1024) = 0 CUDA_SUCCESS [0x7f0012340000]
-// seconds since the first line, thread, arguments as passed, result, and behind it what was written through pointers to
-// single values. Nothing of this is reached when the variable is not set: the table then has no tracing wrappers.
+// seconds since the first line, thread, arguments as passed, result, and behind it what was written through
+// pointers to single values. Nothing of this is reached when the variable is not set: the table then has no
+// tracing wrappers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -12,7 +13,8 @@
 
 namespace kshim::sim {
 
-/// Opens the file of KSHIM_SIM_TRACE once. False when tracing is off or the file cannot be opened (said on stderr).
+/// Opens the file of KSHIM_SIM_TRACE once. False when tracing is off or the file cannot be opened (said on
+/// stderr).
 bool trace_enabled() noexcept;
 
 class TraceLine {
@@ -30,7 +32,8 @@ class TraceLine {
     put(value);
   }
   void result(int code) noexcept;
-  /// Values behind out-parameters; only after success, only scalars and handles, never `void**` (kernel arguments).
+  /// Values behind out-parameters; only after success, only scalars and handles, never `void**` (kernel
+  /// arguments).
   template <class T>
   void output(T value) noexcept {
     if constexpr (std::is_pointer_v<T>) {
@@ -59,7 +62,8 @@ class TraceLine {
     } else if constexpr (std::is_floating_point_v<T>) {
       number(static_cast<std::int64_t>(value));
     } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
-      pointer(reinterpret_cast<const void*>(value));  // CUdeviceptr is an unsigned 64-bit number; so are ids, also in hex
+      pointer(reinterpret_cast<const void*>(
+          value));  // CUdeviceptr is an unsigned 64-bit number; so are ids, also in hex
     } else if constexpr (std::is_signed_v<T>) {
       number(value);
     } else if constexpr (std::is_unsigned_v<T>) {

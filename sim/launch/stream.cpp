@@ -33,6 +33,8 @@ struct Engine {
   std::deque<Task> tasks;
   std::atomic<std::size_t> pending{0};  ///< tasks queued or running; 0 on the fast path of every operation
   bool running = false;
+  std::vector<Stream*> dead_streams;  ///< destroyed while something pended: tasks may refer to them
+  std::vector<Event*> dead_events;
 };
 Engine& engine() noexcept {
   static Engine& instance = *new Engine;
@@ -53,7 +55,16 @@ bool ready(const Task& task) noexcept {
   for (const auto& [stream, ticket] : task.after_streams) {
     if (stream->finished.load(std::memory_order_acquire) < ticket) return false;
   }
-  return task.after_event == nullptr || task.after_event->completed.load(std::memory_order_acquire) >= task.after_record;
+  return task.after_event == nullptr ||
+         task.after_event->completed.load(std::memory_order_acquire) >= task.after_record;
+}
+
+/// With the lock held and no task left.
+void bury(Engine& e) noexcept {
+  for (const Stream* stream : e.dead_streams) delete stream;
+  for (const Event* event : e.dead_events) delete event;
+  e.dead_streams.clear();
+  e.dead_events.clear();
 }
 
 void work(Engine& e) {
@@ -73,12 +84,13 @@ void work(Engine& e) {
     guard.lock();
     task.stream->finished.store(task.ticket, std::memory_order_release);
     e.pending.fetch_sub(1, std::memory_order_release);
+    if (e.tasks.empty()) bury(e);
     e.changed.notify_all();
   }
 }
 
-/// With the engine's lock held. The legacy stream waits for all blocking streams of its context and they for it
-/// (Programming Guide, "Default Stream").
+/// With the engine's lock held. The legacy stream waits for all blocking streams of its context and they for
+/// it (Programming Guide, "Default Stream").
 void order_after_others(Task& task) {
   Context& context = task.stream->context;
   const auto after = [&](const Stream* other) {
@@ -202,12 +214,22 @@ Stream& make_stream(Context& context, unsigned flags, int priority) {
 
 void end_stream(Stream& stream) {
   stream.retire();
-  wait_for(stream);  // destroying is asynchronous in a driver; here it waits, so that nothing can refer to it later
   {
     const std::lock_guard guard(stream.context.lock);
     stream.context.streams.erase(&stream);
   }
-  delete &stream;
+  Engine& e = engine();
+  const std::lock_guard guard(e.lock);
+  e.dead_streams.push_back(&stream);
+  if (nothing_pends()) bury(e);
+}
+
+void end_event(Event& event) {
+  event.retire();
+  Engine& e = engine();
+  const std::lock_guard guard(e.lock);
+  e.dead_events.push_back(&event);
+  if (nothing_pends()) bury(e);
 }
 
 void end_streams(Context& context) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events. Work runs at once on the calling thread as long as nothing in the process is pending; the only
-// thing that makes work pend is a host function, which runs on the driver's own thread, as documented: a program may
-// hold a lock or wait for the function's effect. Whatever is submitted behind pending work queues behind it.
+// Streams and events. Work runs at once on the calling thread as long as nothing in the process is pending;
+// the only thing that makes work pend is a host function, which runs on the driver's own thread, as
+// documented: a program may hold a lock or wait for the function's effect. Whatever is submitted behind
+// pending work queues behind it.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,6 +17,10 @@ namespace kshim::sim {
 
 struct Context;
 struct Capture;
+
+// cuCtxGetStreamPriorityRange: what drivers of CUDA 11 and later report (assumed: docs/simulator.md).
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -5;
 
 /// What a stream is asked to do, and what a graph node holds.
 struct Operation {
@@ -36,7 +41,8 @@ struct Stream : Handled<Kind::stream> {
   const int priority;
   const bool legacy;
   const std::uint64_t id;
-  std::atomic<std::uint64_t> submitted{0};  ///< operations accepted, guarded by the engine's lock while any pends
+  std::atomic<std::uint64_t> submitted{
+      0};  ///< operations accepted, guarded by the engine's lock while any pends
   std::atomic<std::uint64_t> finished{0};
   std::atomic<Capture*> capture{nullptr};  ///< not null: operations become graph nodes
   bool blocking() const noexcept { return !legacy && (flags & CU_STREAM_NON_BLOCKING) == 0; }
@@ -68,7 +74,10 @@ void drain_context(Context& context);
 void drain_all();
 
 Stream& make_stream(Context& context, unsigned flags, int priority);
+/// Both return at once; what is in the stream, or waits for the event, goes on (CUDA Driver API,
+/// cuStreamDestroy).
 void end_stream(Stream& stream);
+void end_event(Event& event);
 /// All streams that a program made in this context (its end or reset).
 void end_streams(Context& context);
 

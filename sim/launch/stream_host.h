@@ -14,8 +14,8 @@ struct HostOperation final : Operation {
   bool on_driver_thread() const noexcept override { return true; }
 };
 
-/// The stream behind a handle, whatever context it is of: copies, waits and queries take a stream of any device. 0, 1 and
-/// 2 are those of the current context. Null for a foreign handle.
+/// The stream behind a handle, whatever context it is of: copies, waits and queries take a stream of any
+/// device. 0, 1 and 2 are those of the current context. Null for a foreign handle.
 Stream* any_stream(CUstream handle) noexcept;
 
 }  // namespace kshim::sim

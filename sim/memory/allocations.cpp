@@ -14,12 +14,14 @@
 
 #include "context/context.h"
 #include "device/product.h"
+#include "memory/pools.h"
 
 namespace kshim::sim {
 namespace {
 
-constexpr std::size_t kAlignment = 512;           // cuMemAlloc: "suitably aligned for any kind of variable"; 512 seen
-constexpr std::size_t kPagesFrom = std::size_t{256} << 10;  // below, the heap: the kernel allows 65,530 mappings
+constexpr std::size_t kAlignment = 512;  // cuMemAlloc: "suitably aligned for any kind of variable"; 512 seen
+constexpr std::size_t kPagesFrom = std::size_t{256}
+                                   << 10;  // below, the heap: the kernel allows 65,530 mappings
 constexpr std::size_t kPage = 4096;
 
 struct Table {
@@ -33,7 +35,9 @@ Table& table() noexcept {
   return instance;
 }
 
-constexpr std::size_t round_up(std::size_t size, std::size_t unit) noexcept { return (size + unit - 1) / unit * unit; }
+constexpr std::size_t round_up(std::size_t size, std::size_t unit) noexcept {
+  return (size + unit - 1) / unit * unit;
+}
 
 bool on_device(MemoryKind kind) noexcept {
   return kind == MemoryKind::device || kind == MemoryKind::managed || kind == MemoryKind::global;
@@ -42,7 +46,8 @@ bool on_device(MemoryKind kind) noexcept {
 void* zeroed_memory(std::size_t size, std::size_t& pages) noexcept {
   if (size >= kPagesFrom) {
     pages = round_up(size, kPage);
-    void* memory = ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        ::mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : memory;
   }
   pages = 0;
@@ -54,6 +59,7 @@ void* zeroed_memory(std::size_t size, std::size_t& pages) noexcept {
 
 void give_back(const Allocation& allocation) noexcept {
   if (on_device(allocation.kind)) discharge(allocation.device, round_up(allocation.size, kAlignment));
+  if (allocation.pool != nullptr) pool_discharge(allocation.pool, allocation.size);
   if (!allocation.owned) return;
   auto* memory = reinterpret_cast<void*>(allocation.base);
   if (allocation.pages != 0) {
@@ -89,7 +95,8 @@ std::uint64_t used_bytes(int device) noexcept {
   return table().used[static_cast<std::size_t>(device)].load(std::memory_order_relaxed);
 }
 
-CUresult allocate(Context& context, std::size_t size, MemoryKind kind, unsigned flags, Allocation& out, void* pool) {
+CUresult allocate(Context& context, std::size_t size, MemoryKind kind, unsigned flags, Allocation& out,
+                  void* pool) {
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   if (size > PTRDIFF_MAX - kPage) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::size_t charged = round_up(size, kAlignment);
@@ -115,7 +122,8 @@ CUresult allocate(Context& context, std::size_t size, MemoryKind kind, unsigned 
   return CUDA_SUCCESS;
 }
 
-CUresult adopt(Context* context, int device, std::uintptr_t base, std::size_t size, MemoryKind kind, unsigned flags) {
+CUresult adopt(Context* context, int device, std::uintptr_t base, std::size_t size, MemoryKind kind,
+               unsigned flags) {
   Table& t = table();
   const std::unique_lock guard(t.lock);
   const auto next = t.by_base.lower_bound(base);
@@ -144,9 +152,19 @@ bool find_allocation(std::uintptr_t address, Allocation& out) noexcept {
 }
 
 bool covers(std::uintptr_t address, std::size_t size) noexcept {
-  if (size == 0) return true;
-  Allocation found;
-  return find_allocation(address, found) && size <= found.size - (address - found.base);
+  Table& t = table();
+  const std::shared_lock guard(t.lock);
+  while (size != 0) {
+    const Allocation* found = holder(t, address);
+    if (found == nullptr) return false;
+    const std::size_t here = found->size - (address - found->base);
+    if (size <= here) return true;
+    // Only mappings join: neighbours on the heap are no one piece of memory.
+    if (found->kind != MemoryKind::mapped) return false;
+    address += here;
+    size -= here;
+  }
+  return true;
 }
 
 bool release(std::uintptr_t address, MemoryKind kind, MemoryKind or_kind) noexcept {
@@ -155,7 +173,8 @@ bool release(std::uintptr_t address, MemoryKind kind, MemoryKind or_kind) noexce
   {
     const std::unique_lock guard(t.lock);
     const auto found = t.by_base.find(address);
-    if (found == t.by_base.end() || (found->second.kind != kind && found->second.kind != or_kind)) return false;
+    if (found == t.by_base.end() || (found->second.kind != kind && found->second.kind != or_kind))
+      return false;
     ended = found->second;
     t.by_base.erase(found);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered allocation and release as operations, so that a capture can make nodes of them. The memory of a
-// captured allocation lives as long as a node that holds it, in the graph or in what was instantiated from it.
+// Stream-ordered allocation and release as operations, so that a capture can make nodes of them. The memory
+// of a captured allocation lives as long as a node that holds it, in the graph or in what was instantiated
+// from it.
 #pragma once
 #include <memory>
 

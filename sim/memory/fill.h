@@ -16,7 +16,8 @@ struct FillOperation final : Operation {
   std::unique_ptr<Operation> clone() const override;
 };
 
-/// CUDA_ERROR_INVALID_VALUE for a rectangle outside of known memory, an odd address or an unknown element size.
+/// CUDA_ERROR_INVALID_VALUE for a rectangle outside of known memory, an odd address or an unknown element
+/// size.
 CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& fill) noexcept;
 
 /// Checks and enqueues. Without a stream: on the legacy stream, and waits until it is done.
