@@ -5,7 +5,7 @@
 
 namespace kshim::shim {
 
-extern thread_local bool t_busy;
+extern constinit thread_local bool t_busy;
 
 class Busy {
  public:

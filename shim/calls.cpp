@@ -15,12 +15,12 @@
 
 namespace kshim::shim {
 
-thread_local bool t_busy = false;
+constinit thread_local bool t_busy = false;
 std::atomic<std::uint32_t> g_pending{0};
 
 namespace {
 
-thread_local DriverFailure t_pending;  // facts.code 0: nothing waits
+constinit thread_local DriverFailure t_pending;  // facts.code 0: nothing waits
 
 // Programs and runtimes release what they had while the driver is going away already.
 constexpr abi::Result kDeinitialized = 4;

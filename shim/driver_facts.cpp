@@ -31,12 +31,12 @@ struct Facts {
   image::Version version;
   Text<64> kernel_module;
   bool simulated = false;
-  bool force_ptx_jit, disable_ptx_jit, force_jit, disable_jit;  // the compiler's presence is not known here
+  bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false, disable_jit = false;  // the compiler's presence is not known here
   std::size_t count = 0;
   DeviceFacts devices[kMaxDevices];
 };
 PatientLock g_lock;
-Facts g_facts;                              // written under g_lock, once
+constinit Facts g_facts;                            // written under g_lock, once
 std::atomic<std::uint32_t> g_learned{0};    // 1: of the driver alone; 2: of the devices too
 std::atomic<ContextDevice> g_context_device{nullptr};
 std::atomic<std::uint64_t> g_announced{0};  // number of the report * 4 + what was learned by then
@@ -143,7 +143,7 @@ void learn_driver(bool initialised) noexcept {
   const std::uint32_t wanted = initialised ? 2 : 1;
   if (g_learned.load(std::memory_order_acquire) >= wanted) return;
   const ErrnoKeeper keeper;
-  static Facts g_fresh;
+  static constinit Facts g_fresh;
   // The lock keeps a second thread from g_fresh; it is asked for once, and the driver takes none of the shim's.
   const LockGuard guard(g_lock);
   if (!guard || g_learned.load(std::memory_order_acquire) >= wanted) return;

@@ -29,11 +29,11 @@ constexpr std::size_t kMaxFailures = 1024;
 // All of it under g_lock.
 PatientLock g_lock;
 std::uint32_t g_report = 0;  ///< the report that g_known belongs to
-Known g_known[kMaxFailures];
+constinit Known g_known[kMaxFailures];
 std::size_t g_known_count = 0;
-NativeStack g_native;
-PythonStack g_python;
-PythonStack g_python_main;
+constinit NativeStack g_native;
+constinit PythonStack g_python;
+constinit PythonStack g_python_main;
 
 void write_repeat(std::size_t index) noexcept {
   Known& known = g_known[index];

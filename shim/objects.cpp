@@ -12,8 +12,8 @@ constexpr std::size_t kMaxObjects = 4096;
 
 struct Identity {
   std::string_view path;
-  char build_id[20];
-  std::uint8_t build_id_size;
+  char build_id[20] = {};
+  std::uint8_t build_id_size = 0;
 };
 struct Cache {
   unsigned long long adds = 0;
@@ -23,8 +23,8 @@ struct Cache {
 };
 
 PatientLock g_lock;
-Cache g_cache;
-Identity g_identities[kMaxIdentities];
+constinit Cache g_cache;
+constinit Identity g_identities[kMaxIdentities];
 std::size_t g_identity_count = 0;
 
 std::string_view executable_path() noexcept {

@@ -23,8 +23,8 @@ class NativeStack {
   std::span<const report::FrameRow> rows() const noexcept { return {rows_, count_}; }
 
  private:
-  report::FrameRow rows_[kMaxFrames];
-  Text<40> build_ids_[kMaxFrames];
+  report::FrameRow rows_[kMaxFrames] = {};
+  Text<40> build_ids_[kMaxFrames] = {};
   std::size_t count_ = 0;
 };
 
