@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Frames as the shim reads them without the GIL, beside what each CPython of this machine says itself.
+
+    python_frames_test.py PROBE.so              every CPython 3.8 to 3.13 that is found
+    python_frames_test.py PROBE.so --inside     the comparison, run by each of them
+"""
+import ctypes
+import glob
+import json
+import os
+import subprocess
+import sys
+import threading
+
+PROBE = None
+BUFFER = ctypes.create_string_buffer(1 << 20)
+MAX_FRAMES = 64
+
+
+def probe(function="probe_python"):
+    entry = getattr(PROBE, function)
+    entry.restype = ctypes.c_size_t
+    size = entry(BUFFER, ctypes.c_size_t(len(BUFFER)))
+    frames = json.loads(BUFFER.raw[:size].decode())
+    return [(row["file"], row["line"], row["function"]) for row in frames] if function != "probe_native" else frames
+
+
+def truth(frame):
+    rows = []
+    while frame is not None:
+        code = frame.f_code
+        rows.append((code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
+        frame = frame.f_back
+    return rows
+
+
+def compare(what):
+    # Both on one line: the callers' frames stand at the same instruction. probe() is a frame of its own.
+    seen, want = probe()[1:], truth(sys._getframe())
+    want = want[:MAX_FRAMES - 1]
+    if seen != want:
+        print(f"{what}:\n  shim   {seen[:6]}\n  python {want[:6]}")
+        sys.exit(1)
+    return len(seen)
+
+
+class Net:
+    def forward(self, depth):
+        if depth:
+            return self.forward(
+                depth - 1,
+            )
+        return compare("method, call over several lines")
+
+    @property
+    def loss(self):
+        return compare("property")
+
+
+def generator():
+    yield 1
+    yield compare("generator")
+
+
+def handler():
+    try:
+        raise ValueError
+    except ValueError:
+        try:
+            pass
+        finally:
+            return compare("in except and finally")
+
+
+async def coroutine():
+    async def inner():
+        return compare("coroutine")
+    return await inner()
+
+
+def deep(depth):
+    return deep(depth - 1) if depth else compare("deeper than is recorded")
+
+
+def run_source(name, lines_before, source):
+    scope = {"compare": compare, "name": name}
+    exec(compile("\n" * lines_before + source, name, "exec"), scope)
+
+
+def in_thread(function):
+    failed = []
+
+    def run():
+        try:
+            function()
+        except SystemExit:
+            failed.append(True)
+    worker = threading.Thread(target=run)
+    worker.start()
+    worker.join()
+    if failed:
+        sys.exit(1)
+
+
+def main_thread_frames():
+    """The main thread waits in join(), deep in its own frames, while another one asks for them."""
+    answers = []
+
+    def ask():
+        import time
+        ident = threading.main_thread().ident
+        for _ in range(200):  # until the main thread stands in lock.acquire()
+            before = truth(sys._current_frames()[ident])
+            answer = probe("probe_python_main")
+            if answer and answer == before == truth(sys._current_frames()[ident]):
+                answers.append(answer)
+                return
+            time.sleep(0.01)
+        print(f"main thread's frames:\n  shim   {answer[:6]}\n  python {before[:6]}")
+
+    def wait_for(worker):
+        worker.join()
+    worker = threading.Thread(target=ask)
+    worker.start()
+    wait_for(worker)
+    if not answers:
+        sys.exit(1)
+    names = [function for _, _, function in answers[0]]
+    assert any("wait_for" in name for name in names), names
+    assert probe("probe_python_main") == [], "the main thread is not another thread"
+
+
+def inside():
+    Net().forward(5)
+    Net().loss
+    list(generator())
+    handler()
+    deep(100)
+    (lambda: compare("lambda"))()
+    [compare("comprehension") for _ in range(2)]
+    sorted([2, 1], key=lambda _: compare("called back from C"))
+    try:
+        coroutine().send(None)
+    except StopIteration:
+        pass
+    run_source("/tmp/ascii.py", 0, "compare(name)")
+    run_source("/tmp/grün/latin.py", 300, "compare(name)")
+    run_source("/tmp/日本語/ucs2.py", 70000, "def f():\n  compare(name)\nf()")
+    run_source("/tmp/🐍/ucs4.py", 5, "def größe():\n  compare(name)\ngröße()")
+    # A line table of many blocks, with lines that go back and forth.
+    long = "".join(f"x{i} = (\n  {i} +\n\n\n 1)\n" for i in range(3000)) + "compare(name)\n" + "y = 1\n" * 3000
+    run_source("long.py", 0, long)
+    run_source("wide.py", 0, "compare(\n" + "\n" * 500 + "  name if name else\n" + "\n" * 200 + " None)")
+    in_thread(lambda: compare("another thread"))
+    in_thread(lambda: Net().forward(3))
+    main_thread_frames()
+
+    frames = probe("probe_native")
+    assert frames and all(row["offset"] for row in frames), frames
+    assert not any("kshim_frames_probe" in (row["object"] or "") for row in frames[1:]), "own frames"
+    assert any("python" in os.path.basename(row["object"] or "") for row in frames), "the interpreter's frames"
+    assert any(row["symbol"] in ("main", "__libc_start_main", "Py_BytesMain", "Py_RunMain") for row in frames), \
+        [row["symbol"] for row in frames]
+
+
+def interpreters():
+    found = {}
+    for pattern in ("/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3.[0-9]*",
+                    os.path.expanduser("~/.pyenv/versions/*/bin/python3"), sys.executable):
+        for path in glob.glob(pattern):
+            asked = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, *sys.version_info[:2])"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+            words = asked.stdout.decode().split()
+            if len(words) == 3 and words[0] == "cpython" and (3, 8) <= (int(words[1]), int(words[2])) <= (3, 13):
+                found.setdefault(os.path.realpath(path), f"{words[1]}.{words[2]}")
+    return found
+
+
+def main():
+    failures = 0
+    for path, version in interpreters().items():
+        done = subprocess.run([path, "-B", __file__, sys.argv[1], "--inside"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        print(f"{version} {path}: {'same' if done.returncode == 0 else 'DIFFERS'}")
+        if done.returncode != 0:
+            failures += 1
+            print(done.stdout.decode(errors="replace"))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if "--inside" in sys.argv:
+        PROBE = ctypes.CDLL(sys.argv[1])
+        inside()
+    else:
+        sys.exit(main())
