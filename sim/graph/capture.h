@@ -7,13 +7,17 @@
 
 namespace kshim::sim {
 
+/// False as long as nothing in the process captures: the one question on the launch path.
+bool any_capture() noexcept;
+
 /// Copies, memsets, host functions, launches. 901 when the capture is broken, 906 for the legacy stream while
 /// a blocking stream of its context captures.
 CUresult enqueue(Stream& stream, Operation& operation);
 /// cuEventRecord: in a capture the event remembers what the stream has come to.
-CUresult enqueue_record(Stream& stream, Event& event);
+/// `external` (CU_EVENT_RECORD_EXTERNAL): a node that records the event at each launch of the graph.
+CUresult enqueue_record(Stream& stream, Event& event, bool external = false);
 /// cuStreamWaitEvent: an event recorded in a capture pulls the stream into it.
-CUresult enqueue_wait(Stream& stream, Event& event);
+CUresult enqueue_wait(Stream& stream, Event& event, bool external = false);
 
 /// cuStreamSynchronize, cuStreamQuery and others that ask how far a stream is: 900 where it captures (which
 /// breaks the capture), 906 for the legacy stream beside a capture.

@@ -21,6 +21,8 @@ int known(std::uint32_t value, int otherwise) noexcept {
 
 int registers_of(const KernelCode& code) noexcept { return known(code.info.registers, kAssumedRegisters); }
 
+}  // namespace
+
 /// Registers are given to warps in units of 256, and warps to four schedulers (cuda_occupancy.h).
 int most_threads(const KernelCode& code, const Device& device) noexcept {
   constexpr int kUnit = 256;
@@ -34,8 +36,6 @@ int most_threads(const KernelCode& code, const Device& device) noexcept {
   }
   return std::min(threads, known(code.info.max_threads, kMost));
 }
-
-}  // namespace
 
 int static_shared(const KernelCode& code) noexcept { return known(code.info.shared_bytes, 0); }
 

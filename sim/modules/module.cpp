@@ -11,7 +11,12 @@
 namespace kshim::sim {
 
 Function::Function(Module& of, const KernelCode& with, FunctionSettings& settings_of, bool is_loaded)
-    : module(of), code(with), name(with.info.name), settings(settings_of), loaded(is_loaded) {
+    : module(of),
+      code(with),
+      name(with.info.name),
+      settings(settings_of),
+      most_threads(static_cast<unsigned>(sim::most_threads(with, of.context.device))),
+      loaded(is_loaded) {
   publish(this);
 }
 

@@ -40,7 +40,8 @@ struct Function : Handled<Kind::function> {
   const KernelCode& code;
   const std::string name;  ///< mangled, with its NUL: KernelInfo's is a view
   FunctionSettings& settings;
-  std::atomic<bool> loaded;  ///< lazy loading: false until the first use
+  const unsigned most_threads;  ///< a block, by registers and launch bounds
+  std::atomic<bool> loaded;     ///< lazy loading: false until the first use
 };
 
 struct Variable {
@@ -130,6 +131,8 @@ CUresult each_function(CUmodule module, const std::function<void(CUfunction)>& v
 /// where the context's device has no image, 500 where its image lacks the kernel.
 CUresult find_function(const void* handle, Context& context, Function*& out);
 
+/// Threads a block may have: by the kernel's launch bounds and registers.
+int most_threads(const KernelCode& code, const Device& device) noexcept;
 /// Bytes of shared memory a block has by declaration, and how many more a launch may ask for.
 int static_shared(const KernelCode& code) noexcept;
 int most_dynamic_shared(const KernelCode& code, const FunctionSettings& settings) noexcept;
