@@ -42,7 +42,7 @@ std::string output_name(const Situation& at) {
   return shell_quote(fmt::format("{}.fatbin", name));
 }
 
-std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen) {
+RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   RecipeWords words;
   if (chosen.other_toolkit) {
     // Where NVIDIA's packages and runfiles install a toolkit.
@@ -52,24 +52,23 @@ std::vector<std::string> commands_for(const Situation& at, const Chosen& chosen)
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && at.origin == Origin::installed) words.package = shell_quote(at.package);
+  return words;
+}
+
+// The build systems that may have made the file, likeliest first.
+std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   const Recipe nvcc = at.bare ? Recipe::nvcc_fatbin : at.shared_library ? Recipe::nvcc_library : Recipe::nvcc;
   const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
   const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
-  std::vector<Recipe> order;
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:
-      order = {torch};
-      break;
+      return {torch};
     case Origin::cmake:
-      order = {cmake};
-      break;
+      return {cmake};
     default:
-      order = at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake};
+      return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake};
   }
-  std::vector<std::string> commands;
-  for (const Recipe recipe : order) commands.push_back(expand(row_of(recipe), chosen.plan, words));
-  return commands;
 }
 
 std::string caveat_for(const Situation& at, const Chosen& chosen) {
@@ -111,7 +110,6 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
   Fix fix;
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
                                                                                         : FixKind::rebuild;
-  fix.commands = commands_for(at, chosen);
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
     fix.title = fmt::format("Rebuild with {} added", added);
@@ -133,6 +131,25 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
     fix.caveat +=
         fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
   return fix;
+}
+
+// A fix for each build system: the commands of one fix are run one after the other, never instead of each
+// other.
+void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fixes) {
+  const RecipeWords words = words_for(at, chosen);
+  bool first = true;
+  for (const Recipe recipe : recipes_for(at, chosen)) {
+    const RecipeRow& row = row_of(recipe);
+    Fix fix = rebuild_fix(at, chosen);
+    if (!first) {
+      fix.title = fmt::format("The same with {}", row.name);
+      fix.why.clear();
+      fix.caveat = row.caveat;
+    }
+    fix.commands.push_back(expand(row, chosen.plan, words));
+    fixes.push_back(std::move(fix));
+    first = false;
+  }
 }
 
 // Nobody outside NVIDIA can rebuild it: another release of it is the answer.
@@ -158,15 +175,15 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   std::optional<BuildPlan> here;
   if (at_hand != nullptr) here = plan_build(at.have, *at.device, *at_hand, at.driver);
   if (here && !here->by_ptx) {
-    fixes.push_back(rebuild_fix(at, {*here, false}));
+    add_rebuild(at, {*here, false}, fixes);
     return;
   }
   if (other != nullptr) {
     if (auto plan = plan_build(at.have, *at.device, *other, at.driver)) {
-      fixes.push_back(rebuild_fix(at, {*plan, at_hand != nullptr}));
+      add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
     }
   }
-  if (here) fixes.push_back(rebuild_fix(at, {*here, false}));
+  if (here) add_rebuild(at, {*here, false}, fixes);
 }
 
 }  // namespace kshim::analysis

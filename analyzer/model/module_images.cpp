@@ -28,10 +28,25 @@ bool parse_image_name(std::string_view name, Candidate& out) {
   return true;
 }
 
-void from_gap(const GapRecord& gap, ModuleImages& out) {
+// The PTX ISA that the list of the whole file has for an architecture, where it has one only.
+image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
+  image::Version isa;
+  if (object == nullptr || !object->images) return isa;
+  for (const ImageEntry& entry : *object->images) {
+    if (entry.arch != arch) continue;
+    const auto version = image::parse_version(entry.isa).value_or(image::Version{});
+    if (isa.known() && isa != version) return {};
+    isa = version;
+  }
+  return isa;
+}
+
+void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
   for (const std::string& name : gap.have) {
     ImageFact fact;
-    if (parse_image_name(name, fact.candidate)) out.images.push_back(fact);
+    if (!parse_image_name(name, fact.candidate)) continue;
+    fact.candidate.isa = isa_of(name, object);
+    out.images.push_back(fact);
   }
   if (out.images.empty()) return;
   out.scope = ImageScope::module;
@@ -110,7 +125,7 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
     }
     if (out.scope != ImageScope::none) return out;
   }
-  if (question.gap != nullptr) from_gap(*question.gap, out);
+  if (question.gap != nullptr) from_gap(*question.gap, question.object, out);
   if (out.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
   if (out.scope == ImageScope::none && file != nullptr) {
     from_counts(file->image_counts(), *question.object, file->fatbin_count(), out);
