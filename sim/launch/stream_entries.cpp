@@ -95,7 +95,7 @@ CUresult entry::cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigne
   Event* event = object_of<Event>(event_handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if ((flags & ~unsigned{CU_EVENT_WAIT_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue_wait(*stream, *event);
+  return enqueue_wait(*stream, *event, flags == CU_EVENT_WAIT_EXTERNAL);
 }
 
 CUresult entry::cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {

@@ -51,7 +51,7 @@ CUresult entry::cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, u
   // Event and stream must be of one context (CUDA Driver API, cuEventRecord).
   if (stream == nullptr || &stream->context != &event->context) return CUDA_ERROR_INVALID_HANDLE;
   if ((flags & ~unsigned{CU_EVENT_RECORD_EXTERNAL}) != 0) return CUDA_ERROR_INVALID_VALUE;
-  return enqueue_record(*stream, *event);
+  return enqueue_record(*stream, *event, flags == CU_EVENT_RECORD_EXTERNAL);
 }
 CUresult entry::cuEventRecord(CUevent handle, CUstream stream) {
   return entry::cuEventRecordWithFlags(handle, stream, CU_EVENT_RECORD_DEFAULT);
