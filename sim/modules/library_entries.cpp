@@ -42,10 +42,11 @@ CUresult entry::cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_op
   if (const CUresult ready = check_initialized(); ready != CUDA_SUCCESS) return ready;
   const JitOptions jit{jit_count, jit_options, jit_values};
   if (library == nullptr || code == nullptr || !jit.valid()) return CUDA_ERROR_INVALID_VALUE;
-  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (count != 0 && options == nullptr) return CUDA_ERROR_INVALID_VALUE;
   bool preserved = false;
   for (unsigned i = 0; i < count; ++i) {
-    if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) preserved = values[i] != nullptr;
+    // cuBLAS names the option and passes no values at all for memory that it frees.
+    if (options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) preserved = values != nullptr && values[i] != nullptr;
   }
   std::unique_ptr<ImageSet> images;
   const CUresult read = ImageSet::from_memory(code, !preserved, images);
@@ -59,7 +60,7 @@ CUresult entry::cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUji
   if (const CUresult ready = check_initialized(); ready != CUDA_SUCCESS) return ready;
   const JitOptions jit{jit_count, jit_options, jit_values};
   if (library == nullptr || !jit.valid()) return CUDA_ERROR_INVALID_VALUE;
-  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  if (count != 0 && options == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::unique_ptr<ImageSet> images;
   const CUresult read = ImageSet::from_file(path, images);
   write_logs(jit, {});
