@@ -56,7 +56,7 @@ CUresult entry::cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_op
 
 CUresult entry::cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_option* jit_options,
                                       void** jit_values, unsigned int jit_count, CUlibraryOption* options,
-                                      void** values, unsigned int count) {
+                                      void** /*values*/, unsigned int count) {
   if (const CUresult ready = check_initialized(); ready != CUDA_SUCCESS) return ready;
   const JitOptions jit{jit_count, jit_options, jit_values};
   if (library == nullptr || !jit.valid()) return CUDA_ERROR_INVALID_VALUE;
