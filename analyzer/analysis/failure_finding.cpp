@@ -48,7 +48,7 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
                           std::vector<Evidence>& out) {
   std::string text = layers_text(failure);
   if (text.empty()) text = "A call failed";
-  if (!finding.failed_kernel.empty()) text += fmt::format(" for the kernel {}", finding.failed_kernel);
+  if (!finding.failed_kernel.empty()) text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
   if (failure.count > 1) text += fmt::format(", {} times", failure.count);
   out.push_back({text + ".", location(scene.report, failure.line)});
 }

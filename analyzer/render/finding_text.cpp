@@ -11,10 +11,12 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kKernels = 4;
+constexpr std::size_t kKernels = 3;
 constexpr std::size_t kImages = 10;
-constexpr std::size_t kEvidence = 4;
-constexpr std::size_t kPlaces = 3;
+constexpr std::size_t kEvidence = 3;
+constexpr std::size_t kSharedEvidence = 2;
+constexpr std::size_t kSharedFixes = 2;
+constexpr std::size_t kPlaces = 2;
 constexpr std::size_t kDevices = 4;
 constexpr double kSure = 0.9;
 
@@ -55,6 +57,15 @@ std::string kernel_name(std::string_view demangled) {
   return name;
 }
 
+std::string file_name(const Finding& finding) {
+  if (finding.object.empty()) return "an image in memory";
+  std::string name(basename_of(finding.object));
+  // "torch 2.9.1 (pip)" without the manager.
+  if (!finding.package.empty())
+    name += fmt::format(" of {}", finding.package.substr(0, finding.package.find(" (")));
+  return name;
+}
+
 std::string place_text(const Place& place) {
   if (!place.file.empty()) {
     std::string text = place.file;
@@ -83,30 +94,41 @@ void print_call(const Finding& finding, Page& page) {
   page.row("call", text);
 }
 
+// Names as they are shown, each once: instances of one template often differ only in what was cut away.
+std::vector<std::string> kernel_rows(const Finding& finding, bool verbose, std::size_t room) {
+  std::vector<std::string> rows;
+  const auto add = [&](const std::string& name) {
+    // The kernel that failed may take two lines.
+    std::string row = verbose ? name : shorten(name, rows.empty() ? 2 * room : room);
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+  };
+  if (!finding.failed_kernel.empty()) add(finding.failed_kernel);
+  for (const std::string& kernel : finding.kernels) add(kernel);
+  return rows;
+}
+
 void print_kernels(const Finding& finding, bool verbose, Page& page) {
-  std::vector<std::string> names;
-  if (!finding.failed_kernel.empty()) names.push_back(finding.failed_kernel);
-  for (const std::string& kernel : finding.kernels) {
-    if (kernel != finding.failed_kernel) names.push_back(kernel);
-  }
-  if (names.empty()) return;
-  const std::size_t room = page.width() - kLabelWidth;
+  const auto rows = kernel_rows(finding, verbose, page.width() - kLabelWidth);
+  if (rows.empty()) return;
+  const std::size_t total =
+      std::max<std::size_t>(finding.kernels_total, std::max<std::size_t>(finding.kernels.size(), 1));
   const std::size_t most = limit(kKernels, verbose);
   // "and 1 more" takes as much room as that one.
-  const std::size_t shown = names.size() <= most + 1 ? names.size() : most;
-  const bool uncounted = !finding.kernels_complete && finding.kernels_total <= names.size();
-  for (std::size_t i = 0; i < shown; ++i) {
-    page.row(i == 0 ? (names.size() == 1 && !uncounted ? "kernel" : "kernels") : "",
-             verbose ? names[i] : shorten(names[i], room));
+  const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
+  for (std::size_t i = 0; i < shown; ++i) page.row(i != 0 ? "" : total == 1 ? "kernel" : "kernels", rows[i]);
+  const std::string unsure = finding.kernels_complete ? ""
+                             : total > shown          ? ", perhaps others"
+                                                      : "and perhaps others";
+  if (total > shown) {
+    page.row("", fmt::format("and {} more{}", total - shown, unsure));
+  } else if (!unsure.empty()) {
+    page.row("", unsure);
   }
-  const std::size_t rest = names.size() - shown;
-  if (rest != 0) page.row("", fmt::format("and {} more{}", rest, uncounted ? ", perhaps others" : ""));
-  if (rest == 0 && uncounted) page.row("", "and perhaps others");
 }
 
 std::string image_name(const ImageVerdict& image) {
-  if (image.kind == "ptx") return fmt::format("PTX    {}", image.arch);
-  return fmt::format("{:<6} {}", image.kind, image.arch);
+  const std::string kind = image.kind != "ptx" ? image.kind : image.isa.empty() ? "PTX" : "PTX " + image.isa;
+  return fmt::format("{:<7} {}", kind, image.arch);
 }
 
 // What would run is worth saying only where the table shows nothing that would.
@@ -137,14 +159,15 @@ void print_facts(const Finding& finding, bool verbose, Page& page) {
   const std::size_t devices = std::min(finding.devices.size(), limit(kDevices, verbose));
   for (std::size_t i = 0; i < devices; ++i) {
     const std::string& device = finding.devices[i];
-    page.row(i == 0 ? "GPU" : "", device.starts_with("GPU ") ? device.substr(4) : device);
+    const std::string_view word = std::string_view(device).substr(0, device.find(' '));
+    const bool labelled = word == "GPU" || word == "target";
+    const std::string_view text = labelled ? std::string_view(device).substr(word.size() + 1) : device;
+    page.row(i != 0 ? "" : labelled ? word : "GPU", text);
   }
   if (finding.devices.size() > devices)
     page.row("", fmt::format("and {} more", finding.devices.size() - devices));
-  if (!finding.object.empty()) {
-    page.row("file", finding.package.empty() ? finding.object
-                                             : fmt::format("{}  (of {})", finding.object, finding.package));
-  }
+  if (!finding.object.empty()) page.row("file", finding.object);
+  if (!finding.package.empty()) page.row("package", finding.package);
   print_call(finding, page);
   const std::size_t places = std::min(finding.where.size(), limit(kPlaces, verbose));
   for (std::size_t i = 0; i < places; ++i) page.row(i == 0 ? "where" : "", place_text(finding.where[i]));
@@ -183,26 +206,36 @@ std::string folder_of(std::string_view location) {
   return std::string(location.substr(0, location.rfind('/') + 1));
 }
 
+// What a row above says in the same words needs no proof in the text.
+std::vector<const Evidence*> telling(const Finding& finding, bool verbose) {
+  std::vector<const Evidence*> out;
+  for (const Evidence& evidence : finding.evidence) {
+    const bool said = std::any_of(finding.devices.begin(), finding.devices.end(),
+                                  [&](const std::string& device) { return evidence.text == device + "."; });
+    if (verbose || !said) out.push_back(&evidence);
+  }
+  return out;
+}
+
 // Report and line first, so that they can be found at a glance; the folder once, where it is the same for
 // all.
-void print_evidence(const Finding& finding, bool verbose, Page& page) {
-  if (finding.evidence.empty()) return;
-  const std::string folder = folder_of(finding.evidence.front().location);
-  const bool common =
-      std::all_of(finding.evidence.begin(), finding.evidence.end(), [&](const Evidence& evidence) {
-        return evidence.location.empty() || folder_of(evidence.location) == folder;
-      });
+void print_evidence(const Finding& finding, std::size_t most, bool verbose, Page& page) {
+  const auto rows = telling(finding, verbose);
+  if (rows.empty()) return;
+  const std::string folder = folder_of(rows.front()->location);
+  const bool common = std::all_of(rows.begin(), rows.end(), [&](const Evidence* evidence) {
+    return evidence->location.empty() || folder_of(evidence->location) == folder;
+  });
   page.blank();
   page.line(page.paint(Tone::strong, common && !folder.empty() ? "Evidence in " + folder : "Evidence"));
-  const std::size_t shown = std::min(finding.evidence.size(), limit(kEvidence, verbose));
+  // "and 1 more" takes as much room as that one.
+  const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
   for (std::size_t i = 0; i < shown; ++i) {
-    const Evidence& evidence = finding.evidence[i];
-    const std::string_view place =
-        common ? basename_of(evidence.location) : std::string_view(evidence.location);
-    page.paragraph(fmt::format("{}{}{}", place, place.empty() ? "" : ": ", evidence.text), kTextIndent, 2);
+    const std::string_view location = rows[i]->location;
+    const std::string_view place = common ? basename_of(location) : location;
+    page.paragraph(fmt::format("{}{}{}", place, place.empty() ? "" : ": ", rows[i]->text), kTextIndent, 2);
   }
-  if (finding.evidence.size() > shown)
-    page.paragraph(fmt::format("and {} more", finding.evidence.size() - shown), kTextIndent);
+  if (rows.size() > shown) page.paragraph(fmt::format("and {} more", rows.size() - shown), kTextIndent);
 }
 
 void print_title(const Finding& finding, Page& page) {
@@ -223,8 +256,11 @@ Tone tone_of(Severity severity) {
 std::string title_of(const Finding& finding) {
   std::string text(title_pattern(finding));
   const bool about_file = text.find("{file}") != std::string::npos;
-  replace(text, "{file}", finding.object.empty() ? "a loaded image" : basename_of(finding.object));
+  replace(text, "{file}", file_name(finding));
   replace(text, "{gpu}", gpu_name(finding));
+  replace(text, "{have}",
+          enumerate({finding.have.begin(),
+                     finding.have.begin() + std::min<std::ptrdiff_t>(2, std::ssize(finding.have))}));
   const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
                                   ? finding.failed_kernel
                                   : finding.kernels.front();
@@ -234,23 +270,25 @@ std::string title_of(const Finding& finding) {
   return text;
 }
 
-void print_finding(const Finding& finding, bool verbose, Page& page) {
+void print_finding(const Finding& finding, Detail detail, Page& page) {
   print_title(finding, page);
+  if (detail == Detail::brief) {
+    if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
+    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", page);
+    return;
+  }
+  const bool verbose = detail == Detail::everything;
+  const bool shared = detail == Detail::shared;
   page.blank();
   print_facts(finding, verbose, page);
   std::string cause(row_of(finding.cause).name);
   if (finding.confidence < kSure) cause += fmt::format(" ({:.0f} % sure)", finding.confidence * 100);
   page.row("cause", cause);
   if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
-  for (const Fix& fix : finding.fixes) print_fix(fix, &fix == &finding.fixes.front() ? "Fix:" : "Or:", page);
-  print_dead_ends(finding, page);
-  print_evidence(finding, verbose, page);
-}
-
-void print_brief(const Finding& finding, Page& page) {
-  print_title(finding, page);
-  if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
-  if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", page);
+  const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());
+  for (std::size_t i = 0; i < fixes; ++i) print_fix(finding.fixes[i], i == 0 ? "Fix:" : "Or:", page);
+  if (!shared) print_dead_ends(finding, page);
+  print_evidence(finding, limit(shared ? kSharedEvidence : kEvidence, verbose), verbose, page);
 }
 
 }  // namespace kshim::analysis

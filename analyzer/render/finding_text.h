@@ -11,9 +11,9 @@ namespace kshim::analysis {
 std::string title_of(const Finding& finding);
 Tone tone_of(Severity severity);
 
-/// All a person needs: title, where, images, fixes, evidence. `verbose` lifts the limits on lists.
-void print_finding(const Finding& finding, bool verbose, Page& page);
-/// Title, place and the first fix.
-void print_brief(const Finding& finding, Page& page);
+/// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
+/// needs. everything: without limits on lists.
+enum class Detail : std::uint8_t { brief, shared, full, everything };
+void print_finding(const Finding& finding, Detail detail, Page& page);
 
 }  // namespace kshim::analysis

@@ -105,44 +105,86 @@ void print_blind(const Analysis& analysis, Page& page) {
   }
 }
 
+void print_ending(const Analysis& analysis, Page& page) {
+  if (!analysis.findings.empty()) return;
+  if (analysis.term_signal) {
+    page.blank();
+    page.titled(Tone::strong,
+                "note:", fmt::format("the program was ended by signal {}", *analysis.term_signal));
+  } else if (analysis.exit_status.value_or(0) != 0) {
+    page.blank();
+    page.titled(Tone::strong,
+                "note:", fmt::format("the program exited with status {}", *analysis.exit_status));
+  }
+}
+
+// What to name on a command line to read the same reports again.
+std::string reports_path(const Analysis& analysis) {
+  if (analysis.processes.size() == 1) return shell_quote(analysis.processes.front().report);
+  std::string folder;
+  for (const ProcessSummary& process : analysis.processes) {
+    const std::string own = process.report.substr(0, process.report.rfind('/') + 1);
+    if (!folder.empty() && folder != own) return "REPORTS";
+    folder = own;
+  }
+  return folder.empty() ? "." : shell_quote(folder);
+}
+
+class Findings {
+ public:
+  Findings(const Analysis& analysis, bool verbose, Page& page)
+      : analysis_(analysis), verbose_(verbose), page_(page) {}
+
+  void print() {
+    const std::size_t problems = count(analysis_, Severity::error) + count(analysis_, Severity::warning);
+    if (problems > 1) print_summary(analysis_, page_);
+    std::size_t left_out = 0;
+    bool first = true;
+    for (const Finding& finding : analysis_.findings) {
+      if (finding.severity == Severity::info && !verbose_) continue;
+      const bool room = first || page_.lines() < kScreen;
+      const Detail detail = verbose_        ? Detail::everything
+                            : problems <= 1 ? Detail::full
+                            : first         ? Detail::shared
+                                            : Detail::brief;
+      if (room || verbose_) print_finding(finding, detail, page_);
+      if (detail < Detail::full || !(room || verbose_)) ++left_out;
+      first = false;
+    }
+    if (!verbose_) print_notes();
+    if (left_out == 0) return;
+    page_.blank();
+    page_.line("All of it: " +
+               page_.paint(Tone::command, "kshim analyze --verbose " + reports_path(analysis_)));
+  }
+
+ private:
+  // What is no problem takes one line each.
+  void print_notes() {
+    for (const Finding& finding : analysis_.findings) {
+      if (finding.severity != Severity::info) continue;
+      page_.blank();
+      page_.titled(Tone::strong, "note:", title_of(finding));
+    }
+  }
+
+  const Analysis& analysis_;
+  bool verbose_;
+  Page& page_;
+};
+
 }  // namespace
 
 std::string render_text(const Analysis& dirty, const RenderOptions& options) {
   const Analysis analysis = cleaned(dirty, options.unicode);
   Page page(options);
   print_verdict(analysis, page);
-  const std::size_t problems = count(analysis, Severity::error) + count(analysis, Severity::warning);
-  if (problems > 1) print_summary(analysis, page);
-  bool left_out = false;
-  bool first = true;
-  for (const Finding& finding : analysis.findings) {
-    if (finding.severity == Severity::info) {
-      if (options.verbose) {
-        print_finding(finding, true, page);
-      } else {
-        page.blank();
-        page.titled(Tone::strong, "note:", title_of(finding));
-      }
-      continue;
-    }
-    if (first || options.verbose) {
-      print_finding(finding, options.verbose, page);
-    } else if (page.lines() < kScreen) {
-      print_brief(finding, page);
-      left_out = true;
-    } else {
-      left_out = true;
-    }
-    first = false;
-  }
+  print_ending(analysis, page);
+  Findings(analysis, options.verbose, page).print();
   print_blind(analysis, page);
   for (const std::string& note : analysis.notes) {
     page.blank();
     page.titled(Tone::strong, "note:", note);
-  }
-  if (left_out) {
-    page.blank();
-    page.paragraph("kshim analyze --verbose shows every finding in full.", 0);
   }
   return std::move(page).take();
 }

@@ -46,19 +46,23 @@ void drop_return_type(std::string& text) {
   }
 }
 
-// Folds the outermost `open ... close` groups, longest first, until the text fits.
-void fold(std::string& text, char open, std::string_view folded, std::size_t width) {
+// Folds `open ... close` groups that stand `depth` groups deep, longest first, until the text fits.
+void fold(std::string& text, char open, std::string_view folded, int depth, std::size_t width) {
   while (text.size() > width) {
     std::size_t best = std::string::npos;
     std::size_t best_length = folded.size() + 4;
-    for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at + 1)) {
+    int level = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      const bool arrow = text[at] == '>' && at > 0 && text[at - 1] == '-';
+      if (text[at] == (open == '<' ? '>' : ')') && !arrow) --level;
+      if (text[at] != open) continue;
+      if (level++ != depth) continue;
       const std::size_t end = behind_closing(text, at);
       if (end == std::string::npos) return;
       if (end - at > best_length) {
         best = at;
         best_length = end - at;
       }
-      at = end - 1;
     }
     if (best == std::string::npos) return;
     text.replace(best, best_length, folded);
@@ -71,14 +75,16 @@ std::string shorten(std::string_view demangled, std::size_t width) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSpellings = {{
       {"(anonymous namespace)::", ""},
       {"std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"},
-      {"unsigned char", "uchar"},
+      {"unsigned int", "unsigned"},
       {" >", ">"},
   }};
   std::string text = harmless(demangled);
   for (const auto& [from, to] : kSpellings) erase_all(text, from, to);
   drop_return_type(text);
-  fold(text, '<', "<...>", width);
-  fold(text, '(', "(...)", width);
+  // Parameters tell least, then the arguments of template arguments.
+  fold(text, '(', "(...)", 0, width);
+  fold(text, '<', "<...>", 1, width);
+  fold(text, '<', "<...>", 0, width);
   if (text.size() > width && width > 3) {
     text.resize(width - 3);
     text += "...";
