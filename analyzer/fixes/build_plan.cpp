@@ -83,7 +83,9 @@ void settle_families(std::vector<PlannedArch>& archs) {
     if (row.arch.suffix != Suffix::none || !row.sass) continue;
     PlannedArch* family = sibling(archs, row);
     if (family == nullptr || !family->sass) continue;
-    (row.added ? family->sass : row.sass) = false;
+    row.sass = false;
+    family->added = family->added || row.added;
+    row.added = false;
   }
   archs.erase(std::remove_if(archs.begin(), archs.end(),
                              [](const PlannedArch& row) { return !row.sass && !row.ptx; }),

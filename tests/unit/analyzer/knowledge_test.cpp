@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/knowledge/knowledge.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "analyzer/fixes/build_plan.h"
+#include "kshim/image/compute_capability.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::Version;
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!word.empty()) out.emplace_back(word);
+  }
+  return out;
+}
+
+void expect_sources(std::string_view row, std::string_view ids) {
+  EXPECT_FALSE(words(ids).empty()) << row << " has no source";
+  for (const std::string& id : words(ids)) {
+    EXPECT_TRUE(std::any_of(sources().begin(), sources().end(),
+                            [&](const SourceRow& source) { return source.id == id; }))
+        << row << " names the source " << id << ", which is no row of sources.def";
+  }
+}
+
+TEST(Knowledge, EveryRowHasASourceWithADate) {
+  const std::regex date("20[0-9]{2}-[01][0-9]-[0-3][0-9]");
+  std::set<std::string_view> seen;
+  for (const SourceRow& row : sources()) {
+    EXPECT_TRUE(seen.insert(row.id).second) << row.id << " twice";
+    EXPECT_FALSE(row.what.empty()) << row.id;
+    EXPECT_TRUE(std::regex_match(std::string(row.date), date)) << row.id << ": " << row.date;
+  }
+  for (const ToolkitRow& row : toolkits()) expect_sources(image::to_name(row.version).view(), row.sources);
+  for (const GpuRow& row : gpus()) expect_sources(image::to_name(row.cc).view(), row.sources);
+  for (const RecipeRow& row : recipes()) expect_sources(row.name, row.sources);
+  for (const SwitchRow& row : switches()) expect_sources(row.variable, row.sources);
+  for (const ProbingLibraryRow& row : probing_libraries()) expect_sources(row.prefix, row.sources);
+}
+
+TEST(Knowledge, EverySourceIsUsed) {
+  std::set<std::string> used;
+  const auto add = [&](std::string_view ids) {
+    for (std::string& id : words(ids)) used.insert(std::move(id));
+  };
+  for (const ToolkitRow& row : toolkits()) add(row.sources);
+  for (const GpuRow& row : gpus()) add(row.sources);
+  for (const RecipeRow& row : recipes()) add(row.sources);
+  for (const SwitchRow& row : switches()) add(row.sources);
+  for (const ProbingLibraryRow& row : probing_libraries()) add(row.sources);
+  used.insert("fatbin_zstd");  // rules.cpp
+  for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;
+}
+
+TEST(Toolkits, AscendAndAreWellFormed) {
+  Version before;
+  Version isa_before;
+  for (const ToolkitRow& row : toolkits()) {
+    EXPECT_LT(before, row.version);
+    EXPECT_LE(isa_before, row.isa);
+    EXPECT_EQ(image::ptx_isa_of_cuda(row.version), row.isa) << "toolkits.def and ptx_isa.def disagree";
+    for (const std::string& word : words(row.targets)) EXPECT_TRUE(image::parse_arch(word).ok()) << word;
+    EXPECT_TRUE(
+        builds_for(row, {image::ComputeCapability::from_number(row.default_arch), image::Suffix::none}));
+    EXPECT_FALSE(row.driver.empty());
+    before = row.version;
+    isa_before = row.isa;
+  }
+}
+
+TEST(Toolkits, NeverReviveAnArchitecture) {
+  for (const GpuRow& gpu : gpus()) {
+    const image::Arch arch{gpu.cc, image::Suffix::none};
+    bool was = false;
+    bool gone = false;
+    for (const ToolkitRow& row : toolkits()) {
+      const bool now = builds_for(row, arch);
+      EXPECT_FALSE(gone && now) << image::to_name(gpu.cc).view() << " comes back in "
+                                << image::to_name(row.version).view();
+      gone = gone || (was && !now);
+      was = was || now;
+    }
+    EXPECT_TRUE(was) << "no toolkit builds for " << image::to_name(gpu.cc).view();
+  }
+}
+
+TEST(Toolkits, AgreeWithTheGpusTable) {
+  for (const GpuRow& gpu : gpus()) {
+    const ToolkitRow* first = first_toolkit_for({gpu.cc, image::Suffix::none});
+    ASSERT_NE(first, nullptr);
+    if (gpu.first_toolkit < toolkits().front().version) continue;  // older than the table
+    EXPECT_EQ(image::to_name(first->version).view(), image::to_name(gpu.first_toolkit).view())
+        << "first toolkit for " << image::to_name(gpu.cc).view();
+  }
+}
+
+TEST(Gpus, AgreeWithTheImageLibrary) {
+  for (const GpuRow& gpu : gpus()) {
+    const auto* row = image::find_compute_capability(gpu.cc);
+    ASSERT_NE(row, nullptr) << image::to_name(gpu.cc).view();
+    EXPECT_EQ(row->tegra, gpu.tegra) << image::to_name(gpu.cc).view();
+    EXPECT_EQ(row->first_toolkit, gpu.first_toolkit) << image::to_name(gpu.cc).view();
+    const ToolkitRow* last = last_toolkit_for({gpu.cc, image::Suffix::none});
+    ASSERT_NE(last, nullptr);
+    const bool ongoing = last == &toolkits().back();
+    EXPECT_EQ(row->last_toolkit.known(), !ongoing) << image::to_name(gpu.cc).view();
+    if (!ongoing) {
+      EXPECT_EQ(row->last_toolkit, last->version) << image::to_name(gpu.cc).view();
+    }
+  }
+}
+
+TEST(Gpus, NameTheLastDriver) {
+  EXPECT_EQ(last_driver_cuda(*find_gpu({6, 1})), (Version{13, 0}));
+  EXPECT_EQ(last_driver_cuda(*find_gpu({3, 7})), (Version{11, 4}));
+  EXPECT_FALSE(last_driver_cuda(*find_gpu({8, 6})).known());
+  EXPECT_EQ(find_gpu({4, 2}), nullptr);
+}
+
+TEST(Toolkits, AreFoundByVersion) {
+  EXPECT_EQ(toolkit_at_most({12, 7})->version, (Version{12, 6}));
+  EXPECT_EQ(toolkit_at_most({99, 0})->version, toolkits().back().version);
+  EXPECT_EQ(toolkit_at_most({5, 0}), nullptr);
+  EXPECT_EQ(find_toolkit({12, 7}), nullptr) << "there was none";
+  EXPECT_EQ(toolkit_of_isa({8, 5})->version, (Version{12, 6})) << "of two with one ISA the newer";
+  EXPECT_EQ(toolkit_of_isa({9, 9}), nullptr);
+}
+
+TEST(Toolkits, KnowTheLastThatBuilds) {
+  EXPECT_EQ(last_toolkit_for({{6, 1}, image::Suffix::none})->version, (Version{12, 9}));
+  EXPECT_EQ(last_toolkit_for({{3, 5}, image::Suffix::none})->version, (Version{11, 8}));
+  EXPECT_EQ(first_toolkit_for({{9, 0}, image::Suffix::a})->version, (Version{12, 0}));
+  EXPECT_EQ(first_toolkit_for({{12, 0}, image::Suffix::f})->version, (Version{12, 9}));
+  EXPECT_EQ(last_toolkit_for({{9, 0}, image::Suffix::f}), nullptr) << "there is no sm_90f";
+}
+
+TEST(ProbingLibraries, AreKnownByFileName) {
+  ASSERT_NE(find_probing_library("/x/y/libcusparseLt.so.0"), nullptr);
+  ASSERT_NE(find_probing_library("libnccl.so.2"), nullptr);
+  EXPECT_EQ(find_probing_library("/libnccl/libmine.so"), nullptr);
+  EXPECT_EQ(find_probing_library(""), nullptr);
+}
+
+TEST(Recipes, HoldOnlyPlaceholdersThatAreFilled) {
+  const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
+  ASSERT_TRUE(plan.has_value());
+  RecipeWords filled;
+  filled.toolkit = "/t";
+  filled.output = "o";
+  for (const RecipeRow& row : recipes()) {
+    const std::string command = expand(row, *plan, filled);
+    EXPECT_EQ(command.find('{'), std::string::npos) << command;
+    EXPECT_NE(command.find(row.list == ArchList::torch ? "8.6" : "86"), std::string::npos) << command;
+  }
+}
+
+TEST(Recipes, AValueIsNotExpandedAgain) {
+  const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
+  RecipeWords words;
+  words.output = "{list}";
+  EXPECT_NE(expand(row_of(Recipe::nvcc), *plan, words).find("-o {list} "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kshim::analysis

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rule from both sides: facts that make it speak, and the nearest facts that must not.
+#include "analyzer/rules/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace kshim::analysis {
+namespace {
+
+using image::Version;
+
+/// "sm_75", "compute_90:8.0".
+ImageFact fact(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  ImageFact out;
+  out.candidate.kind = name.starts_with("sm_")    ? image::ImageKind::cubin
+                       : name.starts_with("lto_") ? image::ImageKind::ltoir
+                                                  : image::ImageKind::ptx;
+  out.candidate.arch = *image::parse_arch(name);
+  if (colon != std::string_view::npos) out.candidate.isa = *image::parse_version(text.substr(colon + 1));
+  return out;
+}
+
+Facts facts(std::vector<int> codes, std::string_view cc, const std::vector<std::string_view>& images,
+            Version driver = {13, 0}) {
+  Facts out;
+  out.codes = std::move(codes);
+  out.stage = "lookup";
+  out.device = image::parse_arch(cc)->cc;
+  out.driver = driver;
+  for (const std::string_view name : images) out.images.push_back(fact(name));
+  out.scope = images.empty() ? ImageScope::none : ImageScope::module;
+  return out;
+}
+
+Facts with_switch(Facts at, bool image::JitSwitches::*field) {
+  at.switches.*field = true;
+  return at;
+}
+Facts damaged(Facts at) {
+  at.damage = "the fatbin ends before the structure it announces";
+  return at;
+}
+Facts compressed(Facts at, image::Compression how) {
+  for (ImageFact& image : at.images) image.compression = how;
+  return at;
+}
+/// has: one letter an image, y or n.
+Facts with_kernel(Facts at, std::string_view has) {
+  for (std::size_t i = 0; i < has.size(); ++i) at.images[i].has_kernel = has[i] == 'y';
+  return at;
+}
+Facts at_stage(Facts at, std::string stage, bool probing, bool went_on) {
+  at.stage = std::move(stage);
+  at.probing_caller = probing;
+  at.went_on = went_on;
+  return at;
+}
+Facts forked(Facts at) {
+  at.parent_initialised = true;
+  return at;
+}
+Facts of_file(Facts at) {
+  at.scope = ImageScope::file;
+  return at;
+}
+
+struct Row {
+  const char* what;
+  Facts facts;
+  Cause cause;
+};
+
+using image::JitSwitches;
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows = {
+      // no-image-for-arch
+      {"two cubins of other majors, no PTX", facts({209}, "6.1", {"sm_75", "sm_80"}),
+       Cause::no_image_for_arch},
+      {"same major, higher minor", facts({209}, "8.6", {"sm_89"}), Cause::no_image_for_arch},
+      {"a desktop cubin on Orin", facts({209}, "8.7", {"sm_80", "sm_86"}), Cause::no_image_for_arch},
+      {"the runtime's 98 for the same", facts({98}, "7.0", {"sm_75"}), Cause::no_image_for_arch},
+      {"LTO-IR alone cannot run", facts({209}, "9.0", {"lto_90"}), Cause::no_image_for_arch},
+      {"B200's code on an RTX 5090", facts({209}, "12.0", {"sm_90", "sm_100"}), Cause::no_image_for_arch},
+      {"no code: a gap nobody ran into", facts({}, "9.0", {"sm_80"}), Cause::no_image_for_arch},
+      {"something fits: 209 is not explained", facts({209}, "8.6", {"sm_80"}), Cause::unknown},
+      {"images unknown: 209 alone says it half", facts({209}, "8.6", {}), Cause::no_image_for_arch},
+      // arch-specific-image
+      {"sm_90a on 10.0", facts({209}, "10.0", {"sm_90a"}), Cause::arch_specific_image},
+      {"and its PTX is locked too", facts({209}, "12.0", {"sm_90a", "compute_90a:8.0"}),
+       Cause::arch_specific_image},
+      {"the nearest below is locked", facts({209}, "10.0", {"sm_80", "sm_90a"}), Cause::arch_specific_image},
+      {"a family outside of its family", facts({209}, "12.0", {"sm_100f"}), Cause::arch_specific_image},
+      {"a locked one far above says nothing", facts({209}, "7.5", {"sm_80", "sm_90a"}),
+       Cause::no_image_for_arch},
+      {"sm_90a on 9.0 fits", facts({209}, "9.0", {"sm_90a"}), Cause::unknown},
+      {"sm_120f on 12.1 fits", facts({209}, "12.1", {"sm_120f"}), Cause::unknown},
+      // ptx-newer-than-device
+      {"PTX for 9.0 on 8.6", facts({209}, "8.6", {"compute_90:9.0"}), Cause::ptx_newer_than_device},
+      {"loose PTX fails as a compilation", facts({218}, "6.1", {"compute_75:8.0"}),
+       Cause::ptx_newer_than_device},
+      {"with cubins of others beside it", facts({209}, "6.1", {"sm_75", "compute_75:9.0"}),
+       Cause::ptx_newer_than_device},
+      {"PTX for 8.0 on 8.6 fits", facts({209}, "8.6", {"compute_80:9.0"}), Cause::unknown},
+      // ptx-newer-than-driver
+      {"222 and newer PTX", facts({222}, "9.0", {"sm_80", "compute_80:9.0"}, {12, 4}),
+       Cause::ptx_newer_than_driver},
+      {"a driver older than code 222", facts({209}, "7.5", {"compute_70:7.1"}, {10, 2}),
+       Cause::ptx_newer_than_driver},
+      {"222 with nothing known", facts({222}, "9.0", {}), Cause::ptx_newer_than_driver},
+      {"a cubin fits: the PTX does not matter", facts({209}, "8.6", {"sm_80", "compute_80:9.0"}, {12, 4}),
+       Cause::unknown},
+      {"the driver reads it", facts({209}, "9.0", {"compute_80:8.4"}, {12, 4}), Cause::unknown},
+      // ptx-jit-disabled
+      {"CUDA_DISABLE_PTX_JIT",
+       with_switch(facts({223}, "9.0", {"sm_80", "compute_80:8.0"}), &JitSwitches::disable_ptx_jit),
+       Cause::ptx_jit_disabled},
+      {"CUDA_DISABLE_JIT", with_switch(facts({209}, "9.0", {"compute_80:8.0"}), &JitSwitches::disable_jit),
+       Cause::ptx_jit_disabled},
+      {"223 with nothing known", facts({223}, "9.0", {}), Cause::ptx_jit_disabled},
+      {"forbidden, but there is no PTX anyway",
+       with_switch(facts({209}, "9.0", {"sm_80"}), &JitSwitches::disable_ptx_jit), Cause::no_image_for_arch},
+      {"forbidden, but a cubin fits",
+       with_switch(facts({209}, "8.0", {"sm_80", "compute_80"}), &JitSwitches::disable_ptx_jit),
+       Cause::unknown},
+      // sass-bypassed
+      {"CUDA_FORCE_PTX_JIT without PTX",
+       with_switch(facts({209}, "8.6", {"sm_86"}), &JitSwitches::force_ptx_jit), Cause::sass_bypassed},
+      {"CUDA_FORCE_JIT without PTX", with_switch(facts({209}, "8.6", {"sm_80"}), &JitSwitches::force_jit),
+       Cause::sass_bypassed},
+      {"forced, and PTX is there",
+       with_switch(facts({209}, "8.6", {"sm_86", "compute_80"}), &JitSwitches::force_ptx_jit),
+       Cause::unknown},
+      {"forced, and the cubin would not fit either",
+       with_switch(facts({209}, "7.5", {"sm_86"}), &JitSwitches::force_ptx_jit), Cause::no_image_for_arch},
+      // jit-compiler-missing
+      {"221 and PTX that fits", facts({221}, "9.0", {"compute_80:8.0"}), Cause::jit_compiler_missing},
+      {"221 with nothing known", facts({221}, "9.0", {}), Cause::jit_compiler_missing},
+      // kernel-missing-from-image
+      {"500: the chosen image lacks it", with_kernel(facts({500}, "7.5", {"sm_75", "sm_86"}), "ny"),
+       Cause::kernel_missing_from_image},
+      {"98 likewise", with_kernel(facts({98}, "8.6", {"sm_80", "compute_86:9.0"}), "ny"),
+       Cause::kernel_missing_from_image},
+      {"500 where an image fits and was not read", facts({500}, "7.5", {"sm_75"}),
+       Cause::kernel_missing_from_image},
+      {"500, and no image fits: that is why", with_kernel(facts({500}, "7.5", {"sm_86"}), "y"),
+       Cause::no_image_for_arch},
+      {"98, and the kernel is there: somebody else's", with_kernel(facts({98}, "7.5", {"sm_75"}), "y"),
+       Cause::kernel_missing_from_image},
+      {"209, and the kernel is there", with_kernel(facts({209}, "7.5", {"sm_75"}), "y"), Cause::unknown},
+      // invalid-image
+      {"200 and our reader agrees", damaged(facts({200}, "8.6", {"sm_86"})), Cause::invalid_image},
+      {"200, nothing known", facts({200}, "8.6", {}), Cause::invalid_image},
+      {"300", facts({300}, "8.6", {}), Cause::invalid_image},
+      {"218 though the PTX fits", facts({218}, "8.6", {"compute_80:8.0"}), Cause::invalid_image},
+      {"200 for a raw cubin of another GPU", facts({200}, "9.0", {"sm_70"}), Cause::no_image_for_arch},
+      {"damage, but another error", damaged(facts({2}, "8.6", {"sm_86"})), Cause::out_of_memory},
+      // driver-too-old-for-image
+      {"Zstandard before 12.4", compressed(facts({200}, "8.6", {"sm_86"}, {12, 2}), image::Compression::zstd),
+       Cause::driver_too_old_for_image},
+      {"Zstandard from 12.4 on",
+       compressed(facts({200}, "8.6", {"sm_86"}, {12, 4}), image::Compression::zstd), Cause::invalid_image},
+      {"LZ4 is read by all", compressed(facts({200}, "8.6", {"sm_86"}, {12, 2}), image::Compression::lz4),
+       Cause::invalid_image},
+      // what a code says by itself
+      {"100", facts({100}, "8.6", {}), Cause::no_device},
+      {"101", facts({101}, "8.6", {}), Cause::invalid_device},
+      {"35", facts({35}, "8.6", {}), Cause::driver_too_old},
+      {"36", facts({36}, "8.6", {}), Cause::driver_too_old},
+      {"803", facts({803}, "8.6", {}), Cause::driver_mismatch},
+      {"804", facts({804}, "8.6", {}), Cause::driver_mismatch},
+      {"34", facts({34}, "8.6", {}), Cause::driver_mismatch},
+      {"2, whatever the images", facts({2}, "6.1", {"sm_75"}), Cause::out_of_memory},
+      {"701", facts({701}, "8.6", {"sm_80"}), Cause::launch_resources},
+      {"700", facts({700}, "8.6", {"sm_80"}), Cause::device_fault},
+      {"719", facts({719}, "8.6", {"sm_80"}), Cause::device_fault},
+      {"400 with nothing else", facts({400}, "8.6", {}), Cause::context_mismatch},
+      {"1 decides nothing", facts({1}, "8.6", {"sm_75"}), Cause::unknown},
+      // fork-after-init
+      {"3 in a forked child", forked(facts({3}, "8.6", {})), Cause::fork_after_init},
+      {"3 elsewhere", facts({3}, "8.6", {}), Cause::unknown},
+      // benign-probe
+      {"cuSPARSELt tries and goes on", at_stage(facts({209}, "8.6", {"sm_90a"}), "load", true, true),
+       Cause::benign_probe},
+      {"NCCL asks for attributes", at_stage(facts({209}, "8.6", {"sm_90"}), "query", true, true),
+       Cause::benign_probe},
+      {"the same, and its launch failed", at_stage(facts({209}, "8.6", {"sm_90"}), "load", true, false),
+       Cause::no_image_for_arch},
+      {"a launch is no probe", at_stage(facts({209}, "8.6", {"sm_90"}), "launch", true, true),
+       Cause::no_image_for_arch},
+      {"the program's own load", at_stage(facts({209}, "8.6", {"sm_90"}), "load", false, true),
+       Cause::no_image_for_arch},
+      {"out of memory is no probe", at_stage(facts({2}, "8.6", {}), "load", true, true),
+       Cause::out_of_memory},
+  };
+  return rows;
+}
+
+class Rules : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(Rules, NameTheCause) {
+  const Row& row = table()[GetParam()];
+  const Diagnosis got = diagnose(row.facts);
+  EXPECT_EQ(row_of(got.cause).name, row_of(row.cause).name) << row.what << ": " << got.match.because;
+  EXPECT_FALSE(got.match.because.empty());
+  EXPECT_GT(got.match.confidence, 0);
+  EXPECT_LT(got.match.confidence, 1);
+}
+INSTANTIATE_TEST_SUITE_P(Table, Rules, ::testing::Range(std::size_t{0}, table().size()));
+
+TEST(RulesTable, HasBothSidesOfEveryRule) {
+  for (const RuleRow& rule : rules()) {
+    bool speaks = false;
+    bool silent = false;
+    for (const Row& row : table()) (rule.apply(row.facts) ? speaks : silent) = true;
+    EXPECT_TRUE(speaks && silent) << row_of(rule.cause).name;
+  }
+}
+
+TEST(Diagnose, IsSurerOfAModuleThanOfAFile) {
+  const Facts module = facts({209}, "6.1", {"sm_75"});
+  EXPECT_GT(diagnose(module).match.confidence, diagnose(of_file(module)).match.confidence);
+}
+
+TEST(Diagnose, DoubtsWhatTheCodeContradicts) {
+  EXPECT_LE(diagnose(facts({222}, "6.1", {"sm_75"})).match.confidence, 0.9)
+      << "222 is no usual answer to missing cubins";
+  EXPECT_EQ(diagnose(facts({222}, "6.1", {"sm_75"})).cause, Cause::ptx_newer_than_driver);
+}
+
+TEST(Diagnose, AnswersForEveryCodeThatHasARow) {
+  for (int code = 1; code < 1000; ++code) {
+    const Diagnosis got = diagnose(facts({code}, "8.6", {}));
+    if (got.cause == Cause::unknown) continue;
+    EXPECT_NE(got.match.because.find(std::to_string(code)), std::string::npos) << "code " << code;
+  }
+}
+
+TEST(Diagnose, NeverFailsWithoutADevice) {
+  Facts at = facts({209}, "8.6", {"sm_75"});
+  at.device.reset();
+  EXPECT_EQ(diagnose(at).cause, Cause::no_image_for_arch);
+  EXPECT_LE(diagnose(at).match.confidence, 0.5) << "the images cannot be judged";
+  EXPECT_FALSE(judge_image(at.images[0], at).fits);
+}
+
+}  // namespace
+}  // namespace kshim::analysis
