@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reports in, text and JSON out: what `kshim analyze` makes of tests/golden/CASE/ against what is kept beside it.
+
+golden.py --kshim PATH [--update] CASE...    compares, or renews expected.txt and expected.json
+golden.py --kshim PATH --schema              validates what it makes of every case against docs/schema/analysis.json
+"""
+import argparse
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+SCHEMA = os.path.join(SOURCE, "docs", "schema", "analysis.json")
+
+
+def cases():
+    return sorted(name for name in os.listdir(HERE) if os.path.isfile(os.path.join(HERE, name, "case.json")))
+
+
+def analyze(kshim, case, output_format):
+    """What the command prints for a case; its exit status must be the one that case.json names."""
+    folder = os.path.join(HERE, case)
+    with open(os.path.join(folder, "case.json"), encoding="utf-8") as file:
+        about = json.load(file)
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8"}
+    command = [kshim, "analyze", "--format", output_format, *about["args"]]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
+    if done.returncode != about["status"]:
+        sys.exit(f"{case}: {' '.join(command)} exited with {done.returncode}, not {about['status']}\n"
+                 f"{done.stderr.decode(errors='replace')}")
+    return done.stdout.decode("utf-8")
+
+
+def expected_path(case, output_format):
+    return os.path.join(HERE, case, {"text": "expected.txt", "json": "expected.json"}[output_format])
+
+
+def compare(kshim, case):
+    """The differences, as a unified diff; empty when there are none."""
+    differences = []
+    for output_format in ("text", "json"):
+        path = expected_path(case, output_format)
+        with open(path, encoding="utf-8") as file:
+            expected = file.read()
+        actual = analyze(kshim, case, output_format)
+        differences += difflib.unified_diff(expected.splitlines(), actual.splitlines(), os.path.relpath(path, SOURCE),
+                                            "now", lineterm="")
+        if output_format == "text":
+            differences += [f"{case}: control character {character!r} in the text"
+                            for character in sorted(set(re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", actual)))]
+    return differences
+
+
+def strict(schema):
+    """The schema with unknown keys forbidden: readers must allow them, but what this version writes is all described."""
+    if isinstance(schema, list):
+        return [strict(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out = {key: strict(value) for key, value in schema.items()}
+    if "properties" in out and "required" in out:
+        out["additionalProperties"] = False
+    return out
+
+
+def names(def_file, macro):
+    with open(os.path.join(SOURCE, "analyzer", "analysis", def_file), encoding="utf-8") as file:
+        return re.findall(rf'^{macro}\(\w+, "([\w-]+)"', file.read(), re.MULTILINE)
+
+
+def check_schema(kshim):
+    try:
+        import jsonschema
+    except ImportError:
+        print("skipped: no Python package jsonschema; tools/setup installs it")
+        sys.exit(77)
+    with open(SCHEMA, encoding="utf-8") as file:
+        schema = json.load(file)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    finding = schema["$defs"]["finding"]["properties"]
+    lists = ((finding["cause"]["enum"], "causes.def", "KSHIM_CAUSE"),
+             (finding["fixes"]["items"]["properties"]["kind"]["enum"], "fix_kinds.def", "KSHIM_FIX_KIND"))
+    problems = []
+    for listed, def_file, macro in lists:
+        if listed != names(def_file, macro):
+            problems.append(f"the schema's list differs from {def_file}")
+    validator = jsonschema.Draft202012Validator(strict(schema))
+    for case in cases():
+        output = json.loads(analyze(kshim, case, "json"))
+        problems += [f"{case}: {error.json_path}: {error.message}" for error in validator.iter_errors(output)]
+        for number, found in enumerate(output["findings"]):
+            problems += [f"{case}: finding {number}: evidence without report:line: {sentence}"
+                         for sentence in found["evidence"] if not re.search(r"\([^()]+:\d+\)$", sentence)]
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kshim", required=True)
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--schema", action="store_true")
+    parser.add_argument("case", nargs="*")
+    options = parser.parse_args()
+    options.kshim = os.path.abspath(options.kshim)
+    if options.schema:
+        problems = check_schema(options.kshim)
+        print("\n".join(problems) or f"{len(cases())} analyses are valid")
+        return 1 if problems else 0
+    status = 0
+    for case in options.case or cases():
+        if options.update:
+            for output_format in ("text", "json"):
+                with open(expected_path(case, output_format), "w", encoding="utf-8") as file:
+                    file.write(analyze(options.kshim, case, output_format))
+            continue
+        differences = compare(options.kshim, case)
+        if differences:
+            print("\n".join(differences))
+            print(f"{case}: where this is meant, tests/golden/update renews it; read the diff before you commit it")
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
