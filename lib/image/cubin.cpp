@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Section names, attribute numbers and record layouts as measured on nvcc 13.0 output: docs/image-format.md.
+// Section names, attribute numbers and record layouts as measured on the output of ptxas 12.4, 12.9 and 13.0:
+// docs/image-format.md.
 #include "kshim/image/cubin.h"
 
 namespace kshim::image {
@@ -128,11 +129,15 @@ Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {
   if (elf->machine() != kMachineCuda) return Error{Errc::bad_magic, 18};
   CubinReader cubin;
   cubin.elf_ = *elf;
-  // ABI version 8 (CUDA 13) moved the SM number up by a byte.
+  // ABI version 8 (CUDA 12.9 for SM 100 and later, CUDA 13 for all) moved the SM number up by a byte.
   const unsigned shift = elf->abi_version() >= 8 ? 8 : 0;
   const std::uint32_t number = (elf->flags() >> shift) & 0xff;
   if (number < 10) return Error{Errc::bad_header, 48};
   cubin.arch_.cc = ComputeCapability::from_number(number);
+  // The `a` bit of e_flags: set by ptxas 12.4 (ABI 7) and 12.9 (both), no longer by 13.0. Nothing there tells
+  // `f`.
+  const std::uint32_t arch_specific = elf->abi_version() >= 8 ? 0x8 : 0x800;
+  const Suffix from_flags = (elf->flags() & arch_specific) != 0 ? Suffix::a : Suffix::none;
   Suffix from_note = Suffix::none;
   Suffix from_compat = Suffix::none;
   for (std::uint32_t index = 1; index < elf->section_count(); ++index) {
@@ -142,7 +147,8 @@ Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {
     if (section->name == ".nv.compat") from_compat = suffix_in_compat(section->bytes);
     if (section->name == ".note.nv.tkinfo") from_note = suffix_in_note(section->bytes, cubin.arch_);
   }
-  cubin.arch_.suffix = from_note != Suffix::none ? from_note : from_compat;
+  for (const Suffix suffix : {from_compat, from_flags, from_note})  // the note tells most: it comes last
+    if (suffix != Suffix::none) cubin.arch_.suffix = suffix;
   return cubin;
 }
 
@@ -251,6 +257,8 @@ Result<GlobalInfo> CubinReader::next_global(std::uint64_t& cursor) const noexcep
     if (!symbol) return symbol.error();
     if ((symbol->info & kTypeMask) != kObject || symbol->section == 0 || symbol->section >= kReserved)
       continue;
+    // Not section()'s own not_found, which would read as the end of the walk.
+    if (symbol->section >= elf_.section_count()) return Error{Errc::bad_header, symbols_.offset};
     const auto section = elf_.section(symbol->section);
     if (!section) return section.error();
     const bool constant = section->name == ".nv.constant3";

@@ -66,6 +66,19 @@ struct Declaration {
   bool managed = false;
   std::string_view stop;  ///< "," ")" ";" "=" or empty at the end of the text
 };
+/// `(.managed)` or `(.managed, .unified(1, 2))` after `.attribute`; its ')' ends no declaration.
+bool read_attributes(PtxScanner& scanner) noexcept {
+  bool managed = false;
+  std::size_t depth = 0;
+  do {
+    const std::string_view word = scanner.next().text;
+    if (word.empty()) break;
+    if (word == "(") ++depth;
+    if (word == ")" && depth != 0) --depth;
+    if (word == ".managed") managed = true;
+  } while (depth != 0);
+  return managed;
+}
 Declaration read_declaration(PtxScanner& scanner) noexcept {
   Declaration out;
   std::uint64_t element = 0;
@@ -87,8 +100,8 @@ Declaration read_declaration(PtxScanner& scanner) noexcept {
       pointer = true;
     } else if (word == ".v2" || word == ".v4" || word == ".v8") {
       vector = number_of(word.substr(2));
-    } else if (word == ".managed") {
-      out.managed = true;
+    } else if (word == ".attribute") {
+      out.managed = read_attributes(scanner);
     } else if (const std::uint64_t bytes = type_size(word); bytes != 0) {
       element = bytes;
     } else if (word == "[") {
@@ -257,7 +270,6 @@ Result<ParameterInfo> PtxReader::parameter(std::string_view kernel, std::uint32_
 Result<GlobalInfo> PtxReader::next_global(std::uint64_t& cursor) const noexcept {
   PtxScanner scanner(text_, cursor < text_.size() ? static_cast<std::size_t>(cursor) : text_.size());
   bool external = false;
-  bool managed = false;
   for (;;) {
     const std::string_view word = scanner.next().text;
     if (word.empty()) break;
@@ -266,22 +278,21 @@ Result<GlobalInfo> PtxReader::next_global(std::uint64_t& cursor) const noexcept 
       std::string_view inner = scanner.next().text;
       while (!inner.empty() && inner != ")") inner = scanner.next().text;
     }
-    if (word == ";" || word == "{") external = managed = false;
+    if (word == ";" || word == "{") external = false;
     if (word == ".extern") external = true;
-    if (word == ".managed") managed = true;
     if (word != ".global" && word != ".const") continue;
     const Declaration declaration = read_declaration(scanner);
     if (declaration.stop == "=") scanner.skip_statement();
     cursor = scanner.position();
     if (declaration.name.empty() || external) {
-      external = managed = false;
+      external = false;
       continue;
     }
     GlobalInfo global;
     global.name = declaration.name;
     global.size = declaration.size;
     global.constant = word == ".const";
-    global.managed = managed || declaration.managed;
+    global.managed = declaration.managed;
     return global;
   }
   cursor = text_.size();

@@ -36,6 +36,7 @@ struct CubinSpec {
   std::string device_function{};      ///< a STT_FUNC that is no kernel
   std::string command_line{};         ///< for .note.nv.tkinfo
   bool arch_specific_record = false;  ///< .nv.compat 02 09 01
+  bool arch_specific_flag = false;    ///< the bit of e_flags, as ptxas 12 sets it
 };
 
 /// An ELF file under construction: sections in the order of their addition, symbols last.
@@ -166,7 +167,11 @@ inline Buffer build_cubin(const CubinSpec& spec) {
   ElfBuilder elf;
   elf.abi_version = spec.abi_version;
   elf.os_abi = spec.abi_version >= 8 ? 0x41 : 0x33;
-  elf.flags = 0x6000004U | spec.arch.cc.number() << (spec.abi_version >= 8 ? 8 : 0);
+  const unsigned number = spec.arch.cc.number();
+  if (spec.abi_version >= 8)
+    elf.flags = 0x6000002U | number << 8 | (spec.arch_specific_flag ? 0x8U : 0U);
+  else  // the virtual architecture stands in front
+    elf.flags = 0x500U | number << 16 | number | (spec.arch_specific_flag ? 0x800U : 0U);
   if (!spec.command_line.empty()) elf.section(".note.nv.tkinfo", 7, to_buffer("ptxas " + spec.command_line));
   if (spec.arch_specific_record) {
     Buffer compat;

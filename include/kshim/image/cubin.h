@@ -46,8 +46,9 @@ class CubinReader {
   CubinReader() = default;
   /// Errc::bad_magic when the bytes are an ELF file for another machine.
   static Result<CubinReader> open(Bytes bytes) noexcept;
-  /// Both ELF ABI versions (7: older toolkits, 8: CUDA 13). The suffix comes from .nv.compat /
-  /// .note.nv.tkinfo and is `none` where the file does not tell: inside a fatbin the entry's flags decide.
+  /// Both ELF ABI versions (7: older toolkits, 8: CUDA 12.9 for SM 100 and later, CUDA 13 for all). The
+  /// suffix comes from e_flags, .nv.compat or .note.nv.tkinfo and is `none` where the file does not tell:
+  /// inside a fatbin the entry's flags decide.
   Arch arch() const noexcept { return arch_; }
   const ElfReader& elf() const noexcept { return elf_; }
 
