@@ -2,7 +2,7 @@
 # kshim::unwind: LLVM's libunwind as a static archive (apt: libunwind-N-dev; tools/setup unpacks it into build/deps where
 # another package is in its way). Not nongnu's: that one is not position-independent. Link it with
 # -Wl,--exclude-libs,ALL, so that the host never meets our _Unwind_*.
-include_guard()
+include_guard(GLOBAL)
 file(GLOB kshim_unwind_candidates /usr/lib/llvm-*/lib/libunwind.a
      "${CMAKE_CURRENT_LIST_DIR}/../build/deps/libunwind/usr/lib/llvm-*/lib/libunwind.a")
 list(SORT kshim_unwind_candidates COMPARE NATURAL ORDER DESCENDING)
