@@ -7,6 +7,7 @@
 #include "busy.h"
 #include "driver_facts.h"
 #include "failures.h"
+#include "launch_syntax.h"
 #include "objects.h"
 #include "options.h"
 #include "real.h"
@@ -63,14 +64,15 @@ void note_failed_load(const CallFacts& facts, std::uint64_t module, std::optiona
   note_driver_failure({facts, module, device});
 }
 
-void note_runtime_return(const CallFacts& facts) noexcept {
+void note_runtime_return(const CallFacts& returned) noexcept {
   if (!options().enabled) return;
   const ErrnoKeeper keeper;
   const Busy busy;
   if (!busy) return;
   DriverFailure driver;
   const bool waited = take_pending(driver);
-  const bool failed = facts.code != 0 && facts.code != kDeinitialized;
+  CallFacts facts = returned;
+  const bool failed = facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts);
   if (waited && failed && driver.facts.code == facts.code) {
     record_failure(&driver, &facts);
     return;

@@ -58,7 +58,8 @@ bool is_trying(const FailureFacts& facts) noexcept {
 void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report, FailureFacts& out) noexcept {
   const CallFacts& outer = runtime != nullptr ? *runtime : driver->facts;
   out.hook = outer.hook;
-  out.stage = row_of(outer.hook).stage;
+  // Only kernel<<<...>>> calls it: what fails is a launch.
+  out.stage = outer.hook == Hook::__cudaGetKernel ? Stage::launch : row_of(outer.hook).stage;
   out.code = outer.code;
   out.runtime = runtime != nullptr;
   std::uint64_t module = 0;
