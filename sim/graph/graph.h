@@ -97,14 +97,12 @@ class GraphLaunch final : public Operation {
   void execute() override;
   std::unique_ptr<Operation> clone() const override { return std::make_unique<GraphLaunch>(graph_); }
   bool on_driver_thread() const noexcept override;
-  /// A launch into a capture becomes a child graph node.
-  std::unique_ptr<Operation> as_node() const { return std::make_unique<ChildOperation>(graph_->clone()); }
 
  private:
   std::shared_ptr<Graph> graph_;
 };
 
-/// Graphviz text, as cuGraphDebugDotPrint writes it.
-std::string to_dot(const Graph& graph, unsigned flags);
+/// Graphviz text, for cuGraphDebugDotPrint: kinds, kernels, edges.
+std::string to_dot(const Graph& graph);
 
 }  // namespace kshim::sim
