@@ -7,6 +7,7 @@
 
 #include "guest.h"
 #include "mask.h"
+#include "slices.h"
 
 extern char** environ;
 
@@ -55,7 +56,7 @@ void EnvironmentCopy::take(std::string_view entry) noexcept {
   const std::size_t equals = entry.find('=');
   if (equals == std::string_view::npos) return;
   const std::string_view name = entry.substr(0, equals);
-  const std::string_view value = entry.substr(equals + 1);
+  const std::string_view value = part_of(entry, equals + 1);
   if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = keep(value);
   for (const std::string_view wanted : kNames) {
     if (name != wanted || count_ == kMaxRows) continue;

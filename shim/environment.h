@@ -23,9 +23,9 @@ class EnvironmentCopy {
   std::string_view keep(std::string_view text) noexcept;
 
   static constexpr std::size_t kMaxRows = 128;
-  report::EnvRow rows_[kMaxRows];
+  report::EnvRow rows_[kMaxRows] = {};
   std::size_t count_ = 0;
-  char text_[24576];
+  char text_[24576] = {};
   std::size_t text_used_ = 0;
   std::string_view temporary_folder_;
 };

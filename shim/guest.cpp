@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest.h"
 
+#include "slices.h"
+
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -114,7 +116,7 @@ Text<40> to_hex(Bytes bytes) noexcept {
 
 std::string_view base_name(std::string_view path) noexcept {
   const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  return slash == std::string_view::npos ? path : part_of(path, slash + 1);
 }
 
 }  // namespace kshim::shim

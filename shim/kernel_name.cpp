@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel_name.h"
 
+#include "slices.h"
+
 namespace kshim::shim {
 namespace {
 
@@ -11,7 +13,7 @@ std::string_view take_source_name(std::string_view& rest) noexcept {
   for (; digits < rest.size() && digits < 5 && rest[digits] >= '0' && rest[digits] <= '9'; ++digits)
     length = length * 10 + static_cast<std::size_t>(rest[digits] - '0');
   if (length == 0 || length > rest.size() - digits) return {};
-  const std::string_view name = rest.substr(digits, length);
+  const std::string_view name = part_of(rest, digits, length);
   rest.remove_prefix(digits + length);
   return name;
 }
@@ -23,7 +25,7 @@ Text<256> short_kernel_name(std::string_view mangled) noexcept {
   Text<256> whole;
   whole << mangled;
   if (!mangled.starts_with(kPrefix)) return whole;
-  std::string_view rest = mangled.substr(kPrefix.size());
+  std::string_view rest = part_of(mangled, kPrefix.size());
   const bool nested = rest.starts_with('N');
   if (nested) rest.remove_prefix(1);
   // Static functions carry an L in front of their name.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mask.h"
 
+#include "slices.h"
+
 namespace kshim::shim {
 namespace {
 
@@ -31,7 +33,7 @@ bool names_secret(std::string_view name) noexcept {
     const std::size_t found = plain.view().find(word);
     // --max-tokens 512 and --tokenizer NAME are no secrets, and everybody's evidence.
     if (found == std::string_view::npos) continue;
-    const std::string_view after = plain.view().substr(found + word.size());
+    const std::string_view after = part_of(plain.view(), found + word.size());
     if (word != "token" || after.empty() || after == "file" || after == "key") return true;
   }
   return false;
@@ -47,7 +49,7 @@ bool is_token(std::string_view text) noexcept {
 /// python -c PROGRAM, sh -c PROGRAM, also bundled with other short options: -lc, -uc, -xec.
 bool takes_program(std::string_view option) noexcept {
   if (option.size() < 2 || option.size() > 5 || option[0] != '-' || option.back() != 'c') return false;
-  for (const char c : option.substr(1))
+  for (const char c : part_of(option, 1))
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) return false;
   return true;
 }
@@ -68,7 +70,7 @@ MaskedText mask_urls(std::string_view text) noexcept {
     const std::size_t scheme = text.find(kScheme);
     if (scheme == std::string_view::npos) break;
     const std::size_t start = scheme + kScheme.size();
-    const std::string_view rest = text.substr(start);
+    const std::string_view rest = part_of(text, start);
     const std::string_view authority = rest.substr(0, rest.find_first_of(kAuthorityEnd));
     const std::size_t at = authority.rfind('@');
     out << text.substr(0, start);
@@ -97,7 +99,7 @@ MaskedText ArgumentMask::next(std::string_view argument) noexcept {
   const std::size_t equals = argument.find('=');
   if (equals != std::string_view::npos) {
     const std::string_view name = argument.substr(0, equals);
-    if (names_secret(name) || is_token(argument.substr(equals + 1))) {
+    if (names_secret(name) || is_token(part_of(argument, equals + 1))) {
       MaskedText out;
       out << name << "=" << kMasked;
       return out;

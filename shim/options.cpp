@@ -10,6 +10,7 @@
 
 #include "console.h"
 #include "guest.h"
+#include "slices.h"
 
 extern char** environ;
 
@@ -148,8 +149,8 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
 
 std::atomic<int> g_state{0};  // 0: to be parsed, 1: being parsed, 2: done
 std::atomic<bool> g_complained{false};
-OptionsStorage g_storage;
-Options g_options;
+constinit OptionsStorage g_storage;
+constinit Options g_options;
 constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
@@ -167,7 +168,7 @@ void parse_options(const char* const* environment, OptionsStorage& storage, Opti
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) continue;
     const std::string_view name = entry.substr(0, equals);
-    const std::string_view value = entry.substr(equals + 1);
+    const std::string_view value = part_of(entry, equals + 1);
     if (name == "KSHIM_RUN_ID") out.run_id = keep(storage, value.substr(0, 128));
     if (name == "KSHIM_RUN_SOCKET") out.run_socket = keep(storage, value.substr(0, 107));
     if (value.empty()) continue;  // set to nothing is not set

@@ -36,14 +36,14 @@ void complain_about_options() noexcept;
 /// Parses `environment` ("NAME=value" strings, the last one nullptr) into `out`; `storage` keeps its texts.
 /// For options() and the tests.
 struct OptionsStorage {
-  char text[12288];
-  std::size_t used;
-  image::Arch targets[32];
-  std::size_t target_count;
+  char text[12288] = {};
+  std::size_t used = 0;
+  image::Arch targets[32] = {};
+  std::size_t target_count = 0;
   struct Complaint {
     std::string_view name, value, fallback;
-  } complaints[8];
-  std::size_t complaint_count;
+  } complaints[8] = {};
+  std::size_t complaint_count = 0;
 };
 void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept;
 

@@ -11,6 +11,7 @@
 #include "kshim/version.h"
 #include "mask.h"
 #include "options.h"
+#include "slices.h"
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -103,7 +104,7 @@ std::uint64_t start_of(std::string_view stat) noexcept {
   constexpr int kField = 22;  // proc(5): starttime; the fields after the name begin with 3
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return 0;
-  std::string_view rest = stat.substr(name_end + 1);
+  std::string_view rest = part_of(stat, name_end + 1);
   for (int field = 3;; ++field) {
     if (rest.empty() || rest.front() != ' ') return 0;
     rest.remove_prefix(1);

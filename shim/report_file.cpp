@@ -30,11 +30,11 @@ std::atomic<EndCounts (*)() noexcept> g_count{nullptr};
 
 PatientLock g_lock;  // guards what follows
 std::uint32_t g_reports = 0;
-ReportFile g_file;
-EnvironmentCopy g_environment;
+constinit ReportFile g_file;
+constinit EnvironmentCopy g_environment;
 std::uint64_t g_seq = 0;
 std::uint64_t g_start = 0;
-char g_record[kRecordSize];
+constinit char g_record[kRecordSize] = {};
 
 std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(getpid()); }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "console.h"
+#include "slices.h"
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -116,7 +117,7 @@ PathText numbered(std::string_view path, unsigned number) noexcept {
   const std::size_t dot = path.rfind('.');
   const bool has_extension = dot != std::string_view::npos && dot > name;
   const std::size_t stem = has_extension ? dot : path.size();
-  out << path.substr(0, stem) << "." << number << path.substr(stem);
+  out << path.substr(0, stem) << "." << number << part_of(path, stem);
   return out;
 }
 
@@ -199,7 +200,7 @@ std::string_view relative_to(std::string_view path, std::string_view folder) noe
   if (folder.size() < 2 || !path.starts_with(folder) || path.size() <= folder.size() ||
       path[folder.size()] != '/')
     return path;
-  return path.substr(folder.size() + 1);
+  return part_of(path, folder.size() + 1);
 }
 
 }  // namespace kshim::shim
