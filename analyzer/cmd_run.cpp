@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
@@ -37,7 +39,7 @@ struct RunOptions {
   std::string report;
   std::string fail_on;
   std::string status = "child";
-  double timeout = 0;
+  std::string timeout;
   std::string format = "text";
   std::string output;
   std::vector<std::string> command;
@@ -86,10 +88,20 @@ std::vector<std::string> program_in(std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());
   } else if (!rest.empty() && rest.front().substr(0, 1) == "-") {
-    throw failed(fmt::format("`{}` is not an option; see `kshim run --help`", rest.front()));
+    throw failed(fmt::format("unknown option `{}`; see `kshim run --help`", rest.front()));
   }
   if (rest.empty()) throw failed("nothing to run; name the program: kshim run [OPTIONS] -- CMD ...");
   return rest;
+}
+
+std::chrono::milliseconds parse_timeout(const std::string& text) {
+  constexpr double kMost = 1e9;  // 31 years, and no overflow in milliseconds
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > kMost) {
+    throw failed(fmt::format("--timeout {}: give seconds, such as 600 or 0.5", text));
+  }
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
 std::vector<image::Arch> parse_targets(const std::vector<std::string>& texts) {
@@ -186,10 +198,7 @@ int run(const RunOptions& options) {
   const Simulation simulation = parse_simulations(options.simulate);
   ChildSpec child{
       .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
-  if (options.timeout > 0) {
-    child.time_limit =
-        std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(options.timeout * 1000));
-  }
+  if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
   Output output(options.output);
   const RunFolder folder(options.report);
   Watch watch;
@@ -201,7 +210,7 @@ int run(const RunOptions& options) {
   const ChildOutcome outcome = run_child(child, std::move(environment), watch);
   if (outcome.timed_out) {
     print_warning(
-        fmt::format("{} was ended after {:g} s (--timeout)", options.command.front(), options.timeout));
+        fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));
   }
   const std::vector<fs::path> reports = folder.reports();
   analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
@@ -241,8 +250,7 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("WHOSE")
       ->check(CLI::IsMember({"child", "findings"}));
   app.add_option("--timeout", options->timeout, "end CMD and all it started after that many seconds")
-      ->type_name("S")
-      ->check(CLI::PositiveNumber);
+      ->type_name("S");
   app.add_option("--format", options->format,
                  fmt::format("how to write the analysis: {}", analysis::format_names()))
       ->type_name("F");

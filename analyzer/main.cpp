@@ -36,6 +36,20 @@ int unknown_command(std::string_view name) {
   return exit_status::kMisuse;
 }
 
+UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  std::string what = error.what();
+  if (!unknown.empty() && !app.get_prefix_command()) {
+    // Of all that is wrong, what to say.
+    what = fmt::format("{} `{}`",
+                       unknown.front().substr(0, 1) == "-" ? "unknown option" : "superfluous argument",
+                       unknown.front());
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    what = fmt::format("something is missing: kshim {} {}", command.name, command.usage);
+  }
+  return UserError(fmt::format("{}; see `kshim {} --help`", what, command.name), command.misuse_status);
+}
+
 int execute(const Command& command, std::vector<std::string> arguments) {
   CLI::App app{std::string(command.synopsis), fmt::format("kshim {}", command.name)};
   style_help(app, command);
@@ -47,13 +61,8 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return exit_status::kOk;
-  } catch (const CLI::ExtrasError&) {
-    throw UserError(
-        fmt::format("`{}` is not an option; see `kshim {} --help`", app.remaining().front(), command.name),
-        command.misuse_status);
   } catch (const CLI::ParseError& error) {
-    throw UserError(fmt::format("{}; see `kshim {} --help`", error.what(), command.name),
-                    command.misuse_status);
+    throw misuse(command, app, error);
   }
   return run();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
@@ -16,6 +17,16 @@ constexpr int kMostParents = 6;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
+}
+
+/// Whether CMake builds CUDA there: a project that calls nvcc by itself takes no notice of
+/// CMAKE_CUDA_ARCHITECTURES.
+bool is_cuda_build(const std::filesystem::path& folder) {
+  std::ifstream cache(folder / "CMakeCache.txt");
+  for (std::string line; std::getline(cache, line);) {
+    if (line.starts_with("CMAKE_CUDA_COMPILER:")) return true;
+  }
+  return false;
 }
 
 bool is_installed_python(std::string_view path) {
@@ -132,8 +143,7 @@ OriginFacts origin_of(std::string_view path) {
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   for (int level = 0; level < kMostParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
-    std::error_code ignored;
-    if (std::filesystem::exists(folder / "CMakeCache.txt", ignored)) return {Origin::cmake, folder.string()};
+    if (is_cuda_build(folder)) return {Origin::cmake, folder.string()};
   }
   return {Origin::program, {}};
 }

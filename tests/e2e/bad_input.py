@@ -66,7 +66,7 @@ class Run(e2e.Case):
 
 class Analyze(e2e.Case):
     def test_no_input(self):
-        self.assertEqual(self.kshim("analyze").returncode, 2)
+        self.assert_says(self.kshim("analyze"), 2, "missing", "PATH", "kshim analyze --help")
 
     def test_a_report_that_is_not_one(self):
         (self.folder / "notes.jsonl").write_text("these are notes\n")

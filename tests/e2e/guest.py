@@ -12,6 +12,7 @@ CHAIN = e2e.PROGRAMS / "e2e_chain"
 SECOND = e2e.PROGRAMS / "libe2e_second.so"
 THIRD = e2e.PROGRAMS / "libe2e_third.so"
 PLUGIN = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
+FATBIN = e2e.SAMPLES / "05_driver_api" / "kernels.fatbin"
 BLUR = e2e.SAMPLES / "05_driver_api" / "blur"
 HEALTHY = e2e.SAMPLES / "08_healthy" / "transpose"
 e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", GUEST, CHAIN, SECOND, PLUGIN, BLUR, HEALTHY)
@@ -102,8 +103,14 @@ class Guest(e2e.Case):
         records = self.only_report()
         self.assert_failure_in(records)
         self.assertEqual(sorted(record["seq"] for record in records), list(range(len(records))))
-        self.assertLess(len(e2e.of_type(records, "failure")), 10)  # 200 times the same failure is repeats
-        self.assertGreater(max(record["count"] for record in e2e.of_type(records, "repeat")), 100)
+
+    def test_repeats_are_counted(self):
+        done = self.run_program(GUEST, FATBIN, "repeat", env=e2e.preloaded())
+        self.assertEqual(done.returncode, 0, done.stdout)
+        records = self.only_report()
+        self.assertEqual(len(e2e.of_type(records, "failure")), 1)
+        self.assertEqual([record["count"] for record in e2e.of_type(records, "repeat")], [2, 10, 100, 150])
+        self.assertEqual(done.stderr.count("kshim analyze"), 1)
 
     def test_closed_stderr(self):
         done = self.run_program("sh", "-c", 'exec "$0" "$1" once 2>&-', GUEST, PLUGIN, env=e2e.preloaded())
@@ -123,11 +130,12 @@ class Guest(e2e.Case):
     def test_unwritable_folders(self):
         (self.folder / "file").write_text("")
         for pattern in ("file/%p.jsonl", "/proc/nowhere/%p.jsonl"):
-            done = self.scenario("once", env=e2e.preloaded(KSHIM_REPORT=pattern))
-            self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
-            self.assertEqual(done.stderr.count("cannot"), 1, done.stderr)
-            self.assertIn(pattern.split("%")[0], done.stderr)
-        self.assertEqual(self.files(), ["file"])
+            for fallback in ("file", "elsewhere"):
+                done = self.scenario("once", env=e2e.preloaded(KSHIM_REPORT=pattern, TMPDIR=self.folder / fallback))
+                self.assertEqual((done.returncode, done.stdout.count("\n")), (1, 1))
+                self.assertEqual(done.stderr.count("cannot write the report"), 1, done.stderr)
+                self.assertIn(pattern.split("%")[0], done.stderr)
+        self.assertEqual(len(self.reports()), 2)  # in elsewhere/
 
     def test_the_working_folder_cannot_be_written(self):
         done = self.scenario("once", env=e2e.preloaded(TMPDIR=self.folder), cwd="/proc/self")

@@ -28,7 +28,7 @@ class Samples(e2e.Case):
             finding = self.finding(f"01_missing_architecture/{program}", "sm_120")
             self.assertEqual(finding["cause"], "no-image-for-arch")
             self.assertTrue(finding["object"].endswith(f"/{program}"))
-            self.assertEqual(finding["kernels"], ["saxpy(int, float, const float*, float*)"])
+            self.assertEqual(finding["kernels"], ["saxpy(int, float, float const*, float*)"])
             self.assert_rebuild(finding, "arch=compute_120")
 
     def test_ptx_newer_than_gpu(self):
@@ -49,7 +49,7 @@ class Samples(e2e.Case):
     def test_kernel_absent_from_one_image(self):
         finding = self.finding("04_kernel_absent_from_one_image/convert", "sm_75")
         self.assertEqual(finding["cause"], "kernel-missing-from-image")
-        self.assertEqual(finding["kernels"], ["convert(const float*, unsigned short*)"])
+        self.assertEqual(finding["kernels"], ["convert(float const*, unsigned short*)"])
 
     def test_driver_api(self):
         finding = self.finding("05_driver_api/blur", "sm_86")
