@@ -45,9 +45,14 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
   return out;
 }
 
-bool is_known(const std::vector<Finding>& known, const std::string& object, ComputeCapability cc) {
+// Whether a failure has told it already. Loose images have no path: they are told apart by what they hold.
+bool is_known(const std::vector<Finding>& known, const std::string& object, ComputeCapability cc,
+              const std::vector<std::string>& have = {}) {
   return std::any_of(known.begin(), known.end(), [&](const Finding& finding) {
-    return finding.severity == Severity::error && finding.object == object && finding.need == target_name(cc);
+    return finding.severity == Severity::error && finding.object == object &&
+           finding.need == target_name(cc) &&
+           (!object.empty() ||
+            std::is_permutation(have.begin(), have.end(), finding.have.begin(), finding.have.end()));
   });
 }
 
@@ -141,7 +146,8 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap,
   const auto need = image::parse_arch(gap.need);
   if (!need) return std::nullopt;
   const ObjectRecord* object = scene.index.object(gap.object);
-  if (object != nullptr && is_known(known, object->path, need->cc)) return std::nullopt;
+  if (is_known(known, object != nullptr ? object->path : std::string(), need->cc, gap.have))
+    return std::nullopt;
   Subject subject = subject_of(scene, gap, need->cc);
   if (subject.facts.scope == ImageScope::none) return std::nullopt;
   if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;

@@ -54,8 +54,10 @@ void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& ca
 // assumed one.
 bool would_work(Subject& subject) {
   Facts& facts = subject.facts;
-  const Diagnosis diagnosis = diagnose(facts);
-  if (!is_image_cause(diagnosis.cause) || facts.scope == ImageScope::none) return false;
+  Facts code_alone = facts;
+  code_alone.images.clear();
+  code_alone.scope = ImageScope::none;
+  if (!is_image_cause(diagnose(code_alone).cause) || facts.scope == ImageScope::none) return false;
   facts.codes.clear();
   return select(facts.images, facts, facts.switches).choice != image::Choice::none;
 }

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that a report names, read again: host programs with fatbins, bare images, and what a stranger made of
+// them.
+#include "analyzer/model/object_file.h"
+
+#include <elf.h>
+#include <gmock/gmock.h>
+
+#include "analyzer/model/module_images.h"
+#include "cubin_builder.h"
+#include "fatbin_builder.h"
+#include "report_text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ImageKind;
+using test::arch_of;
+using test::Buffer;
+using test::FatbinBuilder;
+using test::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::uint64_t kFatbins = 0x4000;   // link-time address of .nv_fatbin
+constexpr std::uint64_t kWrappers = 0x8000;  // of .nvFatBinSegment
+constexpr std::uint64_t kParts = 0xc000;     // of __nv_relfatbin
+constexpr std::uint64_t kArrays = 0xf000;    // of the lists of parts
+constexpr std::uint64_t kAllocated = 2;
+constexpr std::string_view kBuildId = "abcd";
+constexpr std::string_view kBuildIdHex = "61626364";
+
+Buffer cubin(unsigned arch, const std::vector<std::string>& kernels, const std::string& release = "") {
+  test::CubinSpec spec;
+  spec.arch = arch_of(arch);
+  for (const std::string& name : kernels) spec.kernels.push_back({.name = name});
+  if (!release.empty())
+    spec.command_line = "Cuda compilation tools, release " + release + ", V" + release + ".88";
+  return test::build_cubin(spec);
+}
+
+std::string ptx(unsigned arch, const std::string& kernel) {
+  return fmt::format(".version 9.0\n.target sm_{}\n.address_size 64\n.visible .entry {}()\n{{\n ret;\n}}\n",
+                     arch, kernel);
+}
+
+std::string_view text_of_buffer(const Buffer& bytes) { return text_of(Bytes(bytes)); }
+
+Buffer build_id_note() {
+  Buffer note;
+  test::append(note, 4U);
+  test::append(note, static_cast<std::uint32_t>(kBuildId.size()));
+  test::append(note, 3U);
+  test::append(note, std::string_view("GNU\0", 4));
+  test::append(note, kBuildId);
+  return note;
+}
+
+test::ElfBuilder host() {
+  test::ElfBuilder elf;
+  elf.machine = 62;
+  elf.os_abi = 0;
+  elf.abi_version = 0;
+  elf.section(".note.gnu.build-id", SHT_NOTE, build_id_note(), 0, 0, kAllocated, 0x1000);
+  return elf;
+}
+
+/// First fatbin without kernels, as nvcc makes for each program; second with `one` and `two`, of which sm_86
+/// lacks `two`.
+Buffer program() {
+  Buffer fatbins =
+      FatbinBuilder().cubin(arch_of(75), cubin(75, {})).cubin(arch_of(86), cubin(86, {})).build();
+  test::pad_to(fatbins, 8);
+  test::append(fatbins, Bytes(FatbinBuilder()
+                                  .cubin(arch_of(75), cubin(75, {"_Z3onev", "_Z3twov"}, "13.0"))
+                                  .cubin(arch_of(86), cubin(86, {"_Z3onev"}, "13.0"))
+                                  .ptx(arch_of(86), {9, 0}, ptx(86, "_Z3onev"))
+                                  .build()));
+  test::ElfBuilder elf = host();
+  elf.section(".nv_fatbin", SHT_PROGBITS, fatbins, 0, 0, kAllocated, kFatbins);
+  return elf.build();
+}
+
+/// Relocatable device code: the prelinked fatbin holds sm_90, the parts the PTX.
+Buffer relocatable_program() {
+  const Buffer prelinked = FatbinBuilder().cubin(arch_of(90), cubin(90, {"_Z1av", "_Z1bv"})).build();
+  Buffer parts = FatbinBuilder()
+                     .cubin(arch_of(90), cubin(90, {"_Z1av"}))
+                     .ptx(arch_of(90), {9, 0}, ptx(90, "_Z1av"))
+                     .build();
+  test::pad_to(parts, 8);
+  const std::uint64_t second = kParts + parts.size();
+  test::append(parts, Bytes(FatbinBuilder().ptx(arch_of(90), {9, 0}, ptx(90, "_Z1bv")).build()));
+  Buffer wrapper;
+  test::append(wrapper, image::kWrapperMagic);
+  test::append(wrapper, 2U);
+  test::append(wrapper, kFatbins);
+  test::append(wrapper, kArrays);
+  Buffer array;
+  test::append(array, kParts);
+  test::append(array, second);
+  test::append(array, std::uint64_t{0});
+  test::ElfBuilder elf = host();
+  elf.section(".nv_fatbin", SHT_PROGBITS, prelinked, 0, 0, kAllocated, kFatbins);
+  elf.section(".nvFatBinSegment", SHT_PROGBITS, wrapper, 0, 0, kAllocated, kWrappers);
+  elf.section("__nv_relfatbin", SHT_PROGBITS, parts, 0, 0, kAllocated, kParts);
+  elf.section(".data", SHT_PROGBITS, array, 0, 0, kAllocated, kArrays);
+  return elf.build();
+}
+
+class ObjectFileTest : public ::testing::Test {
+ protected:
+  ObjectFile open(const Buffer& bytes, std::string_view build_id = kBuildIdHex,
+                  const std::string& name = "program") {
+    auto got = ObjectFile::open(folder_.write(name, text_of_buffer(bytes)).string(), build_id);
+    if (const auto* why = std::get_if<std::string>(&got)) throw std::runtime_error(*why);
+    return std::get<ObjectFile>(std::move(got));
+  }
+  std::string refusal(std::string_view bytes, std::string_view build_id) {
+    auto got = ObjectFile::open(folder_.write("file", bytes).string(), build_id);
+    const auto* why = std::get_if<std::string>(&got);
+    return why != nullptr ? *why : "opened";
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(ObjectFileTest, FindsTheModuleWithKernels) {
+  const ObjectFile file = open(program());
+  const auto addresses = file.module_addresses();
+  ASSERT_THAT(addresses, SizeIs(2));
+  EXPECT_EQ(addresses[0], kFatbins);
+  EXPECT_FALSE(file.module_at(addresses[0]).has_kernels());
+  const FileModule module = file.module_at(addresses[1]);
+  EXPECT_EQ(module.damage, "");
+  ASSERT_THAT(module.images, SizeIs(3));
+  EXPECT_THAT(module.images[0].kernels, UnorderedElementsAre("_Z3onev", "_Z3twov"));
+  EXPECT_THAT(module.images[1].kernels, ElementsAre("_Z3onev"));
+  EXPECT_THAT(module.images[2].kernels, ElementsAre("_Z3onev"));
+  EXPECT_EQ(module.images[0].toolkit, (image::Version{13, 0}));
+  EXPECT_EQ(file.only_module_with_kernels().images.size(), 3U);
+  EXPECT_EQ(file.module_with_kernel("_Z3twov").images.size(), 3U);
+  EXPECT_THAT(file.module_with_kernel("_Z5threev").images, IsEmpty());
+  EXPECT_EQ(file.fatbin_count(), 2U);
+  EXPECT_FALSE(file.is_bare());
+}
+
+TEST_F(ObjectFileTest, ListsWithoutPayloads) {
+  const ObjectFile file = open(program());
+  const FileModule module = file.module_at(file.module_addresses()[1], Depth::headers);
+  ASSERT_THAT(module.images, SizeIs(3));
+  EXPECT_FALSE(module.images[0].kernels_read);
+  EXPECT_TRUE(module.has_kernels()) << "what was not read may have some";
+  const auto counts = file.image_counts();
+  ASSERT_THAT(counts, SizeIs(3));
+  EXPECT_EQ(counts[0].count, 2U);
+}
+
+TEST_F(ObjectFileTest, TakesThePtxOfRelocatableParts) {
+  const ObjectFile file = open(relocatable_program());
+  for (const std::uint64_t address : {kFatbins, kWrappers}) {
+    const FileModule module = file.module_at(address);
+    ASSERT_THAT(module.images, SizeIs(2)) << "the parts' cubins are raw material; their PTX is one image";
+    EXPECT_EQ(module.images[0].candidate.kind, ImageKind::cubin);
+    EXPECT_EQ(module.images[1].candidate.kind, ImageKind::ptx);
+    EXPECT_THAT(module.images[1].kernels, UnorderedElementsAre("_Z1av", "_Z1bv"));
+  }
+}
+
+TEST_F(ObjectFileTest, SaysWhatIsNotThere) {
+  const ObjectFile file = open(program());
+  EXPECT_THAT(file.module_at(0x999999).damage, HasSubstr("nothing at address 0x999999"));
+  EXPECT_THAT(file.module_at(0x1000).damage, HasSubstr("neither a fatbin nor an image"));
+}
+
+TEST_F(ObjectFileTest, AWrapperThatPointsAtItselfOrAtAnotherLeadsNowhere) {
+  Buffer wrappers;
+  for (const std::uint64_t target : {kWrappers + 24, kWrappers, kWrappers + 48}) {
+    test::append(wrappers, image::kWrapperMagic);
+    test::append(wrappers, 1U);
+    test::append(wrappers, target);
+    test::append(wrappers, std::uint64_t{0});
+  }
+  test::ElfBuilder elf = host();
+  elf.section(".nvFatBinSegment", SHT_PROGBITS, wrappers, 0, 0, kAllocated, kWrappers);
+  const ObjectFile file = open(elf.build());
+  for (const std::uint64_t address : {kWrappers, kWrappers + 24, kWrappers + 48}) {
+    EXPECT_EQ(file.module_at(address).damage, "the fatbin's wrapper points nowhere");
+  }
+}
+
+TEST_F(ObjectFileTest, SaysWhatIsDamaged) {
+  Buffer fatbin = FatbinBuilder().cubin(arch_of(75), cubin(75, {"_Z1kv"})).build();
+  fatbin.resize(fatbin.size() - 200);
+  test::ElfBuilder elf = host();
+  elf.section(".nv_fatbin", SHT_PROGBITS, fatbin, 0, 0, kAllocated, kFatbins);
+  EXPECT_THAT(open(elf.build()).module_at(kFatbins).damage, HasSubstr("the fatbin ends before"));
+}
+
+TEST_F(ObjectFileTest, OpensBareImages) {
+  const ObjectFile fatbin = open(FatbinBuilder()
+                                     .cubin(arch_of(90), cubin(90, {"blur"}))
+                                     .ptx(arch_of(90), {9, 0}, ptx(90, "blur"))
+                                     .build(),
+                                 "", "k.fatbin");
+  EXPECT_TRUE(fatbin.is_bare());
+  EXPECT_THAT(fatbin.module_addresses(), ElementsAre(0U));
+  EXPECT_THAT(fatbin.module_at(0).images, SizeIs(2));
+  EXPECT_THAT(fatbin.image_counts(), SizeIs(2));
+  EXPECT_FALSE(fatbin.is_shared_library());
+  const ObjectFile loose = open(cubin(86, {"blur"}), "", "k.cubin");
+  EXPECT_TRUE(loose.is_bare());
+  EXPECT_THAT(loose.module_at(0).images.at(0).kernels, ElementsAre("blur"));
+  const ObjectFile text = open(test::to_buffer(ptx(80, "blur")), "", "k.ptx");
+  EXPECT_EQ(text.module_at(0).images.at(0).candidate.isa, (image::Version{9, 0}));
+  EXPECT_THAT(text.module_at(0).images.at(0).kernels, ElementsAre("blur"));
+}
+
+TEST_F(ObjectFileTest, RefusesAFileThatIsNotTheOneInTheReport) {
+  const Buffer bytes = program();
+  EXPECT_THAT(refusal(text_of_buffer(bytes), "ffff"), HasSubstr("its build id is 61626364 now"));
+  EXPECT_THAT(refusal(text_of_buffer(bytes), ""), HasSubstr("its build id differs"));
+  EXPECT_THAT(refusal("#!/bin/sh\n", ""), HasSubstr("is not an ELF file"));
+  EXPECT_THAT(refusal(text_of_buffer(cubin(86, {})), kBuildIdHex), HasSubstr("it is a bare image now"));
+  EXPECT_EQ(std::get<std::string>(ObjectFile::open((folder_.path() / "none").string(), "")),
+            "is no longer there");
+  EXPECT_EQ(std::get<std::string>(ObjectFile::open(folder_.path().string(), "")),
+            "is not a regular file with contents");
+}
+
+class FindImages : public ObjectFileTest {
+ protected:
+  ModuleImages ask(const Buffer& bytes, std::optional<std::uint64_t> offset, const std::string& kernel,
+                   const GapRecord* gap = nullptr) {
+    object_.id = 1;
+    object_.line = 4;
+    object_.path = folder_.write("program", text_of_buffer(bytes)).string();
+    object_.build_id = kBuildIdHex;
+    return find_images({&object_, offset, gap, kernel}, files_);
+  }
+  Facts facts_for(const ModuleImages& module, image::ComputeCapability cc) {
+    Facts facts;
+    facts.device = cc;
+    facts.images = module.images;
+    return facts;
+  }
+  ObjectRecord object_;
+  ObjectFiles files_;
+};
+
+TEST_F(FindImages, ReadsTheModuleByOffsetKernelOrBecauseItIsTheOnlyOne) {
+  ObjectFile file = open(program());
+  const std::uint64_t second = file.module_addresses()[1];
+  for (const auto& [offset, kernel] : std::vector<std::pair<std::optional<std::uint64_t>, std::string>>{
+           {second, ""}, {std::nullopt, "_Z3twov"}, {std::nullopt, ""}}) {
+    const ModuleImages module = ask(program(), offset, kernel);
+    EXPECT_EQ(module.scope, ImageScope::module);
+    EXPECT_THAT(module.images, SizeIs(3));
+    EXPECT_TRUE(module.complete_kernels);
+    EXPECT_EQ(module.toolkit, (image::Version{13, 0}));
+  }
+  EXPECT_EQ(ask(program(), second, "_Z3twov").images[1].has_kernel, false);
+  EXPECT_EQ(ask(program(), second, "_Z3twov").images[0].has_kernel, true);
+  EXPECT_FALSE(ask(program(), second, "").images[0].has_kernel.has_value());
+}
+
+TEST_F(FindImages, NamesEveryKernelThatLacksAnImage) {
+  const ModuleImages module = ask(program(), std::nullopt, "_Z3twov");
+  EXPECT_THAT(lacking_kernels(module, facts_for(module, {6, 1}), "_Z3twov"),
+              ElementsAre("_Z3twov", "_Z3onev"));
+  EXPECT_THAT(lacking_kernels(module, facts_for(module, {8, 6}), "_Z3twov"), ElementsAre("_Z3twov"));
+  EXPECT_THAT(lacking_kernels(module, facts_for(module, {8, 6}), ""), ElementsAre("_Z3twov"));
+  EXPECT_THAT(lacking_kernels(module, facts_for(module, {7, 5}), ""), IsEmpty());
+}
+
+TEST_F(FindImages, FallsBackToWhatTheReportHolds) {
+  object_.id = 1;
+  object_.path = (folder_.path() / "gone.so").string();
+  GapRecord gap;
+  gap.have = {"sm_75", "compute_75", "nonsense"};
+  gap.line = 9;
+  const ModuleImages by_gap = find_images({&object_, 64, &gap, "_Z1kv"}, files_);
+  EXPECT_EQ(by_gap.scope, ImageScope::module);
+  EXPECT_THAT(by_gap.images, SizeIs(2));
+  EXPECT_EQ(by_gap.line, 9U);
+  object_.images = {{"cubin", "sm_80", "", 3, 0}, {"ptx", "compute_80", "8.0", 3, 0}};
+  object_.fatbins = 3;
+  const ModuleImages by_list = find_images({&object_, 64, nullptr, "_Z1kv"}, files_);
+  EXPECT_EQ(by_list.scope, ImageScope::file) << "three fatbins: the failing one may have fewer images";
+  object_.fatbins = 1;
+  EXPECT_EQ(find_images({&object_, 64, nullptr, ""}, files_).scope, ImageScope::module);
+  object_.images.reset();
+  EXPECT_EQ(find_images({&object_, 64, nullptr, ""}, files_).scope, ImageScope::none);
+}
+
+}  // namespace
+}  // namespace kshim::analysis
