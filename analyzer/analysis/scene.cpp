@@ -92,8 +92,12 @@ std::string device_text(const Scene& scene, const DeviceRecord* device) {
   const std::string number = cc ? std::string(image::to_name(*cc).view()) : std::string("?");
   if (scene.options.assume_cc) return fmt::format("an assumed GPU ({})", number);
   if (device == nullptr) return cc ? fmt::format("a GPU of compute capability {}", number) : std::string();
-  return fmt::format("GPU {}: {} ({})", device->ordinal, device->name.empty() ? "unnamed" : device->name,
-                     number);
+  // The simulator's names say so themselves; here it stands beside the number.
+  constexpr std::string_view kSimulated = " (simulated)";
+  std::string_view product = device->name.empty() ? std::string_view("unnamed") : device->name;
+  const bool simulated = product.ends_with(kSimulated);
+  if (simulated) product.remove_suffix(kSimulated.size());
+  return fmt::format("GPU {}: {} ({}{})", device->ordinal, product, number, simulated ? ", simulated" : "");
 }
 
 std::string location(const Report& report, std::uint32_t line) {

@@ -23,15 +23,20 @@ std::size_t count(const Analysis& analysis, Severity severity) {
                     [&](const Finding& finding) { return finding.severity == severity; }));
 }
 
+// The simulator's names say so themselves.
+std::string gpu_text(const DeviceSummary& device) {
+  constexpr std::string_view kSimulated = " (simulated)";
+  std::string_view name = device.name;
+  if (name.ends_with(kSimulated)) name.remove_suffix(kSimulated.size());
+  return fmt::format("{} ({}{})", name, device.cc ? image::to_name(*device.cc).view() : "?",
+                     device.simulated ? ", simulated" : "");
+}
+
 std::string gpus_text(const Analysis& analysis) {
   std::set<std::string> names;
-  for (const DeviceSummary& device : analysis.devices) {
-    names.insert(fmt::format(
-        "{}{}{}", device.name, device.cc ? fmt::format(" ({})", image::to_name(*device.cc).view()) : "",
-        device.simulated && device.name.find("simulated") == std::string::npos ? ", simulated" : ""));
-  }
-  if (names.size() > 3) return counted(names.size(), "kind") + " of GPU";
-  return join({names.begin(), names.end()}, ", ");
+  for (const DeviceSummary& device : analysis.devices) names.insert(gpu_text(device));
+  if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
+  return enumerate({names.begin(), names.end()});
 }
 
 std::string modules_text(const Analysis& analysis) {
@@ -86,8 +91,7 @@ void print_summary(const Analysis& analysis, Page& page) {
     if (const std::size_t n = count(analysis, severity); n != 0) parts.push_back(counted(n, noun));
   }
   std::string text = enumerate(parts);
-  if (analysis.processes.size() > 1)
-    text += fmt::format(" in {}", counted(analysis.processes.size(), "process"));
+  if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
   page.line(page.paint(Tone::strong, text));
   for (std::size_t i = 0; i < analysis.findings.size(); ++i) {
     const Finding& finding = analysis.findings[i];
@@ -154,7 +158,7 @@ class Findings {
     if (!verbose_) print_notes();
     if (left_out == 0) return;
     page_.blank();
-    page_.line("All of it: " +
+    page_.line("Everything: " +
                page_.paint(Tone::command, "kshim analyze --verbose " + reports_path(analysis_)));
   }
 

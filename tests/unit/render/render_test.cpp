@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "analyzer/analysis/analysis.h"
+
+namespace kshim::analysis {
+namespace {
+
+Finding finding(Cause cause) {
+  Finding out;
+  out.cause = cause;
+  out.severity = row_of(cause).severity;
+  out.confidence = 0.97;
+  out.code = 209;
+  out.code_name = "CUDA_ERROR_NO_BINARY_FOR_GPU";
+  out.object = "/home/ada/saxpy";
+  out.have = {"sm_75"};
+  out.images = {{"cubin", "sm_75", "", 1, false, "runs on 7.x GPUs only"}};
+  out.need = "sm_61";
+  out.devices = {"GPU 0: NVIDIA GeForce GTX 1080 (6.1)"};
+  out.failed_call = "cuLibraryGetKernel";
+  out.failed_kernel = "saxpy(int, float*)";
+  out.kernels = {out.failed_kernel};
+  out.kernels_total = 1;
+  out.evidence = {{"A sentence.", "reports/node7.1.jsonl:6"}};
+  out.fixes = {{FixKind::rebuild, "Rebuild", {"nvcc -o saxpy SOURCES"}, "why", "caveat"}};
+  out.dead_ends = {{"waiting", "nothing changes"}};
+  return out;
+}
+
+Analysis analysis_of(std::vector<Finding> findings) {
+  Analysis out;
+  out.verdict = findings.empty() ? Verdict::ok : Verdict::gap;
+  ProcessSummary process;
+  process.report = "reports/node7.1.jsonl";
+  process.modules = 3;
+  process.complete = true;
+  out.processes = {process};
+  out.findings = std::move(findings);
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+std::string without_colours(std::string text) {
+  for (std::size_t at = text.find('\033'); at != std::string::npos; at = text.find('\033', at)) {
+    text.erase(at, text.find('m', at) - at + 1);
+  }
+  return text;
+}
+
+TEST(RenderText, FirstLineNamesKernelFileAndGpu) {
+  const auto lines =
+      lines_of(render(analysis_of({finding(Cause::no_image_for_arch)}), Format::text, {.width = 100}));
+  EXPECT_EQ(lines.front(),
+            "error: kernel saxpy cannot run: saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)");
+}
+
+TEST(RenderText, EveryCauseHasATitleWithoutPlaceholders) {
+  for (int i = 0; i <= static_cast<int>(Cause::unknown); ++i) {
+    const std::string text =
+        render(analysis_of({finding(static_cast<Cause>(i))}), Format::text, {.width = 100});
+    EXPECT_EQ(text.find('{'), std::string::npos) << text;
+    EXPECT_GT(lines_of(text).front().size(), 15U) << text;
+  }
+}
+
+TEST(RenderText, HealthyRunIsOneLine) {
+  EXPECT_EQ(render(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
+}
+
+TEST(RenderText, ColoursChangeNothingElse) {
+  const Analysis analysis =
+      analysis_of({finding(Cause::no_image_for_arch), finding(Cause::ptx_jit_disabled)});
+  const std::string plain = render(analysis, Format::text, {.colour = false, .unicode = true});
+  const std::string coloured = render(analysis, Format::text, {.colour = true, .unicode = true});
+  EXPECT_EQ(plain.find('\033'), std::string::npos);
+  EXPECT_NE(coloured.find("\033[1;31m"), std::string::npos);
+  EXPECT_EQ(without_colours(coloured), plain);
+}
+
+TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {
+  Finding wordy = finding(Cause::ptx_newer_than_device);
+  wordy.kernels = {
+      "void f<A<int, int, int, int>, double, std::array<char, 128> >(int, int, int, std::array<char, 128>)"};
+  wordy.failed_kernel = wordy.kernels.front();
+  wordy.remarks = {"A remark that is rather long, so that it has to be broken at the right place to fit."};
+  const Analysis analysis = analysis_of({wordy, finding(Cause::latent_gap), finding(Cause::jit_tax)});
+  for (const unsigned width : {60U, 80U, 100U}) {
+    for (const std::string& line : lines_of(render(analysis, Format::text, {.width = width}))) {
+      EXPECT_LE(line.size(), width) << line;
+      EXPECT_FALSE(line.ends_with(' ')) << "'" << line << "'";
+    }
+  }
+}
+
+TEST(RenderText, AsciiWhereTheLocaleHasNothingElse) {
+  Analysis analysis = analysis_of({finding(Cause::no_image_for_arch)});
+  analysis.findings[0].object = "/home/j\u00fcrgen/saxpy";
+  const std::string plain = render(analysis, Format::text, {.unicode = false});
+  EXPECT_TRUE(
+      std::all_of(plain.begin(), plain.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+  EXPECT_NE(plain.find("/home/j?rgen/saxpy"), std::string::npos);
+  EXPECT_NE(render(analysis, Format::text, {.unicode = true}).find("/home/j\u00fcrgen/saxpy"),
+            std::string::npos);
+}
+
+// A report is a stranger's file, and what it says lands on a terminal.
+TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
+  const std::string evil = "x\x1b]0;owned\x07\u009b31m\u202e\xe2\x1b[2J";
+  Finding hostile = finding(Cause::unknown);
+  for (std::string* text : {&hostile.code_name, &hostile.object, &hostile.package, &hostile.headline,
+                            &hostile.need, &hostile.failed_call, &hostile.failed_kernel}) {
+    *text = evil;
+  }
+  hostile.kernels = hostile.have = hostile.devices = hostile.remarks = {evil, evil + "2"};
+  hostile.images = {{evil, evil, evil, 1, false, evil}};
+  hostile.evidence = {{evil, evil}};
+  hostile.where = {Place{evil, 1, evil, evil, 0, false}, Place{"", 0, evil, evil, 0, false},
+                   Place{"", 0, "", evil, 0, false}};
+  hostile.fixes = {{FixKind::code, evil, {evil}, evil, evil}};
+  hostile.dead_ends = {{evil, evil}};
+  Finding second = hostile;
+  second.severity = Severity::info;
+  Analysis analysis = analysis_of({hostile, hostile, second});
+  analysis.notes = {evil};
+  analysis.blind = {{7, evil, evil}};
+  analysis.processes[0].report = evil;
+  analysis.processes[0].complete = false;
+  DeviceSummary device;
+  device.name = evil;
+  analysis.devices = {device};
+  for (const Verdict verdict :
+       {Verdict::ok, Verdict::gap, Verdict::incomplete, Verdict::blind, Verdict::no_cuda}) {
+    analysis.verdict = verdict;
+    for (const bool verbose : {false, true}) {
+      for (const Format format : {Format::text, Format::json}) {
+        const std::string out = render(analysis, format, {.unicode = true, .verbose = verbose});
+        EXPECT_EQ(out.find('\x1b'), std::string::npos);
+        EXPECT_EQ(out.find('\x07'), std::string::npos);
+        EXPECT_EQ(out.find("\u009b"), std::string::npos);
+        EXPECT_EQ(out.find("\u202e"), std::string::npos);
+      }
+    }
+  }
+}
+
+TEST(RenderText, SeveralFindingsBeginWithASummary) {
+  const std::string text =
+      render(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::latent_gap)}), Format::text,
+             {.width = 100});
+  EXPECT_EQ(lines_of(text).front(), "1 error and 1 finding of severity info");
+}
+
+TEST(RenderText, VerboseLiftsTheLimits) {
+  Finding many = finding(Cause::no_image_for_arch);
+  for (int i = 0; i < 50; ++i) many.kernels.push_back("kernel_" + std::to_string(i) + "()");
+  many.kernels_total = many.kernels.size();
+  const std::string some = render(analysis_of({many}), Format::text, {});
+  EXPECT_NE(some.find("and 48 more"), std::string::npos) << some;
+  const std::string all = render(analysis_of({many}), Format::text, {.verbose = true});
+  EXPECT_NE(all.find("kernel_49()"), std::string::npos);
+}
+
+TEST(RenderJson, SaysWhatIsNotKnownAsNull) {
+  Finding bare;
+  const auto json = nlohmann::json::parse(render(analysis_of({bare}), Format::json, {}));
+  EXPECT_EQ(json["schema"], "kshim-analysis/1");
+  const auto& found = json["findings"][0];
+  for (const char* key : {"code", "object", "package", "need", "where", "failed_kernel"})
+    EXPECT_TRUE(found[key].is_null()) << key;
+  for (const char* key : {"kernels", "have", "evidence", "fixes", "dead_ends"})
+    EXPECT_TRUE(found[key].is_array()) << key;
+}
+
+TEST(RenderJson, EvidencePointsAtItsLine) {
+  const auto json =
+      nlohmann::json::parse(render(analysis_of({finding(Cause::no_image_for_arch)}), Format::json, {}));
+  EXPECT_EQ(json["findings"][0]["evidence"][0], "A sentence. (reports/node7.1.jsonl:6)");
+}
+
+// What a report holds stays readable to programs, byte for byte where it is UTF-8.
+TEST(RenderJson, KeepsForeignTextAndSurvivesBrokenUtf8) {
+  Finding odd = finding(Cause::unknown);
+  odd.object = "/home/j\u00fcrgen/\x1b[1m";
+  odd.package = "\xe2\x28 broken";
+  const auto json = nlohmann::json::parse(render(analysis_of({odd}), Format::json, {}));
+  EXPECT_EQ(json["findings"][0]["object"], odd.object);
+  EXPECT_EQ(json["findings"][0]["package"], "\ufffd( broken");
+}
+
+TEST(Formats, NamesAreThoseThatParse) {
+  EXPECT_EQ(format_names(), "text, json");
+  EXPECT_EQ(parse_format("json"), Format::json);
+  EXPECT_EQ(parse_format("JSON"), std::nullopt);
+  EXPECT_EQ(parse_format(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace kshim::analysis
