@@ -80,7 +80,7 @@ std::string place_text(const Place& place) {
 }
 
 std::size_t limit(std::size_t usual, bool verbose) {
-  return verbose ? std::numeric_limits<std::size_t>::max() : usual;
+  return verbose ? std::numeric_limits<std::size_t>::max() - 1 : usual;  // + 1 is asked for
 }
 
 void print_call(const Finding& finding, Page& page) {

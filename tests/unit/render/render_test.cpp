@@ -156,9 +156,9 @@ TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
 
 TEST(RenderText, SeveralFindingsBeginWithASummary) {
   const std::string text =
-      render(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::latent_gap)}), Format::text,
+      render(analysis_of({finding(Cause::no_image_for_arch), finding(Cause::compiled_out)}), Format::text,
              {.width = 100});
-  EXPECT_EQ(lines_of(text).front(), "1 error and 1 finding of severity info");
+  EXPECT_EQ(lines_of(text).front(), "1 error and 1 warning");
 }
 
 TEST(RenderText, VerboseLiftsTheLimits) {
