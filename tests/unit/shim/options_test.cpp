@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kshim::shim {
+namespace {
+
+struct Parsed {
+  std::unique_ptr<OptionsStorage> storage = std::make_unique<OptionsStorage>();
+  Options options;
+};
+
+Parsed parse(std::vector<const char*> environment) {
+  Parsed parsed;
+  environment.push_back(nullptr);
+  parse_options(environment.data(), *parsed.storage, parsed.options);
+  return parsed;
+}
+
+TEST(Options, DefaultsAreThoseOfTheTable) {
+  const Parsed parsed = parse({"PATH=/bin", "KSHIM_LOG="});
+  EXPECT_TRUE(parsed.options.enabled);
+  EXPECT_FALSE(parsed.options.coverage);
+  EXPECT_TRUE(parsed.options.native_stacks && parsed.options.python_stacks);
+  EXPECT_EQ(parsed.options.log, LogLevel::warn);
+  EXPECT_EQ(parsed.options.report, "kshim-report/%h.%p.jsonl");
+  EXPECT_FALSE(parsed.options.report_given);
+  EXPECT_EQ(parsed.options.run_id.data(), nullptr);
+  EXPECT_TRUE(parsed.options.targets.empty());
+  EXPECT_EQ(parsed.storage->complaint_count, 0U);
+}
+
+TEST(Options, ReadsEachVariable) {
+  const Parsed parsed = parse({"KSHIM_REPORT=/tmp/%r/%h%%.%p", "KSHIM_LOG=debug", "KSHIM_BACKTRACE= python ",
+                               "KSHIM_TARGET=8.6;sm_90a, compute_120", "KSHIM_COVERAGE=1", "KSHIM_DISABLE=1",
+                               "KSHIM_RUN_ID=abc", "KSHIM_RUN_SOCKET=/tmp/s"});
+  EXPECT_FALSE(parsed.options.enabled);
+  EXPECT_TRUE(parsed.options.coverage);
+  EXPECT_FALSE(parsed.options.native_stacks);
+  EXPECT_TRUE(parsed.options.python_stacks);
+  EXPECT_EQ(parsed.options.log, LogLevel::debug);
+  EXPECT_EQ(parsed.options.report, "/tmp/%r/%h%%.%p");
+  EXPECT_TRUE(parsed.options.report_given);
+  EXPECT_EQ(parsed.options.run_id, "abc");
+  EXPECT_EQ(parsed.options.run_socket, "/tmp/s");
+  ASSERT_EQ(parsed.options.targets.size(), 3U);
+  EXPECT_EQ(parsed.options.targets[0].cc.number(), 86U);
+  EXPECT_EQ(parsed.options.targets[1].suffix, image::Suffix::a);
+  EXPECT_EQ(parsed.options.targets[2].cc.number(), 120U);
+  EXPECT_EQ(parsed.storage->complaint_count, 0U);
+}
+
+TEST(Options, BacktraceOffIsAlone) {
+  const Parsed off = parse({"KSHIM_BACKTRACE=off"});
+  EXPECT_FALSE(off.options.native_stacks || off.options.python_stacks);
+  EXPECT_EQ(off.storage->complaint_count, 0U);
+  EXPECT_EQ(parse({"KSHIM_BACKTRACE=off,native"}).storage->complaint_count, 1U);
+}
+
+class BadValue : public testing::TestWithParam<const char*> {};
+
+TEST_P(BadValue, IsNamedAndTheDefaultHolds) {
+  const Parsed parsed = parse({GetParam()});
+  const std::string entry(GetParam());
+  ASSERT_EQ(parsed.storage->complaint_count, 1U);
+  EXPECT_EQ(parsed.storage->complaints[0].name, entry.substr(0, entry.find('=')));
+  EXPECT_EQ(parsed.storage->complaints[0].value, entry.substr(entry.find('=') + 1));
+  const Parsed plain = parse({});
+  EXPECT_EQ(parsed.options.enabled, plain.options.enabled);
+  EXPECT_EQ(parsed.options.coverage, plain.options.coverage);
+  EXPECT_EQ(parsed.options.log, plain.options.log);
+  EXPECT_EQ(parsed.options.report, plain.options.report);
+  EXPECT_EQ(parsed.options.native_stacks, plain.options.native_stacks);
+  EXPECT_EQ(parsed.options.python_stacks, plain.options.python_stacks);
+  EXPECT_EQ(parsed.options.targets.size(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, BadValue,
+                         testing::Values("KSHIM_LOG=loud", "KSHIM_LOG=WARN", "KSHIM_COVERAGE=yes",
+                                         "KSHIM_DISABLE=2", "KSHIM_BACKTRACE=native,perl",
+                                         "KSHIM_BACKTRACE=,", "KSHIM_TARGET=8.6;banana",
+                                         "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"));
+
+}  // namespace
+}  // namespace kshim::shim

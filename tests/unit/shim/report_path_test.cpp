@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_path.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "process_record.h"
+
+namespace kshim::shim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReportPath : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = testing::TempDir() + "kshim-path-XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override {
+    fs::permissions(folder_, fs::perms::owner_all);
+    fs::remove_all(folder_);
+  }
+  fs::path folder_;
+};
+
+TEST(Pattern, PutsNamesIn) {
+  const ProcessNames names{"node/1", 17, 3};
+  EXPECT_EQ(expand_pattern("kshim-report/%h.%p.jsonl", names).view(), "kshim-report/node_1.17.jsonl");
+  EXPECT_EQ(expand_pattern("%r/%%p%p", names).view(), "3/%p17");
+}
+
+TEST(Pattern, NumbersComeBeforeTheExtension) {
+  EXPECT_EQ(numbered("a/host.17.jsonl", 1).view(), "a/host.17.1.jsonl");
+  EXPECT_EQ(numbered("a.b/report", 2).view(), "a.b/report.2");
+  EXPECT_EQ(numbered("a/.hidden", 2).view(), "a/.hidden.2");
+}
+
+TEST(Pattern, RelativeOnlyBelowTheFolder) {
+  EXPECT_EQ(relative_to("/a/b/c.jsonl", "/a/b"), "c.jsonl");
+  EXPECT_EQ(relative_to("/a/bc.jsonl", "/a/b"), "/a/bc.jsonl");
+  EXPECT_EQ(relative_to("/a", "/"), "/a");
+}
+
+TEST_F(ReportPath, MakesFoldersAndAPrivateFileOutOfTheWay) {
+  auto file = std::make_unique<ReportFile>();
+  ASSERT_EQ(create_report((folder_ / "x/y/r.jsonl").string(), *file), 0);
+  struct stat info {};
+  ASSERT_EQ(fstat(file->fd, &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0600U);
+  EXPECT_GT(file->fd, 100);
+  EXPECT_NE(fcntl(file->fd, F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(fcntl(file->fd, F_GETFL) & O_APPEND, 0);
+  close(file->fd);
+}
+
+TEST_F(ReportPath, NeverTouchesWhatIsThere) {
+  const fs::path target = folder_ / "precious";
+  std::ofstream(target) << "mine";
+  std::ofstream(folder_ / "r.jsonl") << "old";
+  fs::create_symlink(target, folder_ / "r.1.jsonl");
+  fs::create_symlink(folder_ / "dangling", folder_ / "r.2.jsonl");
+  auto file = std::make_unique<ReportFile>();
+  ASSERT_EQ(create_report((folder_ / "r.jsonl").string(), *file), 0);
+  EXPECT_EQ(file->path.view(), (folder_ / "r.3.jsonl").string());
+  EXPECT_EQ(fs::file_size(target), 4U);
+  EXPECT_FALSE(fs::exists(folder_ / "dangling"));
+  close(file->fd);
+}
+
+TEST_F(ReportPath, SaysWhyThereIsNone) {
+  std::ofstream(folder_ / "file") << "x";
+  auto file = std::make_unique<ReportFile>();
+  EXPECT_EQ(create_report((folder_ / "file/r.jsonl").string(), *file), ENOTDIR);
+  EXPECT_EQ(create_report("/proc/nowhere/r.jsonl", *file), ENOENT);
+  EXPECT_EQ(create_report((folder_ / std::string(300, 'n')).string(), *file), ENAMETOOLONG);
+  EXPECT_LT(file->fd, 0);
+}
+
+TEST_F(ReportPath, GoesToTheTemporaryFolderWhenTheWantedOneIsNotThere) {
+  Options options;
+  options.report = "kshim-report/%h.%p.jsonl";
+  options.start_folder = "/proc/nowhere";
+  setenv("TMPDIR", folder_.c_str(), 1);
+  auto environment = std::make_unique<EnvironmentCopy>();
+  environment->capture();
+  auto file = std::make_unique<ReportFile>();
+  ASSERT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
+  EXPECT_EQ(file->path.view(), (folder_ / "kshim-report/h.17.jsonl").string());
+  close(file->fd);
+  // Somebody else's folder of that name.
+  fs::remove_all(folder_ / "kshim-report");
+  std::ofstream(folder_ / "kshim-report") << "";
+  ASSERT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
+  EXPECT_EQ(file->path.view(),
+            (folder_ / ("kshim-report." + std::to_string(geteuid())) / "h.17.jsonl").string());
+  close(file->fd);
+  unsetenv("TMPDIR");
+}
+
+TEST(ProcessFacts, TimeIsRfc3339) {
+  EXPECT_EQ(rfc3339(0, 0).view(), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(rfc3339(951782399, 999'999'999).view(), "2000-02-28T23:59:59.999Z");
+  EXPECT_EQ(rfc3339(951782400, 0).view(), "2000-02-29T00:00:00.000Z");
+  EXPECT_EQ(rfc3339(1795250721, 5'000'000).view(), "2026-11-21T08:45:21.005Z");
+  EXPECT_EQ(rfc3339(4107542400, 0).view(), "2100-03-01T00:00:00.000Z");
+}
+
+TEST(ProcessFacts, StartTimeWhateverTheNameIs) {
+  const std::string fields = " S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21\n";
+  EXPECT_EQ(start_of("17 (a)" + fields), 4711U);
+  EXPECT_EQ(start_of("17 (a) b (c) 5" + std::string(")") + fields), 4711U);
+  EXPECT_EQ(start_of("17 (a) S 1"), 0U);
+  EXPECT_EQ(start_of(""), 0U);
+}
+
+TEST(ProcessFacts, RankIsTheFirstThatIsANumber) {
+  auto environment = std::make_unique<EnvironmentCopy>();
+  unsetenv("RANK");
+  setenv("SLURM_PROCID", "x", 1);
+  setenv("PMI_RANK", "5", 1);
+  environment->capture();
+  EXPECT_EQ(rank_of(*environment), 5U);
+  setenv("RANK", "2", 1);
+  environment->capture();
+  EXPECT_EQ(rank_of(*environment), 2U);
+  for (const char* name : {"RANK", "SLURM_PROCID", "PMI_RANK"}) unsetenv(name);
+}
+
+TEST(ProcessFacts, EnvironmentHasListedNamesOnly) {
+  setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+  setenv("CUDA_VISIBLE_DEVICES_SECRET", "x", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "x", 1);
+  setenv("PYTHONPATH", "https://me:pw@host/x", 1);
+  auto environment = std::make_unique<EnvironmentCopy>();
+  environment->capture();
+  EXPECT_EQ(environment->find("CUDA_VISIBLE_DEVICES"), "0,1");
+  EXPECT_EQ(environment->find("PYTHONPATH"), "https://***@host/x");
+  for (const report::EnvRow& row : environment->rows())
+    EXPECT_EQ(row.name.find("SECRET"), std::string_view::npos);
+}
+
+}  // namespace
+}  // namespace kshim::shim
