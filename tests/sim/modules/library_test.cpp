@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "with_device.h"
+
+namespace kshim::sim::test {
+namespace {
+
+class Modules : public WithDevice {};
+
+CubinSpec with_variables() {
+  CubinSpec made = spec(90);
+  made.kernels.push_back({.name = "second", .shared_bytes = 1024 + 256, .frame_bytes = 16});
+  Buffer initial;
+  for (const int value : {1, 2, 3, 4}) kshim::test::append(initial, value);
+  made.globals.push_back({.name = "table", .size = 16, .initial = initial});
+  made.globals.push_back({.name = "zeros", .size = 64});
+  made.globals.push_back({.name = "shared_with_host", .size = 4, .managed = true});
+  return made;
+}
+
+TEST_F(Modules, VariablesHaveTheirInitialContents) {
+  const Buffer image = build_cubin(with_variables());
+  CUmodule module = nullptr;
+  ASSERT_CU(0, cuModuleLoadData(&module, image.data()));
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  ASSERT_CU(0, cuModuleGetGlobal(&address, &bytes, module, "table"));
+  EXPECT_EQ(bytes, 16U);
+  int values[4] = {};
+  ASSERT_CU(0, cuMemcpyDtoH(values, address, sizeof values));
+  EXPECT_EQ(values[0], 1);
+  EXPECT_EQ(values[3], 4);
+  ASSERT_CU(0, cuModuleGetGlobal(nullptr, &bytes, module, "zeros"));
+  EXPECT_EQ(bytes, 64U);
+  EXPECT_CU(500, cuModuleGetGlobal(&address, &bytes, module, "absent"));
+  EXPECT_CU(1, cuMemFree(address));  // a variable is no allocation of the program's
+  ASSERT_CU(0, cuModuleUnload(module));
+  EXPECT_CU(1, cuMemcpyDtoH(values, address, sizeof values));
+}
+
+TEST_F(Modules, FunctionsAreListedAndDescribed) {
+  const Buffer image = build_cubin(with_variables());
+  CUmodule module = nullptr;
+  ASSERT_CU(0, cuModuleLoadData(&module, image.data()));
+  unsigned count = 0;
+  ASSERT_CU(0, cuModuleGetFunctionCount(&count, module));
+  ASSERT_EQ(count, 2U);
+  CUfunction functions[2] = {};
+  ASSERT_CU(0, cuModuleEnumerateFunctions(functions, 2, module));
+  const char* name = nullptr;
+  ASSERT_CU(0, cuFuncGetName(&name, functions[1]));
+  EXPECT_STREQ(name, "second");
+  CUfunction again = nullptr;
+  ASSERT_CU(0, cuModuleGetFunction(&again, module, "second"));
+  EXPECT_EQ(again, functions[1]);
+  CUmodule owner = nullptr;
+  ASSERT_CU(0, cuFuncGetModule(&owner, again));
+  EXPECT_EQ(owner, module);
+  const auto attribute = [&](CUfunction function, CUfunction_attribute number) {
+    int value = -1;
+    EXPECT_CU(0, cuFuncGetAttribute(&value, number, function));
+    return value;
+  };
+  EXPECT_EQ(attribute(functions[0], CU_FUNC_ATTRIBUTE_NUM_REGS), 24);
+  EXPECT_EQ(attribute(functions[0], CU_FUNC_ATTRIBUTE_BINARY_VERSION), 90);
+  EXPECT_EQ(attribute(functions[1], CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 256);  // 1 KiB is the driver's
+  EXPECT_EQ(attribute(functions[1], CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES), 16);
+  EXPECT_EQ(attribute(functions[1], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), 48 * 1024 - 256);
+  std::size_t offset = 99;
+  std::size_t size = 0;
+  EXPECT_CU(0, cuFuncGetParamInfo(functions[0], 1, &offset, &size));
+  EXPECT_EQ(offset, 8U);
+  EXPECT_EQ(size, 4U);
+  EXPECT_CU(1, cuFuncGetParamInfo(functions[0], 2, &offset, &size));
+  EXPECT_CU(1, cuFuncSetAttribute(functions[0], CU_FUNC_ATTRIBUTE_NUM_REGS, 8));
+}
+
+TEST_F(Modules, FromFiles) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("kshim_sim_module." + std::to_string(::getpid()));
+  CUmodule module = nullptr;
+  EXPECT_CU(301, cuModuleLoad(&module, path.c_str()));
+  const Buffer image = cubin(90);
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(image.data()), std::ssize(image));
+  EXPECT_CU(0, cuModuleLoad(&module, path.c_str()));
+  CUlibrary library = nullptr;
+  EXPECT_CU(0, cuLibraryLoadFromFile(&library, path.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  std::filesystem::resize_file(path, image.size() / 2);
+  EXPECT_CU(200, cuModuleLoad(&module, path.c_str()));
+  std::filesystem::remove(path);
+}
+
+TEST_F(Modules, TheCompilersComplaintIsInTheLog) {
+  char log[256] = "";
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
+  CUmodule module = nullptr;
+  const Buffer image = text(ptx(75, "9.9"));
+  EXPECT_CU(222, cuModuleLoadDataEx(&module, image.data(), 2, options, values));
+  EXPECT_NE(std::strstr(log, "Unsupported .version 9.9; current version is '9.0'"), nullptr) << log;
+  EXPECT_EQ(reinterpret_cast<std::size_t>(values[1]), std::strlen(log) + 1);
+}
+
+class Libraries : public WithDevice {
+ protected:
+  static CUlibrary load(const Buffer& image) {
+    CUlibrary library = nullptr;
+    EXPECT_CU(0, cuLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    return library;
+  }
+};
+
+TEST_F(Libraries, OneKernelForAllContexts) {
+  FatbinBuilder both;
+  add_cubin(add_cubin(both, 86), 90);
+  Buffer image = both.build();
+  const CUlibrary library = load(image);
+  std::fill(image.begin(), image.end(), std::byte{0});  // not preserved: the driver has its own copy
+  CUkernel kernel = nullptr;
+  CUkernel again = nullptr;
+  ASSERT_CU(0, cuLibraryGetKernel(&kernel, library, "first"));
+  ASSERT_CU(0, cuLibraryGetKernel(&again, library, "first"));
+  EXPECT_EQ(kernel, again);
+  CUfunction here = nullptr;
+  ASSERT_CU(0, cuKernelGetFunction(&here, kernel));
+  int version = 0;
+  EXPECT_CU(0, cuKernelGetAttribute(&version, CU_FUNC_ATTRIBUTE_BINARY_VERSION, kernel, 1));
+  EXPECT_EQ(version, 86);
+  CUcontext other = nullptr;
+  ASSERT_CU(0, cuCtxCreate(&other, nullptr, 0, 1));
+  CUfunction there = nullptr;
+  ASSERT_CU(0, cuKernelGetFunction(&there, kernel));
+  EXPECT_NE(here, there);
+  EXPECT_CU(0, cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_BINARY_VERSION, there));
+  EXPECT_EQ(version, 86);
+  ASSERT_CU(0, cuCtxDestroy(other));  // takes its functions along, not the kernel
+  ASSERT_CU(0, cuCtxSetCurrent(context_));
+  EXPECT_CU(0, cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments(),
+                              nullptr));
+  EXPECT_CU(400, cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_NUM_REGS, there));
+  int nothing = 0;
+  EXPECT_CU(400, cuKernelGetFunction(&there, reinterpret_cast<CUkernel>(&nothing)));
+  ASSERT_CU(0, cuLibraryUnload(library));
+  EXPECT_CU(400, cuKernelGetFunction(&there, kernel));
+}
+
+TEST_F(Libraries, ManagedVariablesAreOfTheProcess) {
+  const Buffer image = build_cubin(with_variables());
+  const CUlibrary library = load(image);
+  ASSERT_CU(0, cuCtxSetCurrent(nullptr));  // the runtime asks before there is a context
+  CUdeviceptr managed = 0;
+  std::size_t bytes = 0;
+  ASSERT_CU(0, cuLibraryGetManaged(&managed, &bytes, library, "shared_with_host"));
+  EXPECT_EQ(bytes, 4U);
+  *reinterpret_cast<int*>(managed) = 17;
+  EXPECT_CU(500, cuLibraryGetManaged(&managed, &bytes, library, "table"));
+  EXPECT_CU(201, cuLibraryGetGlobal(&managed, nullptr, library, "table"));
+  ASSERT_CU(0, cuCtxSetCurrent(context_));
+  CUdeviceptr in_context = 0;
+  ASSERT_CU(0, cuLibraryGetGlobal(&in_context, nullptr, library, "shared_with_host"));
+  int value = 0;
+  ASSERT_CU(0, cuMemcpyDtoH(&value, in_context, 4));
+  EXPECT_EQ(value, 17);
+  ASSERT_CU(0, cuLibraryUnload(library));
+}
+
+TEST_F(Libraries, RelocatablePartsBehindAWrapper) {
+  FatbinBuilder linked;
+  add_cubin(linked, 75);
+  FatbinBuilder part;
+  part.ptx(arch_of(80), {7, 8}, ptx(80));
+  FatbinBuilder other_part;
+  std::string second = ptx(80);
+  second.replace(second.find("first("), 5, "extra");
+  other_part.ptx(arch_of(80), {7, 8}, second);
+  const Buffer linked_bytes = linked.build();
+  const Buffer part_bytes = part.build();
+  const Buffer other_bytes = other_part.build();
+  const void* parts[] = {part_bytes.data(), other_bytes.data(), nullptr};
+  const auto address = [](const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); };
+  const image::FatbinWrapper second_version{image::kWrapperMagic, 2, address(linked_bytes.data()),
+                                            address(parts)};
+  const image::FatbinWrapper first_version{image::kWrapperMagic, 1, address(linked_bytes.data()),
+                                           address(parts)};
+  CUmodule module = nullptr;
+  EXPECT_CU(209, cuModuleLoadFatBinary(&module, &first_version));
+  ASSERT_CU(0, cuModuleLoadFatBinary(&module, &second_version));
+  CUfunction function = nullptr;
+  EXPECT_CU(0, cuModuleGetFunction(&function, module, "first"));
+  EXPECT_CU(0, cuModuleGetFunction(&function, module, "extra"));  // of the other part: all are linked
+  const image::FatbinWrapper unknown{image::kWrapperMagic, 7, address(linked_bytes.data()), 0};
+  EXPECT_CU(200, cuModuleLoadFatBinary(&module, &unknown));
+}
+
+}  // namespace
+}  // namespace kshim::sim::test
