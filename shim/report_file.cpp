@@ -20,7 +20,7 @@ namespace kshim::shim {
 namespace {
 
 // Room for 64 native and 128 Python frames with long names; pages that are not used cost nothing.
-constexpr std::size_t kRecordSize = 512 * 1024;
+constexpr std::size_t kRecordSize = 524288;
 
 std::atomic<std::uint32_t> g_process{0};  // whose state this is: a fork's child sees its parent's number
 std::atomic<std::uint32_t> g_number{0};   // of g_process's report; 0 where none could be made
