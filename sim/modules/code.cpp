@@ -3,6 +3,7 @@
 
 #include "base/settings.h"
 #include "modules/ptx_check.h"
+#include "modules/ptx_initial.h"
 
 namespace kshim::sim {
 namespace {
@@ -90,6 +91,8 @@ CUresult Code::add_ptx(Opened& opened, std::string& message) {
       return CUDA_SUCCESS;
     }
     globals_.push_back(*global);
+    initial_.push_back(initial_contents(text_of(opened.piece.bytes), *global));
+    globals_.back().initial = initial_.back();
   }
 }
 
@@ -101,6 +104,10 @@ std::unique_ptr<KernelCode> Code::read(std::string_view name, const Opened& from
     const auto found = from.in_text.find(name);
     if (found == from.in_text.end()) return nullptr;
     kernel->info = found->second;
+    kernel->info.constant_bytes = 0;
+    for (const image::GlobalInfo& global : globals_) {
+      if (global.constant) kernel->info.constant_bytes += static_cast<std::uint32_t>(global.size);
+    }
     kernel->binary_version = static_cast<int>(device_.number());
   } else {
     const auto found = from.cubin.find_kernel(name);

@@ -63,6 +63,7 @@ class Code {
   std::vector<std::string_view> names_;
   std::unordered_map<std::string_view, std::size_t> places_;  ///< to the index of the piece
   std::vector<image::GlobalInfo> globals_;
+  std::vector<std::vector<std::byte>> initial_;  ///< of PTX variables: what `globals_` looks into
   mutable std::mutex lock_;
   mutable std::unordered_map<std::string_view, std::unique_ptr<KernelCode>> kernels_;
 };

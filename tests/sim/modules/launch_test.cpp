@@ -76,7 +76,7 @@ TEST_F(Launches, HandlesAreChecked) {
   EXPECT_CU(400, with(function_, foreign));
   ASSERT_CU(0, cuModuleUnload(module_));
   EXPECT_CU(400, with(function_, nullptr));  // its module is gone
-  ASSERT_CU(0, cuCtxSetCurrent(nullptr));  // pops one, and then the one below
+  ASSERT_CU(0, cuCtxSetCurrent(nullptr));    // pops one, and then the one below
   ASSERT_CU(0, cuCtxSetCurrent(nullptr));
   EXPECT_CU(201, with(function_, nullptr));
   ASSERT_CU(0, cuCtxDestroy(other));

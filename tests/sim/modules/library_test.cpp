@@ -43,6 +43,44 @@ TEST_F(Modules, VariablesHaveTheirInitialContents) {
   EXPECT_CU(1, cuMemcpyDtoH(values, address, sizeof values));
 }
 
+TEST_F(Modules, VariablesOfPtxToo) {
+  const Buffer image = text(
+      ".version 7.8\n.target sm_75\n.address_size 64\n"
+      ".visible .global .align 4 .b8 table[16] = {1, 0, 0, 0, 0x2, 0, 0, 0, 255};\n"
+      ".const .align 8 .f64 halves[2] = {0d3FE0000000000000, 0.25};\n"
+      ".global .align 4 .f32 single = 0f3F800000;\n"
+      ".visible .global .align 4 .u32 zeros[4];\n"
+      ".global .align 4 .s32 below = -2;\n");
+  CUmodule module = nullptr;
+  ASSERT_CU(0, cuModuleLoadData(&module, image.data()));
+  const auto read = [&](const char* name, auto& out) {
+    CUdeviceptr address = 0;
+    std::size_t bytes = 0;
+    EXPECT_CU(0, cuModuleGetGlobal(&address, &bytes, module, name)) << name;
+    EXPECT_EQ(bytes, sizeof out) << name;
+    EXPECT_CU(0, cuMemcpyDtoH(&out, address, sizeof out));
+  };
+  int table[4] = {};
+  read("table", table);
+  EXPECT_EQ(table[0], 1);
+  EXPECT_EQ(table[1], 2);
+  EXPECT_EQ(table[2], 255);
+  EXPECT_EQ(table[3], 0);
+  double halves[2] = {};
+  read("halves", halves);
+  EXPECT_EQ(halves[0], 0.5);
+  EXPECT_EQ(halves[1], 0.25);
+  float single = 0;
+  read("single", single);
+  EXPECT_EQ(single, 1.0F);
+  int zeros[4] = {1, 1, 1, 1};
+  read("zeros", zeros);
+  EXPECT_EQ(zeros[3], 0);
+  int below = 0;
+  read("below", below);
+  EXPECT_EQ(below, -2);
+}
+
 TEST_F(Modules, FunctionsAreListedAndDescribed) {
   const Buffer image = build_cubin(with_variables());
   CUmodule module = nullptr;
