@@ -34,9 +34,10 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
       if (name.empty()) continue;
       const auto arch = image::parse_arch(name);
       if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
-        throw UserError(fmt::format("{}: `{}` is no known architecture; write sm_86 or 8.6; known are {}",
-                                    option, analysis::harmless(name), known_archs()),
-                        status);
+        throw UserError(
+            fmt::format("{}: `{}` is not an architecture; give one such as sm_86 or 8.6; there are {}",
+                        option, analysis::harmless(name), known_archs()),
+            status);
       }
       archs.push_back(arch.value());
     }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim run: CMD under the shim, then the analysis of what its processes recorded.
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -15,7 +13,9 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/architectures.h"
 #include "analyzer/command.h"
+#include "analyzer/output.h"
 #include "analyzer/run/child.h"
 #include "analyzer/run/elf_file.h"
 #include "analyzer/run/environment.h"
@@ -26,7 +26,6 @@
 #include "analyzer/self.h"
 #include "analyzer/terminal.h"
 #include "kshim/image/arch.h"
-#include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
 namespace {
@@ -47,42 +46,6 @@ struct RunOptions {
 
 UserError failed(const std::string& text) { return UserError(text, exit_status::kRunFailed); }
 
-/// Where the analysis goes: opened before CMD runs, so that a wrong path costs nothing.
-class Output {
- public:
-  explicit Output(const std::string& path) : path_(path) {
-    if (path.empty()) return;
-    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw failed(fmt::format("--output {}: cannot write there: {}", path, std::strerror(errno)));
-  }
-  ~Output() {
-    if (fd_ > STDERR_FILENO) close(fd_);
-  }
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-
-  bool is_stderr() const noexcept { return fd_ == STDERR_FILENO; }
-  void write(std::string_view text) {
-    if (!is_stderr() && ftruncate(fd_, 0) != 0 && errno != EINVAL) fail();  // EINVAL: a pipe or a device
-    while (!text.empty()) {
-      const ssize_t done = ::write(fd_, text.data(), text.size());
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) {
-        if (!is_stderr()) fail();
-        return;  // nobody is there to be told
-      }
-      text.remove_prefix(static_cast<std::size_t>(done));
-    }
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw failed(fmt::format("--output {}: cannot write: {}", path_, std::strerror(errno)));
-  }
-  std::string path_;
-  int fd_ = STDERR_FILENO;
-};
-
 /// CMD and its arguments, from what is left behind the options.
 std::vector<std::string> program_in(std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
@@ -102,26 +65,6 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
     throw failed(fmt::format("--timeout {}: give seconds, such as 600 or 0.5", text));
   }
   return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
-}
-
-std::vector<image::Arch> parse_targets(const std::vector<std::string>& texts) {
-  std::vector<image::Arch> targets;
-  for (const std::string& text : texts) {
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-      const std::size_t end = std::min(text.find_first_of(",; ", begin), text.size());
-      const std::string name = text.substr(begin, end - begin);
-      begin = end + 1;
-      if (name.empty()) continue;
-      const auto arch = image::parse_arch(name);
-      if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
-        throw failed(fmt::format("--target {}: `{}` is not an architecture; give one such as sm_86 or 8.6",
-                                 text, name));
-      }
-      targets.push_back(arch.value());
-    }
-  }
-  return targets;
 }
 
 std::string join_targets(const std::vector<image::Arch>& targets) {
@@ -194,12 +137,12 @@ int run(const RunOptions& options) {
         fmt::format("--format {}: not a format; there are {}", options.format, analysis::format_names()));
   }
   analysis::Options analysis_options;
-  analysis_options.targets = parse_targets(options.target);
+  analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
   const Simulation simulation = parse_simulations(options.simulate);
   ChildSpec child{
       .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
-  Output output(options.output);
+  Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
   Watch watch;
   Environment environment = make_environment(child.program, folder, watch);
@@ -217,7 +160,7 @@ int run(const RunOptions& options) {
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
-  const bool on_stderr = output.is_stderr();
+  const bool on_stderr = output.is_stream();
   output.write(analysis::render(analysis, *format,
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
                                  .unicode = wants_unicode(),
