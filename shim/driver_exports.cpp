@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wrappers of libcuda's functions, expanded from hooks.def. Exported under the node of exports.map; inside the shim
-// each has a name of its own, so that no reference can be taken over by somebody else's definition.
+// The wrappers of libcuda's functions, expanded from hooks.def. Exported under the node of exports.map;
+// inside the shim each has a name of its own, so that no reference can be taken over by somebody else's
+// definition.
 #include "call.h"
 #include "real.h"
 #include "routed.h"
@@ -8,68 +9,73 @@
 using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
-#define KSHIM_FACTS(name, code, ...) facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+#define KSHIM_FACTS(name, code, ...) \
+  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 #define KSHIM_STRIP(...) __VA_ARGS__
+#define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
 
-#define KSHIM_DECLARE(name, ret, params)                                  \
-  extern "C" [[gnu::visibility("default")]] ret kshim_driver_##name params; \
-  asm(".symver kshim_driver_" #name ", " #name "@@KSHIM_1");
-
-#define KSHIM_REAL(name)                                                                                   \
-  auto* real = reinterpret_cast<decltype(&kshim_driver_##name)>(driver_real(Hook::name));                   \
-  if (real == nullptr) [[unlikely]] {                                                                      \
-    real = reinterpret_cast<decltype(&kshim_driver_##name)>(resolve_driver(Hook::name));                    \
-    if (real == nullptr) return absent(Hook::name);                                                        \
+#define KSHIM_DECLARE(name, ret, params, args)                                                    \
+  extern "C" [[gnu::visibility("default")]] ret kshim_driver_##name params;                       \
+  asm(".symver kshim_driver_" #name ", " #name "@@KSHIM_1");                                      \
+  [[gnu::noinline, gnu::cold]] static ret kshim_first_##name params {                             \
+    return resolve_driver(Hook::name) == nullptr ? absent(Hook::name) : kshim_driver_##name args; \
   }
 
+// The first call of all goes round by a function of the same shape, so that the path of all others need not
+// keep the arguments anywhere.
+#define KSHIM_REAL(name, params, args)                                                         \
+  const auto real = reinterpret_cast<decltype(&kshim_driver_##name)>(driver_real(Hook::name)); \
+  if (real == nullptr) [[unlikely]]                                                            \
+    return kshim_first_##name args;
+
 // Call, test, return.
-#define KSHIM_PLAIN(name, ret, params, args)                                        \
-  KSHIM_DECLARE(name, ret, params)                                                  \
-  ret kshim_driver_##name params {                                                  \
-    KSHIM_REAL(name)                                                                \
-    const Result code = real args;                                                  \
-    if (code != 0) [[unlikely]] note_failure(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
-    return code;                                                                    \
+#define KSHIM_PLAIN(name, ret, params, args)                                                            \
+  KSHIM_DECLARE(name, ret, params, args)                                                                \
+  ret kshim_driver_##name params {                                                                      \
+    KSHIM_REAL(name, params, args)                                                                      \
+    const Result code = real args;                                                                      \
+    if (code != 0) [[unlikely]]                                                                         \
+      return Picked<note_failure>::from(Hook::name, code, __builtin_return_address(0) KSHIM_MORE args); \
+    return code;                                                                                        \
   }
 
 #define KSHIM_LOAD(name, ret, params, args)                                                           \
-  KSHIM_DECLARE(name, ret, params)                                                                    \
+  KSHIM_DECLARE(name, ret, params, args)                                                              \
   ret kshim_driver_##name params {                                                                    \
-    KSHIM_REAL(name)                                                                                  \
+    KSHIM_REAL(name, params, args)                                                                    \
     const std::uint64_t begin = load_begins();                                                        \
     const Result code = real args;                                                                    \
     note_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
     return code;                                                                                      \
   }
 
-#define KSHIM_LOOKUP(name, ret, params, args)                           \
-  KSHIM_DECLARE(name, ret, params)                                      \
-  ret kshim_driver_##name params {                                      \
-    KSHIM_REAL(name)                                                    \
-    const Result code = real args;                                      \
-    if (code == 0)                                                      \
+#define KSHIM_LOOKUP(name, ret, params, args)                                      \
+  KSHIM_DECLARE(name, ret, params, args)                                           \
+  ret kshim_driver_##name params {                                                 \
+    KSHIM_REAL(name, params, args)                                                 \
+    const Result code = real args;                                                 \
+    if (code == 0)                                                                 \
       note_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
-    else                                                                \
-      note_failure(KSHIM_FACTS(name, code, KSHIM_STRIP args));          \
-    return code;                                                        \
+    else                                                                           \
+      note_failure(KSHIM_FACTS(name, code, KSHIM_STRIP args));                     \
+    return code;                                                                   \
   }
 
-#define KSHIM_INIT(name, ret, params, args)                     \
-  KSHIM_DECLARE(name, ret, params)                              \
-  ret kshim_driver_##name params {                              \
-    KSHIM_REAL(name)                                            \
-    init_begins();                                              \
-    const Result code = real args;                              \
-    note_init(KSHIM_FACTS(name, code, KSHIM_STRIP args));       \
-    return code;                                                \
+#define KSHIM_INIT(name, ret, params, args)               \
+  KSHIM_DECLARE(name, ret, params, args)                  \
+  ret kshim_driver_##name params {                        \
+    KSHIM_REAL(name, params, args)                        \
+    init_begins();                                        \
+    const Result code = real args;                        \
+    note_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
+    return code;                                          \
   }
 
 // cuGetProcAddress and its version 2: route.cpp.
-#define KSHIM_ROUTE(name, ret, params, args)                                     \
-  KSHIM_DECLARE(name, ret, params)                                               \
-  ret kshim_driver_##name params {                                               \
-    return routed::name(KSHIM_STRIP args, __builtin_return_address(0));          \
-  }
+#define KSHIM_ROUTE(name, ret, params, args)                                \
+  extern "C" [[gnu::visibility("default")]] ret kshim_driver_##name params; \
+  asm(".symver kshim_driver_" #name ", " #name "@@KSHIM_1");                \
+  ret kshim_driver_##name params { return routed::name(KSHIM_STRIP args, __builtin_return_address(0)); }
 
 #define KSHIM_WRAP_init KSHIM_INIT
 #define KSHIM_WRAP_load KSHIM_LOAD
