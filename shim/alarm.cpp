@@ -10,6 +10,7 @@
 #include "kernel_name.h"
 #include "kshim/base/cuda_error.h"
 #include "report_file.h"
+#include "slices.h"
 
 namespace kshim::shim {
 namespace {
@@ -140,7 +141,10 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
     block.end_line();
   }
   if (!alarm.need.empty()) {
+    constexpr std::string_view kReal = "sm_";
     block.row("needs") << alarm.need;
+    if (alarm.code == kNoBinaryForGpu && alarm.need.starts_with(kReal))
+      block << ", or PTX for compute_" << part_of(alarm.need, kReal.size()) << " or older";
     block.end_line();
   }
   if (!alarm.api.empty()) {

@@ -20,13 +20,6 @@ constexpr std::string_view kNames[] = {
 #undef KSHIM_ENVIRONMENT
 };
 
-/// Some sandboxes forbid process_vm_readv; there a plain read is all there is, as in getenv().
-bool can_read_memory() noexcept {
-  const char probe = 1;
-  char copy = 0;
-  return read_memory(reinterpret_cast<std::uintptr_t>(&probe), &copy, 1);
-}
-
 }  // namespace
 
 std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept {
@@ -70,17 +63,13 @@ void EnvironmentCopy::capture() noexcept {
   count_ = 0;
   text_used_ = 0;
   temporary_folder_ = "/tmp";
-  const bool careful = can_read_memory();
   char** const list = environ;
   for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
     const char* entry = nullptr;
     char text[4096];
-    if (!careful)
-      entry = list[i];
-    else if (!read_memory(reinterpret_cast<std::uintptr_t>(list + i), &entry, sizeof entry))
+    if (!read_memory(reinterpret_cast<std::uintptr_t>(list + i), &entry, sizeof entry) || entry == nullptr)
       return;
-    if (entry == nullptr) return;
-    take(careful ? read_text(entry, text, sizeof text) : std::string_view(entry));
+    take(read_text(entry, text, sizeof text));
   }
 }
 

@@ -55,7 +55,7 @@ class LockGuard {
 /// Copies text into memory that lives as long as the process; empty when there is no more. Lock-free.
 std::string_view keep_text(std::string_view text) noexcept;
 
-/// Reads foreign memory; false where it cannot be read (or where seccomp forbids asking).
+/// Reads foreign memory; false where it cannot be read.
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
 /// How many of `size` bytes from `address` can be read, to the page.
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;

@@ -37,7 +37,7 @@ TEST(Alarm, SaysTheMostImportantThingFirstAndEndsWithTheCommand) {
             "kshim: kernel saxpy has no image for GPU 0 (NVIDIA GeForce GTX 1080 Ti, sm_61)\n"
             "kshim:   in         /home/me/saxpy\n"
             "kshim:   built for  sm_75, compute_75\n"
-            "kshim:   needs      sm_61\n"
+            "kshim:   needs      sm_61, or PTX for compute_61 or older\n"
             "kshim:   call       cuLaunchKernel: CUDA_ERROR_NO_BINARY_FOR_GPU (209)\n"
             "kshim:   from       train.py:12, in main\n"
             "kshim:   explain    kshim analyze kshim-report/host.17.jsonl\n");

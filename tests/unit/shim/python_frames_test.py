@@ -163,6 +163,14 @@ def inside():
         [row["symbol"] for row in frames]
 
 
+    # Every level goes through C.
+    def nested(depth):
+        return max([depth], key=lambda _: nested(depth - 1) if depth else native.append(len(probe("probe_native"))) or 0)
+    native = []
+    nested(80)
+    assert native == [MAX_FRAMES], native
+
+
 def interpreters():
     found = {}
     for pattern in ("/usr/bin/python3", "/usr/bin/python3.[0-9]*", "/usr/local/bin/python3.[0-9]*",

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest.h"
+
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+
+#include "python/layout.h"
+#include "stack/native.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+/// Two pages, of which only the first is there.
+class HalfMapped {
+ public:
+  HalfMapped()
+      : start_(static_cast<char*>(
+            mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+    munmap(start_ + kPage, kPage);
+    std::memset(start_, 'x', kPage);
+  }
+  ~HalfMapped() { munmap(start_, kPage); }
+  HalfMapped(const HalfMapped&) = delete;
+  HalfMapped& operator=(const HalfMapped&) = delete;
+  std::uintptr_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(start_) + offset; }
+
+ private:
+  char* start_;
+};
+
+bool reads_carefully() {
+  const HalfMapped memory;
+  char copy[16] = {};
+  errno = 4711;
+  return read_memory(memory.at(kPage - 16), copy, 16) && copy[15] == 'x' &&
+         !read_memory(memory.at(kPage - 8), copy, 16) && !read_memory(8, copy, 1) &&
+         !read_memory(~std::uintptr_t{0} - 3, copy, 16) &&
+         readable_bytes(memory.at(10), 3 * kPage) == kPage - 10 && readable_bytes(memory.at(kPage), 1) == 0 &&
+         readable_bytes(memory.at(0), 100) == 100 && errno == 4711;
+}
+
+/// Answers process_vm_readv with EPERM, as container run times do; false where this machine does not allow
+/// that.
+bool enter_sandbox() {
+  std::array<sock_filter, 4> program{{
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_process_vm_readv},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  }};
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// Exit status of a child that runs `test`; 128 + N when signal N ended it.
+template <class Test>
+int in_child(Test test) {
+  const pid_t child = fork();
+  if (child == 0) _exit(test());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(ReadMemory, BadPointersCostAnAnswer) { EXPECT_TRUE(reads_carefully()); }
+
+TEST(ReadMemory, AlsoWhereTheSandboxForbidsTheSystemCall) {
+  constexpr int kNoSandbox = 77;
+  const int outcome = in_child([] { return !enter_sandbox() ? kNoSandbox : reads_carefully() ? 0 : 1; });
+  if (outcome == kNoSandbox) GTEST_SKIP() << "this machine does not let a process give up system calls";
+  EXPECT_EQ(outcome, 0);
+}
+
+TEST(NativeStack, HoldsCallersInnermostFirstAlsoOnOtherThreads) {
+  static NativeStack g_stack;
+  std::thread([] { g_stack.capture(); }).join();
+  ASSERT_GE(g_stack.rows().size(), 1U);
+  EXPECT_FALSE(g_stack.rows().back().object.empty());
+  for (const report::FrameRow& row : g_stack.rows()) EXPECT_NE(row.offset, 0U);
+}
+
+TEST(Python, IsNotFoundWhereThereIsNone) {
+  Python python;
+  EXPECT_FALSE(find_python(python));
+}
+
+TEST(PatientLock, IsTakenOverInTheChildOfFork) {
+  static PatientLock g_lock;
+  ASSERT_TRUE(g_lock.acquire());
+  EXPECT_EQ(in_child([] { return g_lock.acquire() ? 0 : 1; }), 0);
+  g_lock.release();
+}
+
+}  // namespace
+}  // namespace kshim::shim
