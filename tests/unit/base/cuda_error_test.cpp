@@ -6,7 +6,6 @@
 
 #include <fstream>
 #include <map>
-#include <regex>
 #include <sstream>
 #include <string>
 
@@ -63,9 +62,13 @@ std::map<int, std::string> read_enumeration(const std::string& header, const std
   EXPECT_NE(to, std::string::npos) << header;
   text = text.substr(from, to - from);
   std::map<int, std::string> out;
-  const std::regex row("\\b(" + prefix + "\\w+)\\s*=\\s*(\\d+)");
-  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it)
-    out.emplace(std::stoi((*it)[2]), (*it)[1]);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);  // `NAME = 209,`
+    std::string name, equals;
+    int code = 0;
+    if (words >> name >> equals >> code && name.starts_with(prefix) && equals == "=") out.emplace(code, name);
+  }
   out.erase(10000);  // cudaErrorApiFailureBase is an offset of CUDA 4, not an error
   return out;
 }
