@@ -13,15 +13,14 @@
 namespace kshim::cli {
 namespace {
 
-constexpr auto kPatience = std::chrono::milliseconds(500);  // shorter work needs no bar
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr unsigned kWidest = 40;
 
 }  // namespace
 
-ProgressBar::ProgressBar(std::string what)
+ProgressBar::ProgressBar(std::string what, std::chrono::milliseconds patience)
     : what_(std::move(what)),
-      next_(std::chrono::steady_clock::now() + kPatience),
+      next_(std::chrono::steady_clock::now() + patience),
       on_terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {

@@ -9,7 +9,8 @@ namespace kshim::cli {
 
 class ProgressBar {
  public:
-  explicit ProgressBar(std::string what);
+  /// Shorter work than `patience` needs no bar.
+  explicit ProgressBar(std::string what, std::chrono::milliseconds patience = std::chrono::milliseconds(500));
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;

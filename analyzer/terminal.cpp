@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "analyzer/text/text.h"
+
 namespace kshim::cli {
 namespace {
 
@@ -35,7 +37,8 @@ std::string_view sgr(Style style) {
 }
 
 void print_line(std::string_view word, Style style, std::string_view text) {
-  fmt::print(stderr, "kshim: {} {}\n", styled(word, style, wants_colour(STDERR_FILENO)), text);
+  fmt::print(stderr, "kshim: {} {}\n", styled(word, style, wants_colour(STDERR_FILENO)),
+             analysis::harmless(text));  // arguments and reports are quoted in it
 }
 
 }  // namespace
