@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libkshim.so exports the names of hooks.def under the right versions and nothing else, needs libc alone, is small."""
+import platform
+import re
+import sys
+from pathlib import Path
+
+from shim_file import count, dynamic_symbols, hook_rows, output, parenthesised
+
+RUNTIMES = ("@libcudart.so.11.0", "@libcudart.so.12", "@@libcudart.so.13")
+LARGEST = 1_000_000  # bytes of the file that are mapped
+# A weak reference to what the compiler's start files look for.
+TOLERATED = {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}
+
+failures = []
+
+
+def check(good, message):
+    if not good:
+        failures.append(message)
+
+
+def check_exports(path, rows):
+    old = "GLIBC_2.2.5" if platform.machine() == "x86_64" else "GLIBC_2.17"
+    expected = {name + "@@KSHIM_1" for layer, name, _, _ in rows if layer == "driver"}
+    expected |= {name + node for layer, name, _, _ in rows if layer == "runtime" for node in RUNTIMES}
+    expected |= {f"{name}@{old}" for name in ("dlsym", "dlvsym")} | {f"{name}@@GLIBC_2.34" for name in ("dlsym", "dlvsym")}
+    expected |= {f"{name}@@{old}" for name in ("_exit", "_Exit")}
+    defined, needed = dynamic_symbols(path)
+    check(not expected - set(defined), f"not exported: {sorted(expected - set(defined))}")
+    check(not set(defined) - expected, f"exported, but not in hooks.def: {sorted(set(defined) - expected)}")
+    foreign = {name for name in needed if "@GLIBC_" not in name and name not in TOLERATED}
+    check(not foreign, f"wanted from others than libc: {sorted(foreign)}")
+
+
+def check_dynamic(path):
+    dynamic = output("readelf", "-W", "-d", path)
+    libraries = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    extra = {name for name in libraries if not re.match(r"libc\.so\.6$|ld-linux", name)}
+    check(not extra, f"needs {sorted(extra)}")
+    check("TEXTREL" not in dynamic, "has text relocations")
+    check("(SONAME)" not in dynamic or "libkshim.so" in dynamic, "has a foreign soname")
+    # frame_dummy of the start files and lifetime.cpp's constructor: no dynamic initialiser of a global.
+    size = int(re.search(r"\(INIT_ARRAYSZ\)\s+(\d+)", dynamic).group(1))
+    check(size <= 16, f"{size // 8} constructors: a global is not constant-initialised")
+
+
+def check_size(path):
+    loads = re.findall(r"^\s*LOAD\s+\S+\s+\S+\s+\S+\s+(0x[0-9a-f]+)", output("readelf", "-W", "-l", path), re.MULTILINE)
+    size = sum(int(load, 16) for load in loads)
+    check(loads and size < LARGEST, f"{size} bytes are mapped")
+
+
+def check_registration(rows, include):
+    """Their prototypes stand in headers that only nvcc's own output may include."""
+    headers = "".join(file.read_text(errors="replace") for file in sorted(Path(include, "crt").glob("*.h")))
+    for _, name, _, parameters in rows:
+        if not name.startswith("__cuda"):
+            continue
+        places = [match.end() - 1 for match in re.finditer(rf"CUDARTAPI\s+{name}\s*\(", headers)]
+        check(places, f"{name}: no prototype in {include}/crt")
+        for place in places:
+            theirs = count(parenthesised(headers, place)[0])
+            check(theirs == parameters, f"{name}: {parameters} parameters in hooks.def, {theirs} in the header")
+
+
+def main():
+    path, include = sys.argv[1], sys.argv[2]
+    rows = hook_rows()
+    check(len(rows) > 100, f"only {len(rows)} rows of hooks.def were understood")
+    check_exports(path, rows)
+    check_dynamic(path)
+    check_size(path)
+    if Path(include, "crt").is_dir():
+        check_registration(rows, include)
+    else:
+        print("no CUDA headers: prototypes of the registration functions are not compared")
+    for failure in failures:
+        print("FAILED:", failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

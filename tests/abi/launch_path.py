@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A successful launch costs one indirect call and the tests around it: the machine code of every launch wrapper is followed
+from its entry to its return, all conditional branches not taken."""
+import platform
+import re
+import sys
+
+from shim_file import dynamic_symbols, hook_rows, output
+
+MOST_INSTRUCTIONS = 36  # cuLaunchKernel passes eleven arguments, five of them on the stack
+MOST_BRANCHES = 2       # is the real function known; did it succeed
+
+
+def success_path(path, address):
+    """Instructions in the order of execution, as text."""
+    listing = output("objdump", "-d", "--no-show-raw-insn", f"--start-address={address:#x}", f"--stop-address={address + 512:#x}", path)
+    code = {int(at, 16): text.strip() for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", listing, re.MULTILINE)}
+    order = sorted(code)
+    steps, at = [], address
+    while at in code and len(steps) < 200:
+        steps.append(code[at])
+        word = code[at].split()[0]
+        if word in ("ret", "retq"):
+            return steps
+        jump = re.match(r"jmp\s+([0-9a-f]+)", code[at])
+        later = [place for place in order if place > at]
+        at = int(jump.group(1), 16) if jump else (later[0] if later else -1)
+    return steps + ["(no return found)"]
+
+
+def faults_of(steps):
+    calls = [step for step in steps if step.startswith("call")]
+    branches = [step for step in steps if re.match(r"j(?!mp)", step)]
+    faults = []
+    if steps[-1].split()[0] not in ("ret", "retq"):
+        faults.append("does not return on the straight path")
+    if len(steps) > MOST_INSTRUCTIONS:
+        faults.append(f"{len(steps)} instructions, {MOST_INSTRUCTIONS} are allowed")
+    if len(calls) != 1 or "*" not in calls[0]:
+        faults.append(f"calls {calls}: one indirect call is allowed")
+    if len(branches) > MOST_BRANCHES:
+        faults.append(f"{len(branches)} conditional branches, {MOST_BRANCHES} are allowed")
+    if any(re.match(r"lock |xchg|syscall|cmpxchg", step) for step in steps):
+        faults.append("locks or enters the kernel")
+    return faults
+
+
+def main():
+    if platform.machine() != "x86_64":
+        print("only x86-64 code is understood here")
+        return 77
+    path = sys.argv[1]
+    defined, _ = dynamic_symbols(path)
+    wanted = [(layer, name) for layer, name, stage, _ in hook_rows() if stage == "launch"]
+    failed = False
+    for layer, name in wanted:
+        nodes = ["@@KSHIM_1"] if layer == "driver" else ["@libcudart.so.12", "@@libcudart.so.13"]
+        for node in nodes:
+            steps = success_path(path, defined[name + node])
+            print(f"{name + node}: {len(steps)} instructions")
+            for fault in faults_of(steps):
+                print(f"FAILED: {name + node}: {fault}")
+                failed = True
+    if len(wanted) < 20:
+        print(f"FAILED: only {len(wanted)} launch functions found in hooks.def")
+        failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
