@@ -221,6 +221,10 @@ CUresult ImageSet::code_for(const Device& device, std::shared_ptr<const Code>& o
   return choice.result;
 }
 
+CUresult ImageSet::piece_for(const Device& device, Piece& out, std::string& message) const {
+  return pick(linked_, device.limits.cc, out, message);
+}
+
 std::string ImageSet::message_for(const Device& device) { return chosen(device).message; }
 
 }  // namespace kshim::sim
