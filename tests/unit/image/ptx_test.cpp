@@ -75,6 +75,8 @@ PtxReader open_whole(std::string_view text) {
   return ptx.value_or({});
 }
 
+/// Results are views of the text: a temporary one is refused.
+std::vector<KernelInfo> kernels_of(std::string&& text) = delete;
 std::vector<KernelInfo> kernels_of(std::string_view text) {
   const PtxReader ptx = open_whole(text);
   std::vector<KernelInfo> out;
@@ -89,6 +91,7 @@ std::vector<KernelInfo> kernels_of(std::string_view text) {
   }
 }
 
+std::vector<GlobalInfo> globals_of(std::string&& text) = delete;
 std::vector<GlobalInfo> globals_of(std::string_view text) {
   const PtxReader ptx = open_whole(text);
   std::vector<GlobalInfo> out;
@@ -194,9 +197,10 @@ TEST(Ptx, ListsVariablesOfTheModule) {
 }
 
 TEST(Ptx, ReadsAttributesOfVariables) {
-  const auto globals = globals_of(after_header(
+  const std::string text = after_header(
       ".global .attribute(.managed, .unified(19, 95)) .u32 a;\n.global .attribute(.unified(19, 95)) .u64 b;\n"
-      ".global .u32 c;"));
+      ".global .u32 c;");
+  const auto globals = globals_of(text);
   ASSERT_EQ(globals.size(), 3U);
   EXPECT_TRUE(globals[0].managed);
   EXPECT_EQ(globals[0].size, 4U);
@@ -220,7 +224,8 @@ TEST(Ptx, KnowsTheSizeOfEveryType) {
         SizeCase{".samplerref x", 8}, SizeCase{".v2 .f32 x", 8},   SizeCase{".v4 .u8 x", 4},
         SizeCase{".u32 x[3][2]", 24}, SizeCase{".b8 x[0x10]", 16}, SizeCase{".b8 x[16U]", 16},
         SizeCase{".b8 x[]", 0}}) {
-    const auto globals = globals_of(after_header(".global " + std::string(each.declaration) + ";"));
+    const std::string text = after_header(".global " + std::string(each.declaration) + ";");
+    const auto globals = globals_of(text);
     ASSERT_EQ(globals.size(), 1U) << each.declaration;
     EXPECT_EQ(globals[0].name, "x");
     EXPECT_EQ(globals[0].size, each.size) << each.declaration;
@@ -229,14 +234,16 @@ TEST(Ptx, KnowsTheSizeOfEveryType) {
 
 TEST(Ptx, ASizeThatOverflowsIsTheLargest) {
   for (const char* declaration : {".b64 x[999999999999999999]", ".b8 x[0xfffffffff][0xfffffffff]"}) {
-    const auto globals = globals_of(after_header(".global " + std::string(declaration) + ";"));
+    const std::string text = after_header(".global " + std::string(declaration) + ";");
+    const auto globals = globals_of(text);
     ASSERT_EQ(globals.size(), 1U);
     EXPECT_GE(globals[0].size, 999999999999999999U) << declaration;
   }
-  const auto kernels = kernels_of(
-      after_header(".entry k(.param .b8 a[999999999999999999], .param .b8 b[0xfffffffffffffff]) .maxntid "
-                   "99999999, 99999999, "
-                   "99999999 { .shared .b8 s[0xfffffffffffffff]; .shared .b8 t[0xfffffffffffffff]; }"));
+  const std::string code = after_header(
+      ".entry k(.param .b8 a[999999999999999999], .param .b8 b[0xfffffffffffffff]) .maxntid "
+      "99999999, 99999999, "
+      "99999999 { .shared .b8 s[0xfffffffffffffff]; .shared .b8 t[0xfffffffffffffff]; }");
+  const auto kernels = kernels_of(code);
   ASSERT_EQ(kernels.size(), 1U);
   EXPECT_EQ(kernels[0].parameter_bytes, KernelInfo::kUnknown);
   EXPECT_EQ(kernels[0].max_threads, KernelInfo::kUnknown);
@@ -302,14 +309,16 @@ TEST(PtxDamage, ATextCutOffAnywhereIsReadInsideItsBounds) {  // AddressSanitizer
 }
 
 TEST(PtxDamage, ABodyWithoutAnEndIsTheLast) {
-  const auto kernels = kernels_of(after_header(".entry a() { { ret; } .entry b() { ret; }"));
+  const std::string text = after_header(".entry a() { { ret; } .entry b() { ret; }");
+  const auto kernels = kernels_of(text);
   ASSERT_EQ(kernels.size(), 1U);
   EXPECT_EQ(kernels[0].name, "a");
 }
 
 TEST(PtxDamage, AStringWithoutAnEndStopsAtItsLine) {
-  const auto kernels =
-      kernels_of(after_header(".file 1 \"no end\n.entry a() { .pragma \"\\\"}\"; }\n.entry b() { }"));
+  const std::string text =
+      after_header(".file 1 \"no end\n.entry a() { .pragma \"\\\"}\"; }\n.entry b() { }");
+  const auto kernels = kernels_of(text);
   ASSERT_EQ(kernels.size(), 2U);
 }
 
@@ -321,8 +330,10 @@ TEST(PtxDamage, ACursorBehindTheEndIsTheEnd) {
 }
 
 TEST(PtxDamage, VariablesAreIdentifiers) {
-  for (const char* text : {".global {", ".global }", ".global ;", ".global .b8 5;", ".global = 3;"})
-    EXPECT_TRUE(globals_of(after_header(text)).empty()) << text;
+  for (const char* text : {".global {", ".global }", ".global ;", ".global .b8 5;", ".global = 3;"}) {
+    const std::string whole = after_header(text);
+    EXPECT_TRUE(globals_of(whole).empty()) << text;
+  }
 }
 
 }  // namespace
