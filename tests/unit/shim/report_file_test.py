@@ -140,7 +140,7 @@ class ReportFile(unittest.TestCase):
         self.assertEqual(done.returncode, 0, "SIGXFSZ ends a process")
         (records,) = self.reports(complete=True)
         self.assertEqual(self.sonames(records), ["before", "after"])
-        self.assertEqual(records[-1]["dropped"], 1)
+        self.assertEqual(records[-1]["dropped"], 2)
 
     def test_closed_stdio_at_the_start(self):
         for number in (0, 1, 2):
@@ -149,6 +149,10 @@ class ReportFile(unittest.TestCase):
                                   preexec_fn=lambda number=number: os.close(number))
                 self.assertEqual(done.returncode, 0)
                 self.assertEqual(len(self.reports(self.folder / f"closed{number}", complete=True)), 1)
+
+    def test_a_file_of_the_host_in_place_of_stderr(self):
+        done = self.start("no-stderr", str(self.folder / "precious"), preexec_fn=lambda: os.close(2))
+        self.assertEqual(done.returncode, 0)
 
     def test_stderr_that_nobody_reads(self):
         reader, writer = os.pipe()

@@ -81,11 +81,24 @@ int reuse_descriptors(const char* precious) {
   return fstat(file, &info) == 0 && info.st_size == 0 ? 0 : 11;
 }
 
+// Started without stderr: the first file it opens gets that number.
+int open_file_as_stderr(const char* precious) {
+  if (open(precious, O_RDWR | O_CREAT | O_TRUNC, 0600) != 2) return 10;
+  kshim::shim::Alarm alarm;
+  alarm.code = 209;
+  kshim::shim::raise_alarm(alarm);
+  struct stat info {};
+  return fstat(2, &info) == 0 && info.st_size == 0 ? 0 : 11;
+}
+
 void small_disk() {
   write_library("before");
   rlimit limit{1200, RLIM_INFINITY};
   setrlimit(RLIMIT_FSIZE, &limit);
-  write_library(std::string(4000, 'x'));
+  write_library(std::string(4000, 'x'));  // a part of it fits
+  limit.rlim_cur = 100;
+  setrlimit(RLIMIT_FSIZE, &limit);
+  write_library("past the limit");  // SIGXFSZ
   limit.rlim_cur = RLIM_INFINITY;
   setrlimit(RLIMIT_FSIZE, &limit);
   write_library("after");
@@ -115,6 +128,7 @@ int main(int argc, char** argv) {
   if (mode == "threads") many_threads();
   if (mode == "busy-fork") fork_from_busy_threads();
   if (mode == "reuse") return reuse_descriptors(argv[2]);
+  if (mode == "no-stderr") return open_file_as_stderr(argv[2]);
   if (mode == "small-disk") small_disk();
   if (mode == "alarm") raise_alarms();
   if (mode == "fork" || mode == "silent-fork") {
