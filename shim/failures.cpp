@@ -20,9 +20,9 @@ using report::RecordType;
 using Maybe = std::optional<std::uint64_t>;
 
 struct Known {
-  std::uint64_t key;
-  std::uint64_t count;    ///< how often it happened
-  std::uint64_t written;  ///< how often the report says
+  std::uint64_t key = 0;
+  std::uint64_t count = 0;    ///< how often it happened
+  std::uint64_t written = 0;  ///< how often the report says
 };
 constexpr std::size_t kMaxFailures = 1024;
 
