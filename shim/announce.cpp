@@ -47,7 +47,8 @@ std::string_view version_of(std::string_view path, PathText& target) noexcept {
 
 bool write_library(void* context, const ObjectView& object) {
   const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
-  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path)) return true;
+  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
+    return true;
   if (!is_new(g_libraries[object.identity], number)) return true;
   PathText target;
   const std::string_view version = version_of(object.path, target);
@@ -64,7 +65,8 @@ bool write_library(void* context, const ObjectView& object) {
 
 void announce_object(std::uint32_t identity, std::string_view runtime) noexcept {
   const std::uint32_t number = begin_report();
-  if (number == 0 || identity == 0 || identity >= kMaxIdentities || !is_new(g_objects[identity], number)) return;
+  if (number == 0 || identity == 0 || identity >= kMaxIdentities || !is_new(g_objects[identity], number))
+    return;
   Wanted wanted{identity, {}};
   each_object(find_identity, &wanted);
   if (wanted.found && wanted.found.elf.imports("__cudaRegisterFatBinary")) runtime = "shared";
@@ -72,7 +74,8 @@ void announce_object(std::uint32_t identity, std::string_view runtime) noexcept 
   write_record<RecordType::object>([&](auto& record) {
     record.template add<Field::object_id>(std::uint64_t{identity});
     record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
-    record.template add<Field::object_build_id>(file.build_id.empty() ? std::string_view() : file.build_id.view());
+    record.template add<Field::object_build_id>(file.build_id.empty() ? std::string_view()
+                                                                      : file.build_id.view());
     record.template add<Field::object_runtime>(runtime);
     record.template null<Field::object_fatbins>();
     record.template null<Field::object_images>();

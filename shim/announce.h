@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// object and library records: written once a report, before the first record that refers to them. An object's id is its
-// identity (objects.h), the same in a fork's child.
+// object and library records: written once a report, before the first record that refers to them. An object's
+// id is its identity (objects.h), the same in a fork's child.
 #pragma once
 #include <cstdint>
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This thread is inside the shim: what a signal handler or a driver function that the shim asks does meanwhile is not
-// noted, so that nobody waits for himself.
+// This thread is inside the shim: what a signal handler or a driver function that the shim asks does
+// meanwhile is not noted, so that nobody waits for himself.
 #pragma once
 
 namespace kshim::shim {

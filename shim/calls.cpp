@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers call. A driver failure inside a watched runtime call waits for what the runtime makes of it, so that
-// one error at two layers is one failure; everything else is recorded at once.
-#include "call.h"
-
+// What the wrappers call. A driver failure inside a watched runtime call waits for what the runtime makes of
+// it, so that one error at two layers is one failure; everything else is recorded at once.
 #include "announce.h"
 #include "busy.h"
+#include "call.h"
 #include "driver_facts.h"
 #include "failures.h"
 #include "launch_syntax.h"
@@ -60,7 +59,8 @@ void note_failure(const CallFacts& facts) noexcept {
   if (busy) note_driver_failure({facts, 0, current_device()});
 }
 
-void note_failed_load(const CallFacts& facts, std::uint64_t module, std::optional<std::uint64_t> device) noexcept {
+void note_failed_load(const CallFacts& facts, std::uint64_t module,
+                      std::optional<std::uint64_t> device) noexcept {
   note_driver_failure({facts, module, device});
 }
 

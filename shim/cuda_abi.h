@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few CUDA types the shim passes through. Declared here, not taken from <cuda.h>: one binary serves CUDA 11, 12 and
-// 13 and builds without a toolkit, and <cuda.h> renames functions by macro. tests/abi compares every row of hooks.def
-// with the real headers. Where a plain `const void*` or `const char*` of CUDA has a meaning the shim cares about, it
-// gets a type of its own (same ABI), from which CallFacts picks arguments without knowing the function.
+// The few CUDA types the shim passes through. Declared here, not taken from <cuda.h>: one binary serves CUDA
+// 11, 12 and 13 and builds without a toolkit, and <cuda.h> renames functions by macro. tests/abi compares
+// every row of hooks.def with the real headers. Where a plain `const void*` or `const char*` of CUDA has a
+// meaning the shim cares about, it gets a type of its own (same ABI), from which CallFacts picks arguments
+// without knowing the function.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,12 +28,12 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUlinkState = struct CUlinkState_st*;
 using CUmemoryPool = struct CUmemPoolHandle_st*;
 
-using ImageData = const struct DeviceCode*;      ///< fatbin wrapper, fatbin, cubin or PTX text
-using SymbolName = const struct NameText*;       ///< zero-terminated name of a kernel or variable
-using FileName = const struct FileText*;         ///< zero-terminated path
-using HostFunction = const struct HostStub*;     ///< address of a kernel's host stub
-using HostVariable = const struct HostShadow*;   ///< address of a device variable's host shadow
-using FatbinHandle = void**;                     ///< what __cudaRegisterFatBinary returns
+using ImageData = const struct DeviceCode*;     ///< fatbin wrapper, fatbin, cubin or PTX text
+using SymbolName = const struct NameText*;      ///< zero-terminated name of a kernel or variable
+using FileName = const struct FileText*;        ///< zero-terminated path
+using HostFunction = const struct HostStub*;    ///< address of a kernel's host stub
+using HostVariable = const struct HostShadow*;  ///< address of a device variable's host shadow
+using FatbinHandle = void**;                    ///< what __cudaRegisterFatBinary returns
 
 /// Passed by value: three unsigned, as dim3.
 struct Dim3 {

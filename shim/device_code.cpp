@@ -74,7 +74,8 @@ std::uint64_t text_size(const ObjectView& object, std::uintptr_t address) noexce
     const Bytes bytes = reachable(object, address + done, kStep);
     const std::size_t here = std::min<std::size_t>(bytes.size(), kStep);
     const void* end = std::memchr(bytes.data(), 0, here);
-    if (end != nullptr) return done + static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
+    if (end != nullptr)
+      return done + static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
     if (here < kStep) return done + here;
   }
   return kMaxBlob;
@@ -85,9 +86,11 @@ void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out) noexcept {
     out.packaging = image::Packaging::fatbin;
     add_fatbin(bytes, out);
   } else if (kind == image::BlobKind::cubin) {
-    if (const auto cubin = image::CubinReader::open(bytes)) add(out, {image::ImageKind::cubin, cubin->arch(), {}});
+    if (const auto cubin = image::CubinReader::open(bytes))
+      add(out, {image::ImageKind::cubin, cubin->arch(), {}});
   } else if (kind == image::BlobKind::ptx) {
-    if (const auto ptx = image::PtxReader::open(bytes)) add(out, {image::ImageKind::ptx, ptx->target(), ptx->isa()});
+    if (const auto ptx = image::PtxReader::open(bytes))
+      add(out, {image::ImageKind::ptx, ptx->target(), ptx->isa()});
   }
 }
 
@@ -131,7 +134,8 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   const Bytes head = reachable(object, out.address, 4096);
   if (head.empty()) return;
   const image::BlobKind kind = image::identify(head.first(std::min<std::size_t>(head.size(), 4096)));
-  out.size = kind == image::BlobKind::ptx ? text_size(object, out.address) : stated_size(kind, object, out.address);
+  out.size =
+      kind == image::BlobKind::ptx ? text_size(object, out.address) : stated_size(kind, object, out.address);
   Bytes bytes = reachable(object, out.address, out.size);
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
   read_images(kind, bytes, out);

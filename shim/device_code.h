@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load hands to the driver: which file it lies in, and for which architectures it has images. Entry headers are
-// read, payloads never.
+// What a load hands to the driver: which file it lies in, and for which architectures it has images. Entry
+// headers are read, payloads never.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -30,7 +30,7 @@ struct DeviceCode {
   std::uint64_t hash = 0;      ///< of a loose blob; 0 = not taken
   bool wrapped = false;        ///< through a fatbin wrapper, as the runtime does
   image::Packaging packaging = image::Packaging::loose;
-  std::uint8_t image_count = 0;           ///< distinct ones
+  std::uint8_t image_count = 0;  ///< distinct ones
   image::Candidate images[kMaxImages];
 
   std::span<const image::Candidate> candidates() const noexcept { return {images, image_count}; }

@@ -31,13 +31,14 @@ struct Facts {
   image::Version version;
   Text<64> kernel_module;
   bool simulated = false;
-  bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false, disable_jit = false;  // the compiler's presence is not known here
+  bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false,
+       disable_jit = false;  // the compiler's presence is not known here
   std::size_t count = 0;
   DeviceFacts devices[kMaxDevices];
 };
 PatientLock g_lock;
-constinit Facts g_facts;                            // written under g_lock, once
-std::atomic<std::uint32_t> g_learned{0};    // 1: of the driver alone; 2: of the devices too
+constinit Facts g_facts;                  // written under g_lock, once
+std::atomic<std::uint32_t> g_learned{0};  // 1: of the driver alone; 2: of the devices too
 std::atomic<ContextDevice> g_context_device{nullptr};
 std::atomic<std::uint64_t> g_announced{0};  // number of the report * 4 + what was learned by then
 
@@ -49,7 +50,8 @@ Fn ask(const char* name) noexcept {
 bool is_set(const char* name) noexcept {
   const std::size_t length = strlen(name);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return strcmp(*entry + length + 1, "1") == 0;
+    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
+      return strcmp(*entry + length + 1, "1") == 0;
   return false;
 }
 
@@ -84,7 +86,8 @@ void learn_device(int ordinal, DeviceFacts& out) noexcept {
   if (name != nullptr && name(text, sizeof text - 1, device) == 0) out.name << std::string_view(text);
   int major = 0;
   int minor = 0;
-  if (attribute != nullptr && attribute(&major, kMajor, device) == 0 && attribute(&minor, kMinor, device) == 0)
+  if (attribute != nullptr && attribute(&major, kMajor, device) == 0 &&
+      attribute(&minor, kMinor, device) == 0)
     out.cc = {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
   unsigned char bytes[16] = {};
   if (uuid != nullptr && uuid(bytes, device) == 0) write_uuid(bytes, out.uuid);
@@ -116,9 +119,10 @@ void write_driver(const Facts& facts) noexcept {
   const image::ShortName version = to_name(facts.version);
   write_record<RecordType::driver>([&](auto& record) {
     record.template add<Field::driver_path>(facts.path.empty() ? std::string_view() : facts.path.view());
-    record.template add<Field::driver_cuda_version>(facts.version.known() ? version.view() : std::string_view());
-    record.template add<Field::driver_kernel_module>(facts.kernel_module.empty() ? std::string_view()
-                                                                                 : facts.kernel_module.view());
+    record.template add<Field::driver_cuda_version>(facts.version.known() ? version.view()
+                                                                          : std::string_view());
+    record.template add<Field::driver_kernel_module>(
+        facts.kernel_module.empty() ? std::string_view() : facts.kernel_module.view());
     record.template add<Field::driver_simulated>(facts.simulated);
   });
 }
@@ -144,7 +148,8 @@ void learn_driver(bool initialised) noexcept {
   if (g_learned.load(std::memory_order_acquire) >= wanted) return;
   const ErrnoKeeper keeper;
   static constinit Facts g_fresh;
-  // The lock keeps a second thread from g_fresh; it is asked for once, and the driver takes none of the shim's.
+  // The lock keeps a second thread from g_fresh; it is asked for once, and the driver takes none of the
+  // shim's.
   const LockGuard guard(g_lock);
   if (!guard || g_learned.load(std::memory_order_acquire) >= wanted) return;
   learn(g_fresh, initialised);
@@ -165,7 +170,9 @@ void announce_driver() noexcept {
   if (learned == 2) write_devices(facts);
 }
 
-std::size_t device_count() noexcept { return g_learned.load(std::memory_order_acquire) == 0 ? 0 : g_facts.count; }
+std::size_t device_count() noexcept {
+  return g_learned.load(std::memory_order_acquire) == 0 ? 0 : g_facts.count;
+}
 
 const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept {
   return ordinal && *ordinal < device_count() ? &g_facts.devices[*ordinal] : nullptr;
@@ -174,7 +181,8 @@ const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept {
 std::optional<std::uint64_t> current_device() noexcept {
   const ContextDevice ask_context = g_context_device.load(std::memory_order_acquire);
   abi::CUdevice device = -1;
-  if (ask_context != nullptr && ask_context(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
+  if (ask_context != nullptr && ask_context(&device) == 0 && device >= 0)
+    return static_cast<std::uint64_t>(device);
   if (device_count() == 1) return 0;
   return {};
 }
@@ -184,7 +192,8 @@ image::Platform platform_of(image::ComputeCapability device) noexcept {
   platform.device = device;
   if (g_learned.load(std::memory_order_acquire) != 0) {
     platform.driver = g_facts.version;
-    platform.jit = {g_facts.force_ptx_jit, g_facts.disable_ptx_jit, g_facts.force_jit, g_facts.disable_jit, true};
+    platform.jit = {g_facts.force_ptx_jit, g_facts.disable_ptx_jit, g_facts.force_jit, g_facts.disable_jit,
+                    true};
   }
   return platform;
 }

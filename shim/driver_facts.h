@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver and its devices: asked once, after the first cuInit that succeeds, and written into each report of the
-// process.
+// The driver and its devices: asked once, after the first cuInit that succeeds, and written into each report
+// of the process.
 #pragma once
 #include <cstdint>
 #include <optional>

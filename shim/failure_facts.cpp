@@ -25,11 +25,13 @@ report::LayerRow layer_row(const CallFacts& facts) noexcept {
 
 /// Whether the name asked for is a kernel's; else it is a variable's.
 bool asks_for_kernel(Hook hook) noexcept {
-  return hook == Hook::cuModuleGetFunction || hook == Hook::cuLibraryGetKernel || hook == Hook::cudaLibraryGetKernel;
+  return hook == Hook::cuModuleGetFunction || hook == Hook::cuLibraryGetKernel ||
+         hook == Hook::cudaLibraryGetKernel;
 }
 
 /// What one call's arguments say about the kernel and its module.
-void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module, std::uintptr_t& wrapper) noexcept {
+void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module,
+             std::uintptr_t& wrapper) noexcept {
   const HandleFacts handle = recall_handle(call.handle);
   const Registered registered = registered_kernel(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr) out.kernel = call.symbol;
@@ -42,11 +44,14 @@ void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module, st
 }
 
 /// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
-bool is_sticky(abi::Result code) noexcept { return code == 700 || code == 710 || (code >= 714 && code <= 719); }
+bool is_sticky(abi::Result code) noexcept {
+  return code == 700 || code == 710 || (code >= 714 && code <= 719);
+}
 
 /// An error about device code: then the code says what it is about, else the call does.
 bool is_about_code(abi::Result code) noexcept {
-  return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) || code == kNotFound;
+  return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) ||
+         code == kNotFound;
 }
 
 bool is_trying(const FailureFacts& facts) noexcept {
@@ -55,7 +60,8 @@ bool is_trying(const FailureFacts& facts) noexcept {
 
 }  // namespace
 
-void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report, FailureFacts& out) noexcept {
+void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+            FailureFacts& out) noexcept {
   const CallFacts& outer = runtime != nullptr ? *runtime : driver->facts;
   out.hook = outer.hook;
   // Only kernel<<<...>>> calls it: what fails is a launch.
@@ -97,7 +103,8 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   key = mix(key, facts.owner);
   if (is_trying(facts)) return key;
   const DeviceCode& code = facts.module.code;
-  if (!is_about_code(facts.code)) key = mix(key, index_of(facts.hook));
+  // A launch is one thing, however many calls it takes.
+  if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
   key = mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
   return content_hash(bytes_of(facts.kernel), key);
 }
@@ -131,7 +138,8 @@ void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::Sh
     arch = to_name(image::ImageKind::cubin, image::Arch{device->cc, image::Suffix::none});
     out.device_name = device->name.view();
     out.device_arch = arch.view();
-    if (code.image_count != 0 && selection_for(code, device->cc).choice == image::Choice::none) out.need = arch.view();
+    if (code.image_count != 0 && selection_for(code, device->cc).choice == image::Choice::none)
+      out.need = arch.view();
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a failed call, from its arguments and from what was seen before: pure look-ups, nothing is written.
+// What is known about a failed call, from its arguments and from what was seen before: pure look-ups, nothing
+// is written.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,10 +28,12 @@ struct FailureFacts {
   std::uint32_t owner = 0;      ///< identity of whose code it is, or who called
 };
 
-void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report, FailureFacts& out) noexcept;
+void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+            FailureFacts& out) noexcept;
 /// Failures with the same key are one failure and its repetitions.
 std::uint64_t key_of(const FailureFacts& facts) noexcept;
-/// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries out.
+/// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries
+/// out.
 bool is_alarming(const FailureFacts& facts) noexcept;
 /// Python frames are left to the caller. `have` and `arch` keep the texts.
 void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::ShortName& arch) noexcept;

@@ -65,7 +65,8 @@ void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
   write_record<RecordType::failure>([&](auto& record) {
     record.template add<Field::failure_id>(id);
     record.template add<Field::failure_stage>(report_name(facts.stage));
-    record.template add<Field::failure_layers>(std::span<const report::LayerRow>(facts.layers, facts.layer_count));
+    record.template add<Field::failure_layers>(
+        std::span<const report::LayerRow>(facts.layers, facts.layer_count));
     record.template add<Field::failure_device>(facts.device);
     record.template add<Field::failure_kernel>(facts.kernel.empty() ? std::string_view() : facts.kernel);
     record.template add<Field::failure_module>(facts.module_written ? Maybe(facts.module.number) : Maybe());
@@ -130,7 +131,8 @@ void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexc
   FailureFacts facts;
   gather(driver, runtime, number, facts);
   const std::uint64_t key = key_of(facts);
-  // Nobody else may hold the lock while the driver, or a lock of another part, is asked: all that comes before it.
+  // Nobody else may hold the lock while the driver, or a lock of another part, is asked: all that comes
+  // before it.
   announce_driver();
   {
     const LockGuard guard(g_lock);

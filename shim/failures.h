@@ -19,7 +19,8 @@ struct DriverFailure {
 void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept;
 
 /// A load failed that has its module record. The thread is Busy. calls.cpp.
-void note_failed_load(const CallFacts& facts, std::uint64_t module, std::optional<std::uint64_t> device) noexcept;
+void note_failed_load(const CallFacts& facts, std::uint64_t module,
+                      std::optional<std::uint64_t> device) noexcept;
 /// The end record is to know the numbers of failures and modules, and the report the last repetitions.
 void count_failures_at_end() noexcept;
 

@@ -15,7 +15,8 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-// Keys of the gaps that are written, hashed; a collision loses a gap that the command finds again in the file.
+// Keys of the gaps that are written, hashed; a collision loses a gap that the command finds again in the
+// file.
 constexpr std::size_t kSlots = 16384;
 constexpr std::size_t kProbes = 16;
 std::atomic<std::uint64_t> g_written[kSlots];
@@ -36,7 +37,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return hash ^ (hash >> 29U);
 }
 
-std::uint64_t key_of(const DeviceCode& code, std::uint32_t number, std::uint64_t device, image::Arch target) noexcept {
+std::uint64_t key_of(const DeviceCode& code, std::uint32_t number, std::uint64_t device,
+                     image::Arch target) noexcept {
   std::uint64_t key = mix(number, device);
   key = mix(key, target.cc.number() * 4U + static_cast<unsigned>(target.suffix));
   key = mix(key, code.object);
@@ -50,7 +52,8 @@ void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, imag
   code.list(have);
   const image::ShortName name = to_name(image::ImageKind::cubin, need);
   announce_object(code.object, {});
-  const std::optional<std::uint64_t> object = code.object == 0 ? std::nullopt : std::optional<std::uint64_t>(code.object);
+  const std::optional<std::uint64_t> object =
+      code.object == 0 ? std::nullopt : std::optional<std::uint64_t>(code.object);
   write_record<RecordType::gap>([&](auto& record) {
     record.template add<Field::gap_object>(object);
     record.template add<Field::gap_offset>(object ? std::optional<std::uint64_t>(code.offset) : std::nullopt);

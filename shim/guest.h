@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manners for code in someone else's process: errno is given back, waiting has an end, memory comes from mmap and is
-// never returned, foreign memory is read so that a bad pointer costs an error code and not the process.
+// Manners for code in someone else's process: errno is given back, waiting has an end, memory comes from mmap
+// and is never returned, foreign memory is read so that a bad pointer costs an error code and not the
+// process.
 #pragma once
-#include <cerrno>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,9 +25,9 @@ class ErrnoKeeper {
   int saved_;
 };
 
-/// A lock that gives up: never deadlocks the host, whatever a signal handler interrupted. It knows the process that
-/// holds it, so that a fork's child takes over what another thread of the parent held. Not for the launch path. Who does
-/// not get it drops its record and counts it.
+/// A lock that gives up: never deadlocks the host, whatever a signal handler interrupted. It knows the
+/// process that holds it, so that a fork's child takes over what another thread of the parent held. Not for
+/// the launch path. Who does not get it drops its record and counts it.
 class PatientLock {
  public:
   bool acquire() noexcept;

@@ -32,7 +32,8 @@ void remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t
   for (std::size_t i = 0; i < kProbes; ++i) {
     Slot& slot = g_slots[(home + i) % kSlots];
     std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
-    if (holder == 0 && slot.handle.compare_exchange_strong(holder, handle, std::memory_order_acq_rel)) holder = handle;
+    if (holder == 0 && slot.handle.compare_exchange_strong(holder, handle, std::memory_order_acq_rel))
+      holder = handle;
     if (holder != handle) continue;
     const char* known = slot.name.load(std::memory_order_acquire);
     if (known == nullptr ? !name.empty() : name != known)
@@ -51,7 +52,8 @@ HandleFacts recall_handle(std::uintptr_t handle) noexcept {
     if (holder == 0) return {};
     if (holder != handle) continue;
     const char* name = slot.name.load(std::memory_order_acquire);
-    return {name == nullptr ? std::string_view() : std::string_view(name), slot.module.load(std::memory_order_acquire)};
+    return {name == nullptr ? std::string_view() : std::string_view(name),
+            slot.module.load(std::memory_order_acquire)};
   }
   return {};
 }

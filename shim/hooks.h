@@ -9,7 +9,18 @@
 namespace kshim::shim {
 
 enum class Layer : std::uint8_t { driver, runtime };
-enum class Stage : std::uint8_t { init, load, lookup, query, launch, other, unload, link, route, registration };
+enum class Stage : std::uint8_t {
+  init,
+  load,
+  lookup,
+  query,
+  launch,
+  other,
+  unload,
+  link,
+  route,
+  registration
+};
 
 enum class Hook : std::uint16_t {
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) name,
@@ -31,7 +42,8 @@ constexpr std::uint32_t gnu_hash(std::string_view name) noexcept {
 }
 
 inline constexpr HookRow kHooks[] = {
-#define KSHIM_HOOK(layer, name, ret, params, args, stage) {#name, Layer::layer, Stage::stage, gnu_hash(#name)},
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) \
+  {#name, Layer::layer, Stage::stage, gnu_hash(#name)},
 #include "hooks.def"
 #undef KSHIM_HOOK
 };
@@ -43,17 +55,24 @@ constexpr const HookRow& row_of(Hook hook) noexcept { return kHooks[index_of(hoo
 /// `stage` as the report spells it: the watched-only stages are folded.
 constexpr std::string_view report_name(Stage stage) noexcept {
   switch (stage) {
-    case Stage::init: return "init";
+    case Stage::init:
+      return "init";
     case Stage::load:
-    case Stage::link: return "load";
-    case Stage::lookup: return "lookup";
-    case Stage::query: return "query";
-    case Stage::launch: return "launch";
-    default: return "other";
+    case Stage::link:
+      return "load";
+    case Stage::lookup:
+      return "lookup";
+    case Stage::query:
+      return "query";
+    case Stage::launch:
+      return "launch";
+    default:
+      return "other";
   }
 }
 
-/// kHookCount when no row has that name. Exact: a prefix would catch cudnnCreate, cublasCreate and their like.
+/// kHookCount when no row has that name. Exact: a prefix would catch cudnnCreate, cublasCreate and their
+/// like.
 constexpr std::size_t find_hook(std::string_view name) noexcept {
   const std::uint32_t hash = gnu_hash(name);
   for (std::size_t i = 0; i < kHookCount; ++i)
@@ -63,7 +82,8 @@ constexpr std::size_t find_hook(std::string_view name) noexcept {
 
 /// The runtimes whose symbols are versioned (the node's name is the soname).
 enum class Runtime : std::uint8_t { v11, v12, v13 };
-inline constexpr std::string_view kRuntimeSonames[] = {"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"};
+inline constexpr std::string_view kRuntimeSonames[] = {"libcudart.so.11.0", "libcudart.so.12",
+                                                       "libcudart.so.13"};
 inline constexpr std::size_t kRuntimeCount = 3;
 
 }  // namespace kshim::shim

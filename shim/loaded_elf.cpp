@@ -29,7 +29,8 @@ LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t co
     if (headers[i].p_type == PT_DYNAMIC) read_dynamic(at<ElfW(Dyn)>(base + headers[i].p_vaddr));
 }
 
-// glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time addresses.
+// glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time
+// addresses.
 void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
   const auto pointer = [this](std::uint64_t value) -> std::uintptr_t {
     if (contains(value)) return value;
@@ -38,16 +39,35 @@ void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
   for (; dynamic->d_tag != DT_NULL; ++dynamic) {
     const std::uint64_t value = dynamic->d_un.d_val;
     switch (dynamic->d_tag) {
-      case DT_SYMTAB: symbols_ = at<ElfW(Sym)>(pointer(value)); break;
-      case DT_STRTAB: strings_ = at<char>(pointer(value)); break;
-      case DT_STRSZ: strings_size_ = value; break;
-      case DT_GNU_HASH: gnu_hash_ = at<std::uint32_t>(pointer(value)); break;
-      case DT_HASH: sysv_hash_ = at<std::uint32_t>(pointer(value)); break;
-      case DT_VERSYM: versions_ = at<ElfW(Half)>(pointer(value)); break;
-      case DT_VERDEF: version_definitions_ = at<ElfW(Verdef)>(pointer(value)); break;
-      case DT_VERDEFNUM: version_definition_count_ = value; break;
-      case DT_SONAME: soname_offset_ = value; break;
-      default: break;
+      case DT_SYMTAB:
+        symbols_ = at<ElfW(Sym)>(pointer(value));
+        break;
+      case DT_STRTAB:
+        strings_ = at<char>(pointer(value));
+        break;
+      case DT_STRSZ:
+        strings_size_ = value;
+        break;
+      case DT_GNU_HASH:
+        gnu_hash_ = at<std::uint32_t>(pointer(value));
+        break;
+      case DT_HASH:
+        sysv_hash_ = at<std::uint32_t>(pointer(value));
+        break;
+      case DT_VERSYM:
+        versions_ = at<ElfW(Half)>(pointer(value));
+        break;
+      case DT_VERDEF:
+        version_definitions_ = at<ElfW(Verdef)>(pointer(value));
+        break;
+      case DT_VERDEFNUM:
+        version_definition_count_ = value;
+        break;
+      case DT_SONAME:
+        soname_offset_ = value;
+        break;
+      default:
+        break;
     }
   }
   if (symbols_ == nullptr || strings_ == nullptr) gnu_hash_ = sysv_hash_ = nullptr;
@@ -90,14 +110,16 @@ bool LoadedElf::version_matches(std::uint32_t symbol, std::string_view version) 
   return false;
 }
 
-bool LoadedElf::is_definition(std::uint32_t symbol, std::string_view name, std::string_view version) const noexcept {
+bool LoadedElf::is_definition(std::uint32_t symbol, std::string_view name,
+                              std::string_view version) const noexcept {
   return symbols_[symbol].st_shndx != SHN_UNDEF && symbols_[symbol].st_value != 0 &&
          text_at(symbols_[symbol].st_name) == name && version_matches(symbol, version);
 }
 
-// Layout of .gnu.hash: bucket count, first hashed symbol, bloom words, bloom shift; bloom filter of machine words;
-// buckets; chains whose last member has bit 0 set (glibc, do_lookup_x).
-std::uint32_t LoadedElf::find_gnu(std::string_view name, std::uint32_t hash, std::string_view version) const noexcept {
+// Layout of .gnu.hash: bucket count, first hashed symbol, bloom words, bloom shift; bloom filter of machine
+// words; buckets; chains whose last member has bit 0 set (glibc, do_lookup_x).
+std::uint32_t LoadedElf::find_gnu(std::string_view name, std::uint32_t hash,
+                                  std::string_view version) const noexcept {
   const std::uint32_t bucket_count = gnu_hash_[0];
   const std::uint32_t first = gnu_hash_[1];
   const std::uint32_t bloom_words = gnu_hash_[2];
@@ -134,14 +156,16 @@ std::uint32_t LoadedElf::find_sysv(std::string_view name, std::string_view versi
   return 0;
 }
 
-void* LoadedElf::find_symbol(std::string_view name, std::uint32_t hash, std::string_view version) const noexcept {
+void* LoadedElf::find_symbol(std::string_view name, std::uint32_t hash,
+                             std::string_view version) const noexcept {
   const std::uint32_t i = gnu_hash_ != nullptr    ? find_gnu(name, hash, version)
                           : sysv_hash_ != nullptr ? find_sysv(name, version)
                                                   : 0;
   return i == 0 ? nullptr : reinterpret_cast<void*>(base_ + symbols_[i].st_value);
 }
 
-// Only the hash tables tell how many dynamic symbols there are: DT_HASH plainly, .gnu.hash by the end of the last chain.
+// Only the hash tables tell how many dynamic symbols there are: DT_HASH plainly, .gnu.hash by the end of the
+// last chain.
 std::uint32_t LoadedElf::symbol_count() const noexcept {
   if (sysv_hash_ != nullptr) return sysv_hash_[1];
   if (gnu_hash_ == nullptr) return 0;
@@ -161,8 +185,8 @@ std::string_view LoadedElf::symbol_at(std::uintptr_t address) const noexcept {
   const std::uint64_t wanted = address - base_;
   for (std::uint32_t i = 1; i < count; ++i) {
     const auto& symbol = symbols_[i];
-    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && wanted >= symbol.st_value &&
-        wanted - symbol.st_value < symbol.st_size)
+    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+        wanted >= symbol.st_value && wanted - symbol.st_value < symbol.st_size)
       return text_at(symbol.st_name);
   }
   return {};
@@ -176,8 +200,9 @@ bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
 }
 
 bool LoadedElf::imports(std::string_view name) const noexcept {
-  // Undefined symbols are not in .gnu.hash; they come before the first hashed one. A table without any hashed symbol
-  // says 1 there whatever the number of undefined ones: then the string table's start bounds the symbol table.
+  // Undefined symbols are not in .gnu.hash; they come before the first hashed one. A table without any hashed
+  // symbol says 1 there whatever the number of undefined ones: then the string table's start bounds the
+  // symbol table.
   std::uint32_t end = symbol_count();
   if (sysv_hash_ == nullptr && gnu_hash_ != nullptr && end <= 1) {
     const auto table = reinterpret_cast<std::uintptr_t>(symbols_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ELF files as the dynamic linker has mapped them: symbols, soname, needed libraries, build id. Used instead of
-// dlsym and dladdr where the shim looks around on its own, because those leave a dlerror() behind and may allocate.
-// Everything read here lies in mapped segments of the object, checked against their bounds.
+// Reads ELF files as the dynamic linker has mapped them: symbols, soname, needed libraries, build id. Used
+// instead of dlsym and dladdr where the shim looks around on its own, because those leave a dlerror() behind
+// and may allocate. Everything read here lies in mapped segments of the object, checked against their bounds.
 #pragma once
 #include <elf.h>
 #include <link.h>
@@ -26,12 +26,13 @@ class LoadedElf {
   /// Loaded bytes from `address` to the end of its segment; empty when it is not inside.
   Bytes bytes_from(std::uintptr_t address) const noexcept;
 
-  /// A defined dynamic symbol; `version` empty takes any, else the definition must carry exactly that version.
-  /// nullptr when there is none.
-  void* find_symbol(std::string_view name, std::uint32_t gnu_hash, std::string_view version = {}) const noexcept;
+  /// A defined dynamic symbol; `version` empty takes any, else the definition must carry exactly that
+  /// version. nullptr when there is none.
+  void* find_symbol(std::string_view name, std::uint32_t gnu_hash,
+                    std::string_view version = {}) const noexcept;
   /// The dynamic symbol that covers `address` (nearest below, within its size); empty when none does.
   std::string_view symbol_at(std::uintptr_t address) const noexcept;
-  bool imports(std::string_view name) const noexcept;  ///< has it as an undefined dynamic symbol
+  bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
   std::string_view soname() const noexcept;
   bool defines_versions() const noexcept { return version_definitions_ != nullptr; }
@@ -49,15 +50,15 @@ class LoadedElf {
   std::uintptr_t base_ = 0;
   std::uintptr_t low_ = 0;
   std::uintptr_t high_ = 0;
-  const ElfW(Phdr)* headers_ = nullptr;
+  const ElfW(Phdr) * headers_ = nullptr;
   std::size_t header_count_ = 0;
-  const ElfW(Sym)* symbols_ = nullptr;
+  const ElfW(Sym) * symbols_ = nullptr;
   const char* strings_ = nullptr;
   std::uint64_t strings_size_ = 0;
   const std::uint32_t* gnu_hash_ = nullptr;
   const std::uint32_t* sysv_hash_ = nullptr;
-  const ElfW(Half)* versions_ = nullptr;
-  const ElfW(Verdef)* version_definitions_ = nullptr;
+  const ElfW(Half) * versions_ = nullptr;
+  const ElfW(Verdef) * version_definitions_ = nullptr;
   std::uint64_t version_definition_count_ = 0;
   std::uint64_t soname_offset_ = 0;  // 0 = none: the string table begins with an empty string
 };

@@ -37,7 +37,8 @@ void fetch(std::uint64_t number, Module& out) noexcept {
 void count(std::uint32_t report) noexcept {
   const std::uint64_t first = std::uint64_t{report} << 40U;
   std::uint64_t now = g_counted.load(std::memory_order_relaxed);
-  while (!g_counted.compare_exchange_weak(now, (now >> 40U) == report ? now + 1 : first + 1, std::memory_order_relaxed)) {
+  while (!g_counted.compare_exchange_weak(now, (now >> 40U) == report ? now + 1 : first + 1,
+                                          std::memory_order_relaxed)) {
   }
 }
 
@@ -63,7 +64,8 @@ void write_module(const CallFacts& facts, const Module& module, std::uint64_t na
     }
   }
   Text<16> hash;
-  for (unsigned i = 0; i < 16 && code.hash != 0; ++i) hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
+  for (unsigned i = 0; i < 16 && code.hash != 0; ++i)
+    hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
   using Maybe = std::optional<std::uint64_t>;
   write_record<RecordType::module>([&](auto& record) {
     record.template add<Field::module_id>(module.number);
@@ -120,11 +122,13 @@ void note_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept {
   if (facts.host != 0) {
     // A runtime's handle, which may be the driver's that is known already.
     const Registered kernel = registered_kernel(facts.host);
-    if (!kernel.kernel.empty() && recall_handle(handle).name != kernel.kernel) remember_handle(handle, kernel.kernel, 0);
+    if (!kernel.kernel.empty() && recall_handle(handle).name != kernel.kernel)
+      remember_handle(handle, kernel.kernel, 0);
     return;
   }
   const HandleFacts source = recall_handle(facts.container != 0 ? facts.container : facts.handle);
-  remember_handle(handle, facts.symbol != nullptr ? std::string_view(facts.symbol) : source.name, source.module);
+  remember_handle(handle, facts.symbol != nullptr ? std::string_view(facts.symbol) : source.name,
+                  source.module);
 }
 
 bool find_module(std::uint64_t number, Module& out) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which mapped file an address lies in. The ranges are cached and trusted only while the dynamic linker's counters of
-// loads and unloads stand still, so that a library mapped where another one was is never mistaken for it.
+// Which mapped file an address lies in. The ranges are cached and trusted only while the dynamic linker's
+// counters of loads and unloads stand still, so that a library mapped where another one was is never mistaken
+// for it.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,7 +30,8 @@ struct FileFacts {
   Text<40> build_id;
 };
 FileFacts facts_of_file(std::uint32_t identity) noexcept;
-/// The identity of a file that a program loads without mapping it as a library (a cubin, a fatbin). 0 = no room.
+/// The identity of a file that a program loads without mapping it as a library (a cubin, a fatbin). 0 = no
+/// room.
 std::uint32_t identity_of_file(std::string_view path) noexcept;
 
 /// The object that holds `address`, or a false one (heap, stack, JIT code).
@@ -41,11 +43,14 @@ inline ObjectView object_at(const void* address) noexcept {
 void each_object(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
 /// The shim itself.
 bool is_shim(std::uintptr_t address) noexcept;
-inline bool is_shim(const void* address) noexcept { return is_shim(reinterpret_cast<std::uintptr_t>(address)); }
+inline bool is_shim(const void* address) noexcept {
+  return is_shim(reinterpret_cast<std::uintptr_t>(address));
+}
 
 /// libcuda.so.1 and what NVIDIA's driver brings: look-ups made by them are their own business.
 bool is_driver_file(std::string_view path) noexcept;
-/// A library NVIDIA ships (cuBLAS, cuDNN, NCCL ...): its failing loads are its own probing. nvidia_libraries.def.
+/// A library NVIDIA ships (cuBLAS, cuDNN, NCCL ...): its failing loads are its own probing.
+/// nvidia_libraries.def.
 bool is_nvidia_library(std::string_view path) noexcept;
 /// libcudart.so.*: calls through it are made on behalf of whoever called it.
 bool is_shared_runtime(std::string_view path) noexcept;

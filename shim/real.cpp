@@ -17,8 +17,8 @@ std::atomic<std::uintptr_t> g_driver_high{0};
 
 bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
 
-/// Whether an object defines the CUDA runtime as a whole: a library that exports its static copy. A reference that
-/// carries a version belongs to libcudart.so.N; such a copy is nobody's next definition.
+/// Whether an object defines the CUDA runtime as a whole: a library that exports its static copy. A reference
+/// that carries a version belongs to libcudart.so.N; such a copy is nobody's next definition.
 bool carries_runtime(const LoadedElf& elf) noexcept {
   constexpr std::string_view kName = "cudaRuntimeGetVersion";
   return elf.find_symbol(kName, gnu_hash(kName)) != nullptr;
@@ -44,7 +44,8 @@ bool search_one(void* context, const ObjectView& object) {
   if (!target && !driver && (object.elf.defines_versions() || carries_runtime(object.elf))) return true;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     if (kHooks[i].layer != search.layer || search.found[i] != nullptr) continue;
-    void* symbol = object.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash, target ? soname : std::string_view());
+    void* symbol =
+        object.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash, target ? soname : std::string_view());
     search.found[i] = symbol;
   }
   return true;
@@ -114,7 +115,8 @@ AnyFunction driver_function(const char* name) noexcept {
 
 bool in_driver(const void* address) noexcept {
   const auto value = reinterpret_cast<std::uintptr_t>(address);
-  return value >= g_driver_low.load(std::memory_order_relaxed) && value < g_driver_high.load(std::memory_order_relaxed);
+  return value >= g_driver_low.load(std::memory_order_relaxed) &&
+         value < g_driver_high.load(std::memory_order_relaxed);
 }
 
 }  // namespace kshim::shim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions the shim stands in for: where they really are. "Real" is the next definition after the shim in link
-// order, as RTLD_NEXT would find it, but also in libraries loaded RTLD_LOCAL; another interposer keeps its place.
+// The functions the shim stands in for: where they really are. "Real" is the next definition after the shim
+// in link order, as RTLD_NEXT would find it, but also in libraries loaded RTLD_LOCAL; another interposer
+// keeps its place.
 #pragma once
 #include <atomic>
 #include <cstdint>

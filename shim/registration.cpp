@@ -22,11 +22,13 @@ struct Fatbin {
   std::atomic<abi::FatbinHandle> handle;  // nullptr once unregistered
   std::atomic<std::uintptr_t> wrapper;
   std::atomic<std::uintptr_t> fatbin;
+  std::atomic<std::uint32_t> newest;  // kernel: index + 1
 };
 struct Kernel {
   std::atomic<std::uintptr_t> host;
   std::atomic<const char*> name;
   std::atomic<std::uint32_t> fatbin;  // index + 1
+  std::atomic<std::uint32_t> older;   // kernel of the same fatbin: index + 1
 };
 Fatbin g_fatbins[kFatbins];
 std::atomic<std::uint32_t> g_fatbin_count{0};
@@ -76,22 +78,25 @@ Registered registered_kernel(std::uintptr_t host) noexcept {
 }
 
 void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept {
-  bool known = false;
-  for (std::uint32_t i = 0; i < known_fatbins() && fatbin != 0; ++i)
-    known = known || (g_fatbins[i].handle.load(std::memory_order_acquire) != nullptr &&
-                      g_fatbins[i].fatbin.load(std::memory_order_relaxed) == fatbin);
-  if (!known) return;
-  out.complete = true;
-  for (const Kernel& kernel : g_kernels) {
-    const char* name = kernel.name.load(std::memory_order_acquire);
-    std::uint32_t index = 0;
-    if (name == nullptr || !alive(kernel, index)) continue;
-    if (g_fatbins[index].fatbin.load(std::memory_order_relaxed) != fatbin) continue;
-    if (out.count == KernelNames::kMax) {
-      out.complete = false;
-      return;
+  if (fatbin == 0) return;
+  for (std::uint32_t i = 0; i < known_fatbins(); ++i) {
+    if (g_fatbins[i].handle.load(std::memory_order_acquire) == nullptr ||
+        g_fatbins[i].fatbin.load(std::memory_order_relaxed) != fatbin)
+      continue;
+    out.complete = true;
+    std::uint32_t at = g_fatbins[i].newest.load(std::memory_order_acquire);
+    // A host stub that was registered anew may have left the chain: what was counted before is enough then.
+    for (std::size_t steps = 0; at != 0 && steps < kKernels; ++steps) {
+      const Kernel& kernel = g_kernels[at - 1];
+      const char* name = kernel.name.load(std::memory_order_acquire);
+      if (kernel.fatbin.load(std::memory_order_acquire) != i + 1 || name == nullptr ||
+          out.count == KernelNames::kMax) {
+        out.complete = false;
+        return;
+      }
+      out.names[out.count++] = name;
+      at = kernel.older.load(std::memory_order_acquire);
     }
-    out.names[out.count++] = name;
   }
 }
 
@@ -128,10 +133,14 @@ void kernel(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noe
   for (std::size_t i = 0; i < kProbes; ++i) {
     Kernel& slot = g_kernels[(home_of(host) + i) % kKernels];
     std::uintptr_t holder = slot.host.load(std::memory_order_acquire);
-    if (holder == 0 && slot.host.compare_exchange_strong(holder, host, std::memory_order_acq_rel)) holder = host;
+    if (holder == 0 && slot.host.compare_exchange_strong(holder, host, std::memory_order_acq_rel))
+      holder = host;
     if (holder != host) continue;
     slot.name.store(name, std::memory_order_release);
-    slot.fatbin.store(fatbin + 1, std::memory_order_release);
+    if (slot.fatbin.exchange(fatbin + 1, std::memory_order_acq_rel) == fatbin + 1) return;
+    const auto index = static_cast<std::uint32_t>(&slot - g_kernels) + 1;
+    slot.older.store(g_fatbins[fatbin].newest.exchange(index, std::memory_order_acq_rel),
+                     std::memory_order_release);
     return;
   }
 }

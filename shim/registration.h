@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs register with a shared runtime: fatbins, and which host stub stands for which kernel of them. Texts are
-// the program's; a fatbin that is unregistered takes its kernels along.
+// What programs register with a shared runtime: fatbins, and which host stub stands for which kernel of them.
+// Texts are the program's; a fatbin that is unregistered takes its kernels along.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,8 +9,8 @@
 namespace kshim::shim {
 
 struct Registered {
-  std::string_view kernel;      ///< mangled; empty = not known
-  std::uintptr_t wrapper = 0;   ///< of the fatbin that holds it
+  std::string_view kernel;     ///< mangled; empty = not known
+  std::uintptr_t wrapper = 0;  ///< of the fatbin that holds it
 };
 /// By the address of a host stub.
 Registered registered_kernel(std::uintptr_t host) noexcept;

@@ -21,7 +21,8 @@ struct LookupSearch {
   void* found[2] = {};
 };
 
-// The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym too.
+// The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
+// too.
 bool search_lookups(void* context, const ObjectView& object) {
   auto& search = *static_cast<LookupSearch*>(context);
   if (is_shim(object.elf.high() - 1)) {
@@ -30,7 +31,8 @@ bool search_lookups(void* context, const ObjectView& object) {
   }
   if (!search.after_shim) return true;
   for (std::size_t i = 0; i < 2; ++i)
-    if (search.found[i] == nullptr) search.found[i] = object.elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
+    if (search.found[i] == nullptr)
+      search.found[i] = object.elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
   return search.found[0] == nullptr || search.found[1] == nullptr;
 }
 
@@ -80,8 +82,8 @@ void kshim_find_real_lookups(void) noexcept {
   kshim_real_dlsym = search.found[0];
 }
 
-// RTLD_NEXT is never answered here: its meaning depends on the caller, which only a jump preserves, and an interposer in
-// front of us that asks for its next rightly gets our export.
+// RTLD_NEXT is never answered here: its meaning depends on the caller, which only a jump preserves, and an
+// interposer in front of us that asks for its next rightly gets our export.
 LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
   constexpr LookupAnswer kNotOurs{nullptr, 0};
   if (handle == RTLD_NEXT || !options().enabled) return kNotOurs;
@@ -90,8 +92,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const ErrnoKeeper keeper;
   if (is_driver_file(object_at(caller).path)) return kNotOurs;
   if (handle == RTLD_DEFAULT) {
-    // The preload comes first in the global scope, so the plain answer is our export even in a process without CUDA.
-    // Whoever asks whether CUDA is there must hear the truth.
+    // The preload comes first in the global scope, so the plain answer is our export even in a process
+    // without CUDA. Whoever asks whether CUDA is there must hear the truth.
     const auto hook = static_cast<Hook>(row);
     bool real = false;
     if (kHooks[row].layer == Layer::driver) {
@@ -115,13 +117,15 @@ namespace kshim::shim::routed {
 
 namespace {
 
-// Newest CUDA whose cuGetProcAddress versions are known here: a later version asked for may mean another signature.
+// Newest CUDA whose cuGetProcAddress versions are known here: a later version asked for may mean another
+// signature.
 constexpr int kNewestKnownCuda = 13030;
 constexpr std::uint64_t kPerThreadStream = 2;  // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 
-/// Drivers are expected to answer with the addresses of their exports. Should one hand out private ones, a name that
-/// never had a second signature still says what is meant: the plain row, or the _ptsz one by flag.
-AnyFunction route_private(const char* symbol, AnyFunction address, int version, std::uint64_t flags) noexcept {
+/// Drivers are expected to answer with the addresses of their exports. Should one hand out private ones, a
+/// name that never had a second signature still says what is meant: the plain row, or the _ptsz one by flag.
+AnyFunction route_private(const char* symbol, AnyFunction address, int version,
+                          std::uint64_t flags) noexcept {
   const ObjectView owner = object_at(address);
   if (version > kNewestKnownCuda || !owner || !in_driver(address) ||
       owner.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)))
@@ -138,8 +142,10 @@ AnyFunction route_private(const char* symbol, AnyFunction address, int version, 
   return driver_wrapper(static_cast<Hook>(row));
 }
 
-void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags, const void* caller) noexcept {
-  if (!options().enabled || symbol == nullptr || pfn == nullptr || *pfn == nullptr || in_driver(caller)) return;
+void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                  const void* caller) noexcept {
+  if (!options().enabled || symbol == nullptr || pfn == nullptr || *pfn == nullptr || in_driver(caller))
+    return;
   const ErrnoKeeper keeper;
   AnyFunction routed = route_driver(*pfn);
   if (routed == *pfn && find_hook(symbol) != kHookCount) routed = route_private(symbol, *pfn, version, flags);
@@ -161,8 +167,8 @@ abi::Result cuGetProcAddress(const char* symbol, void** pfn, int version, std::u
   return result;
 }
 
-abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags, abi::Enum* status,
-                                const void* caller) noexcept {
+abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                                abi::Enum* status, const void* caller) noexcept {
   using Fn = abi::Result (*)(const char*, void**, int, std::uint64_t, abi::Enum*);
   AnyFunction real = driver_real(Hook::cuGetProcAddress_v2);
   if (real == nullptr) real = find_driver(Hook::cuGetProcAddress_v2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handing out wrappers where programs look entry points up by name: dlsym, dlvsym and cuGetProcAddress. A name does not
-// say which function is meant (versions, per-thread streams): the ADDRESS that the real look-up answered decides, and an
-// address that is not known is left alone.
+// Handing out wrappers where programs look entry points up by name: dlsym, dlvsym and cuGetProcAddress. A
+// name does not say which function is meant (versions, per-thread streams): the ADDRESS that the real look-up
+// answered decides, and an address that is not known is left alone.
 #pragma once
 #include <cstdint>
 
@@ -23,7 +23,8 @@ AnyFunction route_driver(AnyFunction address) noexcept;
 
 extern "C" {
 /// Called by dlsym_ARCH.S for names that begin with "cu", with the return address of the caller of dlsym.
-kshim::shim::LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept;
+kshim::shim::LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller,
+                                        const char* version) noexcept;
 /// Fills kshim_real_dlsym and kshim_real_dlvsym; called by the thunks when they are still empty.
 void kshim_find_real_lookups(void) noexcept;
 extern void* kshim_real_dlsym;

@@ -9,8 +9,8 @@ namespace kshim::shim::routed {
 /// `caller`: return address of the wrapper. route.cpp.
 abi::Result cuGetProcAddress(const char* symbol, void** pfn, int version, std::uint64_t flags,
                              const void* caller) noexcept;
-abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags, abi::Enum* status,
-                                const void* caller) noexcept;
+abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                                abi::Enum* status, const void* caller) noexcept;
 
 }  // namespace kshim::shim::routed
 

@@ -29,6 +29,9 @@ inline ssize_t write_file(int fd, const void* from, std::size_t size) noexcept {
 inline int duplicate_above(int fd, int lowest) noexcept {
   return static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest));
 }
+inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept {
+  return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
+}
 inline int make_folder(const char* path, unsigned mode) noexcept {
   return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this thread is inside a runtime call that the shim watches: then what the driver refuses is that call's to tell.
+// Whether this thread is inside a runtime call that the shim watches: then what the driver refuses is that
+// call's to tell.
 #pragma once
 
 namespace kshim::shim {
