@@ -59,6 +59,8 @@ bool ready(const Task& task) noexcept {
          task.after_event->completed.load(std::memory_order_acquire) >= task.after_record;
 }
 
+bool nothing_pends() noexcept { return engine().pending.load(std::memory_order_acquire) == 0; }
+
 /// With the lock held and no task left.
 void bury(Engine& e) noexcept {
   for (const Stream* stream : e.dead_streams) delete stream;
@@ -67,11 +69,16 @@ void bury(Engine& e) noexcept {
   e.dead_events.clear();
 }
 
-void work(Engine& e) {
+bool calls_program(const Task& task) noexcept {
+  return task.operation != nullptr && task.operation->on_driver_thread();
+}
+
+/// One thread for host functions, one for the rest: a host function that blocks holds up its stream alone.
+void work(Engine& e, bool host_functions) {
   std::unique_lock guard(e.lock);
   for (;;) {
     auto next = e.tasks.begin();
-    while (next != e.tasks.end() && !ready(*next)) ++next;
+    while (next != e.tasks.end() && (calls_program(*next) != host_functions || !ready(*next))) ++next;
     if (next == e.tasks.end()) {
       e.changed.wait(guard);
       continue;
@@ -84,7 +91,7 @@ void work(Engine& e) {
     guard.lock();
     task.stream->finished.store(task.ticket, std::memory_order_release);
     e.pending.fetch_sub(1, std::memory_order_release);
-    if (e.tasks.empty()) bury(e);
+    if (nothing_pends()) bury(e);
     e.changed.notify_all();
   }
 }
@@ -119,12 +126,11 @@ void queue(Task task) {
   e.pending.fetch_add(1, std::memory_order_release);
   if (!e.running) {
     e.running = true;
-    std::thread([&e] { work(e); }).detach();
+    std::thread([&e] { work(e, true); }).detach();
+    std::thread([&e] { work(e, false); }).detach();
   }
   e.changed.notify_all();
 }
-
-bool nothing_pends() noexcept { return engine().pending.load(std::memory_order_acquire) == 0; }
 
 template <class Condition>
 void wait_until(Condition condition) {
