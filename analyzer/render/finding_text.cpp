@@ -19,6 +19,7 @@ constexpr std::size_t kSharedFixes = 2;
 constexpr std::size_t kPlaces = 2;
 constexpr std::size_t kDevices = 4;
 constexpr double kSure = 0.9;
+constexpr double kLikely = 0.6;  // below, the title says "probably"
 
 std::string_view title_pattern(const Finding& finding) {
   switch (finding.cause) {
@@ -131,8 +132,9 @@ std::string image_name(const ImageVerdict& image) {
   return fmt::format("{:<7} {}", kind, image.arch);
 }
 
-// What would run is worth saying only where the table shows nothing that would.
+// What would run is worth saying only where it is known what there is, and none of it would.
 bool nothing_near(const Finding& finding) {
+  if (finding.images.empty() && finding.have.empty()) return false;
   return std::none_of(finding.images.begin(), finding.images.end(), [](const ImageVerdict& image) {
     return image.fits || image.reason.find("fit") != std::string::npos;
   });
@@ -264,10 +266,12 @@ std::string title_of(const Finding& finding) {
   const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
                                   ? finding.failed_kernel
                                   : finding.kernels.front();
+  const bool sure = finding.confidence >= kLikely;
   if (!kernel.empty() && about_file && finding.severity == Severity::error) {
-    text = fmt::format("kernel {} cannot run: {}", kernel_name(kernel), text);
+    return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
+                       text);
   }
-  return text;
+  return sure ? text : "probably " + text;
 }
 
 void print_finding(const Finding& finding, Detail detail, Page& page) {
