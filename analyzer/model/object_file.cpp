@@ -119,9 +119,12 @@ FileModule ObjectFile::read_module(Bytes bytes, std::uint64_t address, Depth dep
 }
 
 std::vector<std::uint64_t> ObjectFile::module_addresses() const {
-  if (bare_) return {0};
+  return bare_ ? std::vector<std::uint64_t>{0} : fatbins_of(kFatbinSections[0]);
+}
+
+std::vector<std::uint64_t> ObjectFile::fatbins_of(std::string_view name) const {
   std::vector<std::uint64_t> out;
-  const auto section = elf_.section(kFatbinSections[0]);
+  const auto section = elf_.section(name);
   if (!section) return out;
   each_fatbin(section->bytes,
               [&](const FatbinReader&, std::uint64_t at) { out.push_back(section->address + at); });
@@ -186,6 +189,8 @@ std::vector<std::uint64_t> ObjectFile::relocatable_parts(std::uint64_t fatbin) c
       if (part == 0) break;
       parts.push_back(part);
     }
+    // nvcc 13 keeps the list in .bss and fills it by constructors: then every part in the file belongs to it.
+    if (parts.empty()) parts = fatbins_of(kFatbinSections[1]);
   }
   return parts;
 }

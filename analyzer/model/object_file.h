@@ -74,6 +74,8 @@ class ObjectFile {
   /// The pointer stored at an address: from its relocation in position-independent files, else in place. 0 =
   /// none.
   std::uint64_t pointer_at(std::uint64_t address) const;
+  /// Addresses of the fatbins in a section.
+  std::vector<std::uint64_t> fatbins_of(std::string_view section) const;
   std::vector<std::uint64_t> relocatable_parts(std::uint64_t fatbin) const;
   MappedFile file_;
   image::ElfReader elf_;  ///< empty for a bare file

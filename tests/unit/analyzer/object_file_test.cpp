@@ -85,7 +85,7 @@ Buffer program() {
 }
 
 /// Relocatable device code: the prelinked fatbin holds sm_90, the parts the PTX.
-Buffer relocatable_program() {
+Buffer relocatable_program(bool list_in_bss) {
   const Buffer prelinked = FatbinBuilder().cubin(arch_of(90), cubin(90, {"_Z1av", "_Z1bv"})).build();
   Buffer parts = FatbinBuilder()
                      .cubin(arch_of(90), cubin(90, {"_Z1av"}))
@@ -107,7 +107,11 @@ Buffer relocatable_program() {
   elf.section(".nv_fatbin", SHT_PROGBITS, prelinked, 0, 0, kAllocated, kFatbins);
   elf.section(".nvFatBinSegment", SHT_PROGBITS, wrapper, 0, 0, kAllocated, kWrappers);
   elf.section("__nv_relfatbin", SHT_PROGBITS, parts, 0, 0, kAllocated, kParts);
-  elf.section(".data", SHT_PROGBITS, array, 0, 0, kAllocated, kArrays);
+  if (list_in_bss) {
+    elf.section(".bss", SHT_NOBITS, {}, array.size(), 0, kAllocated, kArrays);
+  } else {
+    elf.section(".data", SHT_PROGBITS, array, 0, 0, kAllocated, kArrays);
+  }
   return elf.build();
 }
 
@@ -159,13 +163,15 @@ TEST_F(ObjectFileTest, ListsWithoutPayloads) {
 }
 
 TEST_F(ObjectFileTest, TakesThePtxOfRelocatableParts) {
-  const ObjectFile file = open(relocatable_program());
-  for (const std::uint64_t address : {kFatbins, kWrappers}) {
-    const FileModule module = file.module_at(address);
-    ASSERT_THAT(module.images, SizeIs(2)) << "the parts' cubins are raw material; their PTX is one image";
-    EXPECT_EQ(module.images[0].candidate.kind, ImageKind::cubin);
-    EXPECT_EQ(module.images[1].candidate.kind, ImageKind::ptx);
-    EXPECT_THAT(module.images[1].kernels, UnorderedElementsAre("_Z1av", "_Z1bv"));
+  for (const bool list_in_bss : {false, true}) {
+    const ObjectFile file = open(relocatable_program(list_in_bss));
+    for (const std::uint64_t address : {kFatbins, kWrappers}) {
+      const FileModule module = file.module_at(address);
+      ASSERT_THAT(module.images, SizeIs(2)) << "the parts' cubins are raw material; their PTX is one image";
+      EXPECT_EQ(module.images[0].candidate.kind, ImageKind::cubin);
+      EXPECT_EQ(module.images[1].candidate.kind, ImageKind::ptx);
+      EXPECT_THAT(module.images[1].kernels, UnorderedElementsAre("_Z1av", "_Z1bv"));
+    }
   }
 }
 
