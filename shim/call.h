@@ -100,7 +100,8 @@ void note_failure(const CallFacts& facts) noexcept;
 /// A runtime call came back, well or not, while a driver failure was waiting for it.
 void note_runtime_return(const CallFacts& facts) noexcept;
 /// Fills the table of real functions; nullptr where there is none, which `absent` answers.
-void* resolve_driver(Hook hook) noexcept;
+void* resolve_export(Hook hook) noexcept;
+void* resolve_routed(Hook hook) noexcept;
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
 /// What a driver or runtime function answers that does not exist: only programs that test for it by a weak
 /// reference, or look it up while it goes away, ever see it.

@@ -98,9 +98,16 @@ void note_init(const CallFacts& facts) noexcept {
   if (facts.code != 0) note_driver_failure({facts, 0, {}});
 }
 
-void* resolve_driver(Hook hook) noexcept {
+void* resolve_export(Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  return find_driver(hook);
+  find_driver();
+  return driver_export(hook);
+}
+
+void* resolve_routed(Hook hook) noexcept {
+  const ErrnoKeeper keeper;
+  find_driver();
+  return driver_routed(hook);
 }
 
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept {

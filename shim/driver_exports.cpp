@@ -4,7 +4,7 @@
 // definition.
 #include "call.h"
 #include "real.h"
-#include "routed.h"
+#include "route.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;
@@ -14,45 +14,50 @@ using namespace kshim::shim::abi;
 #define KSHIM_STRIP(...) __VA_ARGS__
 #define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
 
-#define KSHIM_DECLARE(name, ret, params, args)                                                    \
-  extern "C" [[gnu::visibility("default")]] ret kshim_driver_##name params;                       \
-  asm(".symver kshim_driver_" #name ", " #name "@@KSHIM_1");                                      \
-  [[gnu::noinline, gnu::cold]] static ret kshim_first_##name params {                             \
-    return resolve_driver(Hook::name) == nullptr ? absent(Hook::name) : kshim_driver_##name args; \
-  }
+// Two of each. What programs are linked to ("export") goes on to the next definition in link order, which may
+// be another tool's; what the driver hands out by address ("routed") goes on to the driver itself.
+#define KSHIM_DECLARE_export(name, ret, params)                             \
+  extern "C" [[gnu::visibility("default")]] ret kshim_export_##name params; \
+  asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
+#define KSHIM_DECLARE_routed(name, ret, params) static ret kshim_routed_##name params;
 
 // The first call of all goes round by a function of the same shape, so that the path of all others need not
 // keep the arguments anywhere.
-#define KSHIM_REAL(name, params, args)                                                         \
-  const auto real = reinterpret_cast<decltype(&kshim_driver_##name)>(driver_real(Hook::name)); \
-  if (real == nullptr) [[unlikely]]                                                            \
-    return kshim_first_##name args;
+#define KSHIM_FIRST(path, name, ret, params, args)                                                  \
+  KSHIM_DECLARE_##path(name, ret, params)                                                           \
+      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {                  \
+    return resolve_##path(Hook::name) == nullptr ? absent(Hook::name) : kshim_##path##_##name args; \
+  }
+#define KSHIM_REAL(path, name, args)                                                               \
+  const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \
+  if (real == nullptr) [[unlikely]]                                                                \
+    return kshim_first_##path##_##name args;
 
 // Call, test, return.
-#define KSHIM_PLAIN(name, ret, params, args)                                                            \
-  KSHIM_DECLARE(name, ret, params, args)                                                                \
-  ret kshim_driver_##name params {                                                                      \
-    KSHIM_REAL(name, params, args)                                                                      \
+#define KSHIM_PLAIN(path, name, ret, params, args)                                                      \
+  KSHIM_FIRST(path, name, ret, params, args)                                                            \
+  ret kshim_##path##_##name params {                                                                    \
+    KSHIM_REAL(path, name, args)                                                                        \
     const Result code = real args;                                                                      \
     if (code != 0) [[unlikely]]                                                                         \
       return Picked<note_failure>::from(Hook::name, code, __builtin_return_address(0) KSHIM_MORE args); \
     return code;                                                                                        \
   }
 
-#define KSHIM_LOAD(name, ret, params, args)                                                           \
-  KSHIM_DECLARE(name, ret, params, args)                                                              \
-  ret kshim_driver_##name params {                                                                    \
-    KSHIM_REAL(name, params, args)                                                                    \
+#define KSHIM_LOAD(path, name, ret, params, args)                                                     \
+  KSHIM_FIRST(path, name, ret, params, args)                                                          \
+  ret kshim_##path##_##name params {                                                                  \
+    KSHIM_REAL(path, name, args)                                                                      \
     const std::uint64_t begin = load_begins();                                                        \
     const Result code = real args;                                                                    \
     note_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
     return code;                                                                                      \
   }
 
-#define KSHIM_LOOKUP(name, ret, params, args)                                      \
-  KSHIM_DECLARE(name, ret, params, args)                                           \
-  ret kshim_driver_##name params {                                                 \
-    KSHIM_REAL(name, params, args)                                                 \
+#define KSHIM_LOOKUP(path, name, ret, params, args)                                \
+  KSHIM_FIRST(path, name, ret, params, args)                                       \
+  ret kshim_##path##_##name params {                                               \
+    KSHIM_REAL(path, name, args)                                                   \
     const Result code = real args;                                                 \
     if (code == 0)                                                                 \
       note_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
@@ -61,10 +66,10 @@ using namespace kshim::shim::abi;
     return code;                                                                   \
   }
 
-#define KSHIM_INIT(name, ret, params, args)               \
-  KSHIM_DECLARE(name, ret, params, args)                  \
-  ret kshim_driver_##name params {                        \
-    KSHIM_REAL(name, params, args)                        \
+#define KSHIM_INIT(path, name, ret, params, args)         \
+  KSHIM_FIRST(path, name, ret, params, args)              \
+  ret kshim_##path##_##name params {                      \
+    KSHIM_REAL(path, name, args)                          \
     init_begins();                                        \
     const Result code = real args;                        \
     note_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
@@ -72,10 +77,14 @@ using namespace kshim::shim::abi;
   }
 
 // cuGetProcAddress and its version 2: route.cpp.
-#define KSHIM_ROUTE(name, ret, params, args)                                \
-  extern "C" [[gnu::visibility("default")]] ret kshim_driver_##name params; \
-  asm(".symver kshim_driver_" #name ", " #name "@@KSHIM_1");                \
-  ret kshim_driver_##name params { return routed::name(KSHIM_STRIP args, __builtin_return_address(0)); }
+#define KSHIM_ROUTE(path, name, ret, params, args)                                         \
+  KSHIM_FIRST(path, name, ret, params, args)                                               \
+  ret kshim_##path##_##name params {                                                       \
+    KSHIM_REAL(path, name, args)                                                           \
+    const Result code = real args;                                                         \
+    if (code == 0) route_answer(symbol, pfn, version, flags, __builtin_return_address(0)); \
+    return code;                                                                           \
+  }
 
 #define KSHIM_WRAP_init KSHIM_INIT
 #define KSHIM_WRAP_load KSHIM_LOAD
@@ -87,7 +96,8 @@ using namespace kshim::shim::abi;
 #define KSHIM_WRAP_link KSHIM_PLAIN
 #define KSHIM_WRAP_route KSHIM_ROUTE
 
-#define KSHIM_LAYER_driver(name, ret, params, args, stage) KSHIM_WRAP_##stage(name, ret, params, args)
+#define KSHIM_LAYER_driver(name, ret, params, args, stage) \
+  KSHIM_WRAP_##stage(export, name, ret, params, args) KSHIM_WRAP_##stage(routed, name, ret, params, args)
 #define KSHIM_LAYER_runtime(name, ret, params, args, stage)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, args, stage)
 #include "hooks.def"
@@ -95,11 +105,11 @@ using namespace kshim::shim::abi;
 
 namespace kshim::shim {
 
-AnyFunction driver_wrapper(Hook hook) noexcept {
+AnyFunction routed_wrapper(Hook hook) noexcept {
   switch (hook) {
 #define KSHIM_ADDRESS_driver(name) \
   case Hook::name:                 \
-    return reinterpret_cast<AnyFunction>(&kshim_driver_##name);
+    return reinterpret_cast<AnyFunction>(&kshim_routed_##name);
 #define KSHIM_ADDRESS_runtime(name)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_ADDRESS_##layer(name)
 #include "hooks.def"

@@ -5,7 +5,8 @@
 
 namespace kshim::shim {
 
-std::atomic<AnyFunction> g_driver_real[kHookCount];
+std::atomic<AnyFunction> g_driver_next[kHookCount];
+std::atomic<AnyFunction> g_driver_own[kHookCount];
 std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
@@ -56,7 +57,11 @@ void fill_driver() noexcept {
   Search search{Layer::driver, 0};
   each_object(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::driver) g_driver_real[i].store(search.found[i], std::memory_order_release);
+    if (kHooks[i].layer == Layer::driver) {
+      g_driver_next[i].store(search.found[i], std::memory_order_release);
+      g_driver_own[i].store(g_driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash),
+                            std::memory_order_release);
+    }
 }
 
 bool find_libcuda(void* context, const ObjectView& object) {
@@ -85,15 +90,18 @@ void adopt_driver(const ObjectView& object) noexcept {
   g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
 
-AnyFunction find_driver(Hook hook) noexcept {
+void find_driver() noexcept {
   const ObjectView object = driver_object();
   if (object) {
     adopt_driver(object);
   } else {
     const LockGuard guard(g_lock);
-    if (guard) fill_driver();
+    if (!guard) return;
+    g_driver = ObjectView();  // what it was may be unmapped
+    g_driver_low.store(0, std::memory_order_release);
+    g_driver_high.store(0, std::memory_order_release);
+    fill_driver();
   }
-  return driver_real(hook);
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {

@@ -14,18 +14,22 @@ namespace kshim::shim {
 using AnyFunction = void*;
 
 /// Constant-initialised; read on the launch path with one load.
-extern std::atomic<AnyFunction> g_driver_real[kHookCount];
+extern std::atomic<AnyFunction> g_driver_next[kHookCount];  ///< the next definition in link order
+extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, whatever stands before it
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
-inline AnyFunction driver_real(Hook hook) noexcept {
-  return g_driver_real[index_of(hook)].load(std::memory_order_relaxed);
+inline AnyFunction driver_export(Hook hook) noexcept {
+  return g_driver_next[index_of(hook)].load(std::memory_order_relaxed);
+}
+inline AnyFunction driver_routed(Hook hook) noexcept {
+  return g_driver_own[index_of(hook)].load(std::memory_order_relaxed);
 }
 inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
   return g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].load(std::memory_order_relaxed);
 }
 
 /// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
-AnyFunction find_driver(Hook hook) noexcept;
+void find_driver() noexcept;
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 
 /// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
@@ -37,7 +41,7 @@ void adopt_driver(const ObjectView& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;
 /// Our export for a hook: what a caller gets instead of the real one.
-AnyFunction driver_wrapper(Hook hook) noexcept;
+AnyFunction routed_wrapper(Hook hook) noexcept;
 AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
 
 }  // namespace kshim::shim

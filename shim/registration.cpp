@@ -7,7 +7,7 @@
 #include "guest.h"
 #include "kshim/image/fatbin.h"
 #include "options.h"
-#include "routed.h"
+#include "registered.h"
 
 namespace kshim::shim {
 namespace {

@@ -2,6 +2,11 @@
 #include "route.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#include <cstring>
 
 #include "options.h"
 
@@ -19,21 +24,55 @@ constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
 struct LookupSearch {
   bool after_shim = false;
   void* found[2] = {};
+
+  bool complete() const noexcept { return found[0] != nullptr && found[1] != nullptr; }
+  void take(const LoadedElf& elf) noexcept {
+    for (std::size_t i = 0; i < 2; ++i)
+      if (found[i] == nullptr) found[i] = elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
+  }
 };
 
+/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none.
+const ElfW(Dyn) * program_dynamic() noexcept {
+  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
+  ElfW(Addr) base = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_PHDR) base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
+  for (std::size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(base + headers[i].p_vaddr);
+  return nullptr;
+}
+
 // The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
-// too.
-bool search_lookups(void* context, const ObjectView& object) {
+// too. By ld.so's own list (the program's DT_DEBUG), without dl_iterate_phdr: ThreadSanitizer stands in for
+// that and, while it starts, asks dlsym for the real one.
+void search_by_link_map(LookupSearch& search) noexcept {
+  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
+       ++dynamic) {
+    if (dynamic->d_tag != DT_DEBUG || dynamic->d_un.d_ptr == 0) continue;
+    const link_map* map = reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr)->r_map;
+    while (map != nullptr && map->l_ld != _DYNAMIC) map = map->l_next;
+    for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete();
+         map = map->l_next) {
+      // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
+      const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
+      if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) continue;
+      search.take(
+          {map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum});
+    }
+    return;
+  }
+}
+
+bool search_object(void* context, const ObjectView& object) {
   auto& search = *static_cast<LookupSearch*>(context);
   if (is_shim(object.elf.high() - 1)) {
     search.after_shim = true;
-    return true;
+  } else if (search.after_shim) {
+    search.take(object.elf);
   }
-  if (!search.after_shim) return true;
-  for (std::size_t i = 0; i < 2; ++i)
-    if (search.found[i] == nullptr)
-      search.found[i] = object.elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
-  return search.found[0] == nullptr || search.found[1] == nullptr;
+  return !search.complete();
 }
 
 void* look_up_plainly(void* handle, const char* name, const char* version) noexcept {
@@ -66,8 +105,8 @@ void* route_found(void* address, std::size_t row) noexcept {
 
 AnyFunction route_driver(AnyFunction address) noexcept {
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::driver && g_driver_real[i].load(std::memory_order_relaxed) == address)
-      return driver_wrapper(static_cast<Hook>(i));
+    if (kHooks[i].layer == Layer::driver && g_driver_own[i].load(std::memory_order_relaxed) == address)
+      return routed_wrapper(static_cast<Hook>(i));
   return address;
 }
 
@@ -77,7 +116,8 @@ using namespace kshim::shim;
 
 void kshim_find_real_lookups(void) noexcept {
   LookupSearch search;
-  each_object(search_lookups, &search);
+  search_by_link_map(search);
+  if (!search.complete()) each_object(search_object, &search);
   kshim_real_dlvsym = search.found[1];
   kshim_real_dlsym = search.found[0];
 }
@@ -97,7 +137,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     const auto hook = static_cast<Hook>(row);
     bool real = false;
     if (kHooks[row].layer == Layer::driver) {
-      real = driver_real(hook) != nullptr || find_driver(hook) != nullptr;
+      if (driver_export(hook) == nullptr) find_driver();
+      real = driver_export(hook) != nullptr;
     } else {
       for (std::size_t i = 0; i < kRuntimeCount; ++i) {
         const auto runtime = static_cast<Runtime>(i);
@@ -113,7 +154,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   return {route_found(address, row), 1};
 }
 
-namespace kshim::shim::routed {
+namespace kshim::shim {
 
 namespace {
 
@@ -138,9 +179,11 @@ AnyFunction route_private(const char* symbol, AnyFunction address, int version,
   if (row == kHookCount || kHooks[row].layer != Layer::driver) return address;
   name << "_v2";
   if (find_hook(name.view()) != kHookCount) return address;
-  g_driver_real[row].store(address, std::memory_order_release);
-  return driver_wrapper(static_cast<Hook>(row));
+  g_driver_own[row].store(address, std::memory_order_release);
+  return routed_wrapper(static_cast<Hook>(row));
 }
+
+}  // namespace
 
 void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
                   const void* caller) noexcept {
@@ -152,30 +195,4 @@ void route_answer(const char* symbol, void** pfn, int version, std::uint64_t fla
   *pfn = routed;
 }
 
-constexpr abi::Result kNotFound = 500;  // CUDA_ERROR_NOT_FOUND: there is no driver behind us
-
-}  // namespace
-
-abi::Result cuGetProcAddress(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                             const void* caller) noexcept {
-  using Fn = abi::Result (*)(const char*, void**, int, std::uint64_t);
-  AnyFunction real = driver_real(Hook::cuGetProcAddress);
-  if (real == nullptr) real = find_driver(Hook::cuGetProcAddress);
-  if (real == nullptr) return kNotFound;
-  const abi::Result result = reinterpret_cast<Fn>(real)(symbol, pfn, version, flags);
-  if (result == 0) route_answer(symbol, pfn, version, flags, caller);
-  return result;
-}
-
-abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                                abi::Enum* status, const void* caller) noexcept {
-  using Fn = abi::Result (*)(const char*, void**, int, std::uint64_t, abi::Enum*);
-  AnyFunction real = driver_real(Hook::cuGetProcAddress_v2);
-  if (real == nullptr) real = find_driver(Hook::cuGetProcAddress_v2);
-  if (real == nullptr) return kNotFound;
-  const abi::Result result = reinterpret_cast<Fn>(real)(symbol, pfn, version, flags, status);
-  if (result == 0) route_answer(symbol, pfn, version, flags, caller);
-  return result;
-}
-
-}  // namespace kshim::shim::routed
+}  // namespace kshim::shim

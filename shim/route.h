@@ -19,6 +19,10 @@ struct LookupAnswer {
 /// The wrapper for a real function, or `address` itself.
 AnyFunction route_driver(AnyFunction address) noexcept;
 
+/// After cuGetProcAddress has answered: the wrapper instead of what it handed out. `caller`: who asked.
+void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                  const void* caller) noexcept;
+
 }  // namespace kshim::shim
 
 extern "C" {

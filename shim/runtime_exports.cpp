@@ -4,7 +4,7 @@
 // 13 is the default, which an unversioned reference gets; it then serves whichever runtime there is.
 #include "call.h"
 #include "real.h"
-#include "routed.h"
+#include "registered.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of hooks.def that have their body by hand.
+// What the wrappers of registration (runtime_exports.cpp) hand over.
 #pragma once
 #include "cuda_abi.h"
 #include "hooks.h"
-
-namespace kshim::shim::routed {
-
-/// `caller`: return address of the wrapper. route.cpp.
-abi::Result cuGetProcAddress(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                             const void* caller) noexcept;
-abi::Result cuGetProcAddress_v2(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                                abi::Enum* status, const void* caller) noexcept;
-
-}  // namespace kshim::shim::routed
 
 namespace kshim::shim::registered {
 
