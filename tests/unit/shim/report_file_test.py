@@ -115,7 +115,10 @@ class ReportFile(unittest.TestCase):
         self.assertEqual(self.start("busy-fork").returncode, 0)
         reports = self.reports(complete=True)
         self.assertEqual(len(reports), 21)
-        self.assertEqual(sum(self.sonames(records) == ["child"] for records in reports), 20)
+        children = [records for records in reports if records[0]["ppid"] != os.getpid()]
+        self.assertEqual(len(children), 20)
+        for records in children:
+            self.assertEqual(self.sonames(records), ["child"] * (1 - records[-1]["dropped"]))
 
     def test_exec_begins_another(self):
         self.assertEqual(self.start("exec").returncode, 0)
@@ -126,7 +129,8 @@ class ReportFile(unittest.TestCase):
     def test_threads(self):
         self.assertEqual(self.start("threads").returncode, 0)
         (records,) = self.reports(complete=True)
-        self.assertEqual(len(self.sonames(records)), 4000)
+        # Who waits too long for the lock drops its record and says so.
+        self.assertEqual(len(self.sonames(records)) + records[-1]["dropped"], 4000)
 
     def test_closed_and_reused_descriptors(self):
         precious = self.folder / "precious"
