@@ -14,6 +14,7 @@
 #include "boot/handshake.h"
 #include "context/context.h"
 #include "device/product.h"
+#include "entry/entry.h"
 #include "launch/stream.h"
 #include "modules/module.h"
 
@@ -159,6 +160,10 @@ CUresult stream_id(CUcontext, void* object, std::uint64_t* out) {
 int walk_functions(CUcontext, CUmodule module, void (*callback)(void*, CUfunction), void* user) {
   return each_function(module, [&](CUfunction function) { callback(user, function); }) == CUDA_SUCCESS ? 1
                                                                                                        : 0;
+}
+
+CUresult create_context(CUcontext* out, unsigned flags, CUdevice device) {
+  return entry::cuCtxCreate_v2(out, flags, device);
 }
 
 CUresult integrity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds, std::uint64_t* answer);

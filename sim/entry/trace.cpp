@@ -82,6 +82,12 @@ void TraceLine::unsigned_number(std::uint64_t value) noexcept {
   text({digits, static_cast<std::size_t>(end - digits)});
 }
 
+void TraceLine::real(double value) noexcept {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  text({digits, static_cast<std::size_t>(end - digits)});
+}
+
 void TraceLine::pointer(const void* value) noexcept {
   char digits[24] = {'0', 'x'};
   const auto end =

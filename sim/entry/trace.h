@@ -23,6 +23,7 @@ class TraceLine {
   void text(std::string_view value) noexcept;
   void number(std::int64_t value) noexcept;
   void unsigned_number(std::uint64_t value) noexcept;
+  void real(double value) noexcept;
   void pointer(const void* value) noexcept;
   void quoted(const char* value) noexcept;
 
@@ -60,7 +61,7 @@ class TraceLine {
     } else if constexpr (std::is_enum_v<T>) {
       number(static_cast<std::int64_t>(value));
     } else if constexpr (std::is_floating_point_v<T>) {
-      number(static_cast<std::int64_t>(value));
+      real(static_cast<double>(value));
     } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
       pointer(reinterpret_cast<const void*>(
           value));  // CUdeviceptr is an unsigned 64-bit number; so are ids, also in hex
