@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA driver API alone, as Triton, CuPy and game engines use it: no runtime, no registration, a file of
-// device code.
+// device code beside the program. Another file may be named: kernels_ptx.fatbin.
 #include <cuda.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@ static void check(CUresult error, const char* what) {
 
 int main(int argc, char** argv) {
   const std::string self = argc > 0 ? argv[0] : "";
-  const std::string fatbin = self.substr(0, self.rfind('/') + 1) + "kernels.fatbin";
+  const std::string fatbin = self.substr(0, self.rfind('/') + 1) + (argc > 1 ? argv[1] : "kernels.fatbin");
   check(cuInit(0), "cuInit");
   CUdevice device = 0;
   CUcontext context = nullptr;

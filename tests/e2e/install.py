@@ -55,6 +55,12 @@ class Installed(e2e.Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("sm_120", done.stderr)
 
+    def test_a_prefix_that_the_loader_cannot_take(self):
+        moved = self.folder / "with blank"
+        shutil.copytree(self.prefix, moved, symlinks=True)
+        done = self.run_program(moved / "bin" / "kshim", "run", "--", "true")
+        self.assert_says(done, 125, "with blank", "move kshim")
+
     def test_the_bare_name(self):
         """LD_PRELOAD=libkshim.so, literally: found as any library is, here through LD_LIBRARY_PATH."""
         simulator = self.library.parent / "kshim" / "sim"

@@ -8,10 +8,10 @@ e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", e2e.SAMPLES / "
 
 
 class Samples(e2e.Case):
-    def finding(self, program, *devices, options=(), status=1):
+    def finding(self, program, *devices, arguments=()):
         """The one finding of severity error."""
-        arguments = [word for device in devices for word in ("--simulate", device)]
-        analysis, _ = self.analysis(*arguments, *options, "--", e2e.SAMPLES / program, status=status)
+        options = [word for device in devices for word in ("--simulate", device)]
+        analysis, _ = self.analysis(*options, "--", e2e.SAMPLES / program, *arguments, status=1)
         errors = [finding for finding in analysis["findings"] if finding["severity"] == "error"]
         self.assertEqual(len(errors), 1, analysis)
         self.assertEqual(analysis["verdict"], "gap")
@@ -55,6 +55,11 @@ class Samples(e2e.Case):
         finding = self.finding("05_driver_api/blur", "sm_86")
         self.assertEqual(finding["cause"], "no-image-for-arch")
         self.assert_rebuild(finding, "arch=compute_86")
+
+    def test_ptx_newer_than_driver(self):
+        finding = self.finding("05_driver_api/blur", "sm_86,driver=12.4", arguments=["kernels_ptx.fatbin"])
+        self.assertEqual((finding["cause"], finding["code"]), ("ptx-newer-than-driver", 222))
+        self.assertIn("upgrade-driver", [fix["kind"] for fix in finding["fixes"]])
 
     def test_dlopen_library(self):
         finding = self.finding("06_dlopen_library/host", "sm_75")
