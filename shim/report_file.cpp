@@ -92,6 +92,9 @@ void start_report(std::uint32_t process) noexcept {
     ProcessRecord record(g_record, g_seq++, 0);
     fill_process_record(record, names, g_environment);
     if (!append(record.finish())) count_dropped();
+    PathText line;
+    line << "the report is " << g_file.path.view();
+    say(LogLevel::info, line.view());
   }
   g_number.store(number, std::memory_order_relaxed);
   g_process.store(process, std::memory_order_release);
@@ -106,7 +109,10 @@ std::uint32_t begin_report() noexcept {
   const ErrnoKeeper keeper;
   complain_about_options();
   const LockGuard guard(g_lock);
-  if (!guard) return 0;
+  if (!guard) {
+    count_dropped();  // of the report that another thread is beginning
+    return 0;
+  }
   if (g_process.load(std::memory_order_acquire) != process) start_report(process);
   return g_number.load(std::memory_order_relaxed);
 }

@@ -192,6 +192,11 @@ class ReportFile(unittest.TestCase):
                           "kshim: KSHIM_TARGET=sm_banana is not understood; it is ignored"])
         self.assertEqual(self.start("nothing", environment={"KSHIM_LOG": "loud"}).stderr, b"", "a process without CUDA")
 
+    def test_says_where_the_report_is_when_asked(self):
+        done = self.start("once", environment={"KSHIM_LOG": "info"})
+        (path,) = (self.folder / "kshim-report").iterdir()
+        self.assertEqual(done.stderr.decode(), f"kshim: the report is {path}\n")
+
     def test_unwritable_place(self):
         done = self.start("once", environment={"KSHIM_REPORT": "/proc/nowhere/%p.jsonl"})
         self.assertEqual(done.returncode, 0)
