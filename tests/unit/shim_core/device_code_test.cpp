@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_code.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "fatbin_builder.h"
+#include "gaps.h"
+#include "kshim/base/hash.h"
+
+namespace kshim::shim {
+namespace {
+
+using image::FatbinWrapper;
+using kshim::test::arch_of;
+using kshim::test::FatbinBuilder;
+
+std::uintptr_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+std::vector<std::string> archs_of(const DeviceCode& code) {
+  ArchList list;
+  code.list(list);
+  return {list.all().begin(), list.all().end()};
+}
+
+alignas(16) unsigned char g_fatbin[4096];  // in this program's own data, as .nv_fatbin is
+FatbinWrapper g_wrapper{image::kWrapperMagic, 1, 0, 0};
+
+TEST(DeviceCode, AFatbinInAFileIsKnownByFileAndOffset) {
+  const auto bytes = FatbinBuilder()
+                         .cubin(arch_of(75))
+                         .cubin(arch_of(90, image::Suffix::a))
+                         .ptx(arch_of(80), {8, 0})
+                         .build();
+  ASSERT_LE(bytes.size(), sizeof g_fatbin);
+  std::memcpy(g_fatbin, bytes.data(), bytes.size());
+  g_wrapper.fatbin = address_of(g_fatbin);
+  DeviceCode code;
+  examine_memory(address_of(&g_wrapper), false, code);
+  EXPECT_TRUE(code.wrapped);
+  EXPECT_EQ(code.address, address_of(g_fatbin));
+  EXPECT_EQ(code.size, bytes.size());
+  EXPECT_EQ(code.object, object_at(address_of(&g_wrapper)).identity);
+  EXPECT_NE(code.object, 0U);
+  EXPECT_EQ(code.offset, object_at(address_of(g_fatbin)).offset_of(address_of(g_fatbin)));
+  EXPECT_EQ(code.hash, 0U);
+  EXPECT_EQ(code.packaging, image::Packaging::fatbin);
+  EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "sm_90a", "compute_80"}));
+  EXPECT_EQ(selection_for(code, {7, 5}).choice, image::Choice::sass);
+  EXPECT_EQ(selection_for(code, {12, 0}).choice, image::Choice::jit);
+  EXPECT_EQ(selection_for(code, {6, 1}).choice, image::Choice::none);
+}
+
+TEST(DeviceCode, RelocatablePartsCountAsWell) {
+  // -rdc=true: the linked fatbin has SASS only, the PTX is in the parts.
+  const auto linked = FatbinBuilder().cubin(arch_of(75)).build();
+  const auto part = FatbinBuilder().cubin(arch_of(75)).ptx(arch_of(75), {8, 0}).build();
+  const std::uintptr_t parts[] = {address_of(part.data()), 0};
+  const FatbinWrapper wrapper{image::kWrapperMagic, 2, address_of(linked.data()), address_of(parts)};
+  DeviceCode code;
+  examine_memory(address_of(&wrapper), false, code);
+  EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "compute_75"}));
+  EXPECT_EQ(selection_for(code, {12, 0}).choice, image::Choice::jit);
+}
+
+TEST(DeviceCode, ALooseBlobIsKnownByItsContent) {
+  const auto bytes = FatbinBuilder().cubin(arch_of(86)).build();
+  DeviceCode code;
+  examine_memory(address_of(bytes.data()), false, code);
+  EXPECT_EQ(code.object, 0U);
+  EXPECT_EQ(code.size, bytes.size());
+  EXPECT_EQ(code.hash, content_hash(std::as_bytes(std::span(bytes))));
+
+  // A large one is hashed only when it failed to load.
+  const auto large =
+      FatbinBuilder().cubin(arch_of(86), kshim::test::Buffer(kCheapHash, std::byte{7})).build();
+  DeviceCode succeeded, failed;
+  examine_memory(address_of(large.data()), false, succeeded);
+  examine_memory(address_of(large.data()), true, failed);
+  EXPECT_EQ(succeeded.hash, 0U);
+  EXPECT_EQ(failed.hash, content_hash(std::as_bytes(std::span(large))));
+}
+
+TEST(DeviceCode, PtxTextEndsWithItsNul) {
+  const std::string text = "// a comment\n.version 8.3\n.target sm_90a\n.address_size 64\n";
+  DeviceCode code;
+  examine_memory(address_of(text.c_str()), true, code);
+  EXPECT_EQ(code.size, text.size());
+  EXPECT_EQ(archs_of(code), std::vector<std::string>{"compute_90a"});
+  EXPECT_EQ(code.images[0].isa, (image::Version{8, 3}));
+  EXPECT_EQ(code.packaging, image::Packaging::loose);
+}
+
+TEST(DeviceCode, WhatCannotBeReadIsNotRead) {
+  for (const std::uintptr_t address : {std::uintptr_t{0}, std::uintptr_t{16}, ~std::uintptr_t{0} - 8}) {
+    DeviceCode code;
+    examine_memory(address, true, code);
+    EXPECT_EQ(code.image_count, 0);
+    EXPECT_EQ(code.size, 0U);
+  }
+  // A fatbin whose header promises more than is mapped.
+  constexpr std::size_t kPage = 4096;
+  auto* pages = static_cast<std::byte*>(
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(pages, MAP_FAILED);
+  ASSERT_EQ(mprotect(pages + kPage, kPage, PROT_NONE), 0);
+  auto bytes = FatbinBuilder().cubin(arch_of(75)).build();
+  bytes[8] = std::byte{0xff};
+  bytes[9] = std::byte{0xff};
+  std::byte* start = pages + kPage - bytes.size();
+  std::memcpy(start, bytes.data(), bytes.size());
+  DeviceCode code;
+  examine_memory(address_of(start), true, code);
+  EXPECT_EQ(code.image_count, 0);
+  munmap(pages, 2 * kPage);
+}
+
+TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
+  const auto bytes = FatbinBuilder().cubin(arch_of(75)).build();
+  const std::string path = testing::TempDir() + "kshim_device_code.fatbin";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  DeviceCode code;
+  examine_file(path.c_str(), code);
+  EXPECT_EQ(facts_of_file(code.object).path, path);
+  EXPECT_EQ(code.size, bytes.size());
+  EXPECT_EQ(archs_of(code), std::vector<std::string>{"sm_75"});
+  DeviceCode missing;
+  examine_file("/nonexistent/x.cubin", missing);
+  EXPECT_EQ(facts_of_file(missing.object).path, "/nonexistent/x.cubin");
+  EXPECT_EQ(missing.image_count, 0);
+}
+
+}  // namespace
+}  // namespace kshim::shim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaded_elf.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "hooks.h"
+#include "objects.h"
+
+namespace kshim::shim {
+namespace {
+
+TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
+  void* const puts_address = dlsym(RTLD_DEFAULT, "puts");
+  ASSERT_NE(puts_address, nullptr);
+  const ObjectView libc = object_at(puts_address);
+  ASSERT_TRUE(libc);
+  EXPECT_EQ(libc.elf.soname(), "libc.so.6");
+  EXPECT_EQ(libc.elf.find_symbol("puts", gnu_hash("puts")), puts_address);
+  EXPECT_EQ(libc.elf.find_symbol("no_such_symbol", gnu_hash("no_such_symbol")), nullptr);
+  EXPECT_TRUE(libc.elf.defines_versions());
+  EXPECT_EQ(libc.elf.find_symbol("puts", gnu_hash("puts"), "GLIBC_9.9"), nullptr);
+  EXPECT_TRUE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(puts_address)));
+  EXPECT_FALSE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(puts_address) + 1));
+  EXPECT_EQ(facts_of_file(libc.identity).path, libc.path);
+}
+
+TEST(LoadedElf, TellsWhatIsImported) {
+  const ObjectView self = object_at(reinterpret_cast<const void*>(&gnu_hash));
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(self.elf.imports("dlsym"));
+  EXPECT_FALSE(self.elf.imports("__cudaRegisterFatBinary"));
+}
+
+TEST(Objects, TheSameFileHasTheSameIdentity) {
+  const std::uint32_t first = identity_of_file("/opt/a/libx.so");
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(identity_of_file("/opt/a/libx.so"), first);
+  EXPECT_NE(identity_of_file("/opt/b/libx.so"), first);
+  EXPECT_EQ(identity_of_file(""), 0U);
+  EXPECT_TRUE(facts_of_file(0).path.empty());
+  int on_the_stack = 0;
+  EXPECT_FALSE(object_at(&on_the_stack));
+}
+
+TEST(Objects, NvidiasLibrariesAreKnownByName) {
+  EXPECT_TRUE(is_nvidia_library("/usr/lib/libcusparseLt.so.0"));
+  EXPECT_TRUE(is_nvidia_library("/x/libcudnn_engines_precompiled.so.9"));
+  EXPECT_FALSE(is_nvidia_library("/x/libtorch_cuda.so"));
+  EXPECT_TRUE(is_driver_file("/usr/lib/x86_64-linux-gnu/libcuda.so.1"));
+  EXPECT_FALSE(is_driver_file("/x/libcudart.so.13"));
+  EXPECT_TRUE(is_shared_runtime("/x/libcudart.so.13"));
+}
+
+}  // namespace
+}  // namespace kshim::shim
