@@ -14,6 +14,7 @@ LARGEST_FILE = 100 * 1024
 CODE = {".cpp", ".h", ".def", ".S", ".py", ".cu", ".c", ".cmake"}
 NO_COMMENTS = {".json", ".jsonl", ".txt", ".svg", ".bin", ""}
 HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/|/work/(?:main|shared)|/tmp/kshim/")
+MADE_UP_HOMES = {"/home/u/", "/home/me/", "/home/ada/"}  # of the people in our tests
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -42,7 +43,7 @@ def problems(path: pathlib.Path):
     if path != pathlib.Path(__file__).resolve():
         for number, line in enumerate(lines, 1):
             found = HOME_PATH.search(line)
-            if found:
+            if found and found.group() not in MADE_UP_HOMES:
                 yield f"line {number}: a path of somebody's machine: {found.group()}"
     if path.suffix == ".md":
         for target in LINK.findall(text):
