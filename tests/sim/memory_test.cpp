@@ -19,13 +19,18 @@ std::vector<std::uint8_t> counting(std::size_t size) {
 
 TEST_F(Memory, NewMemoryIsZero) {
   for (const std::size_t size : {std::size_t{100}, std::size_t{1} << 20}) {
-    CUdeviceptr memory = 0;
-    ASSERT_CU(0, cuMemAlloc(&memory, size));
-    std::vector<std::uint8_t> bytes(size, 7);
-    EXPECT_CU(0, cuMemcpyDtoH(bytes.data(), memory, size));
-    EXPECT_EQ(bytes, std::vector<std::uint8_t>(size, 0));
-    EXPECT_CU(0, cuMemsetD8(memory, 9, size));  // so that the next one would show it
-    EXPECT_CU(0, cuMemFree(memory));
+    // Many at once and twice, so that what the first round wrote and freed is handed out again.
+    for (int round = 0; round < 2; ++round) {
+      std::vector<CUdeviceptr> pieces(40);
+      for (CUdeviceptr& piece : pieces) {
+        ASSERT_CU(0, cuMemAlloc(&piece, size));
+        std::vector<std::uint8_t> bytes(size, 7);
+        EXPECT_CU(0, cuMemcpyDtoH(bytes.data(), piece, size));
+        EXPECT_EQ(bytes, std::vector<std::uint8_t>(size, 0));
+        EXPECT_CU(0, cuMemsetD8(piece, 9, size));
+      }
+      for (const CUdeviceptr piece : pieces) EXPECT_CU(0, cuMemFree(piece));
+    }
   }
 }
 
