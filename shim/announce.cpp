@@ -49,7 +49,7 @@ bool write_library(void* context, const ObjectView& object) {
   const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
-  if (!is_new(g_libraries[object.identity], number)) return true;
+  if (object.identity >= kMaxIdentities || !is_new(g_libraries[object.identity], number)) return true;
   PathText target;
   const std::string_view version = version_of(object.path, target);
   const std::string_view soname = object.elf.soname().empty() ? base_name(object.path) : object.elf.soname();

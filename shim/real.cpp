@@ -52,16 +52,24 @@ bool search_one(void* context, const ObjectView& object) {
   return true;
 }
 
-/// Under g_lock.
-void fill_driver() noexcept {
+/// Takes no lock: a program that calls must get its function, and two threads that fill write the same.
+void fill_driver(const ObjectView& driver) noexcept {
   Search search{Layer::driver, 0};
   each_object(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
     if (kHooks[i].layer == Layer::driver) {
       g_driver_next[i].store(search.found[i], std::memory_order_release);
-      g_driver_own[i].store(g_driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash),
+      g_driver_own[i].store(driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash),
                             std::memory_order_release);
     }
+}
+
+void remember_driver(const ObjectView& object) noexcept {
+  const LockGuard guard(g_lock);
+  if (!guard) return;
+  g_driver = object;
+  g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
+  g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
 
 bool find_libcuda(void* context, const ObjectView& object) {
@@ -82,31 +90,17 @@ void adopt_driver(const ObjectView& object) noexcept {
   if (g_driver_low.load(std::memory_order_acquire) == object.elf.low() &&
       g_driver_high.load(std::memory_order_relaxed) == object.elf.high())
     return;
-  const LockGuard guard(g_lock);
-  if (!guard) return;
-  g_driver = object;
-  fill_driver();
-  g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
-  g_driver_low.store(object.elf.low(), std::memory_order_release);
+  fill_driver(object);
+  remember_driver(object);
 }
 
 void find_driver() noexcept {
-  const ObjectView object = driver_object();
-  if (object) {
-    adopt_driver(object);
-  } else {
-    const LockGuard guard(g_lock);
-    if (!guard) return;
-    g_driver = ObjectView();  // what it was may be unmapped
-    g_driver_low.store(0, std::memory_order_release);
-    g_driver_high.store(0, std::memory_order_release);
-    fill_driver();
-  }
+  const ObjectView object = driver_object();  // a false one where there is none any more
+  fill_driver(object);
+  remember_driver(object);
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
-  const LockGuard guard(g_lock);
-  if (!guard) return runtime_real(runtime, hook);
   Search search{Layer::runtime, static_cast<std::size_t>(runtime)};
   each_object(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
