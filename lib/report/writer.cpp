@@ -7,8 +7,8 @@
 namespace kshim::report {
 namespace {
 
-/// Length of the UTF-8 sequence that starts at `text[at]`, or 0 where there is none (RFC 3629: no overlong forms, no
-/// surrogates, nothing above U+10FFFF).
+/// Length of the UTF-8 sequence that starts at `text[at]`, or 0 where there is none (RFC 3629: no overlong
+/// forms, no surrogates, nothing above U+10FFFF).
 std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   const auto byte = [&](std::size_t i) -> unsigned {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one record as one line of JSON into a fixed buffer. No heap, no locale, no exceptions: it runs inside other
-// people's processes. Field names and their kinds come from schema.def and are checked by the compiler: a field of
-// another record, or a string where the schema says a number, does not build.
+// Writes one record as one line of JSON into a fixed buffer. No heap, no locale, no exceptions: it runs
+// inside other people's processes. Field names and their kinds come from schema.def and are checked by the
+// compiler: a field of another record, or a string where the schema says a number, does not build.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,9 @@ inline constexpr FieldShape kFieldShapes[] = {
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
 };
-constexpr const FieldShape& shape_of(Field field) noexcept { return kFieldShapes[static_cast<std::size_t>(field)]; }
+constexpr const FieldShape& shape_of(Field field) noexcept {
+  return kFieldShapes[static_cast<std::size_t>(field)];
+}
 constexpr std::string_view name_of(RecordType type) noexcept {
   constexpr std::string_view kNames[] = {
 #define KSHIM_RECORD(type, meaning) #type,
@@ -97,7 +99,8 @@ class JsonBuffer {
  public:
   explicit JsonBuffer(std::span<char> storage) noexcept : storage_(storage) {}
   void text(std::string_view raw) noexcept;  ///< as it stands
-  /// Quoted and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit` bytes of input; null without data.
+  /// Quoted and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit` bytes of input; null
+  /// without data.
   void string(std::string_view value, std::size_t limit) noexcept;
   void number(std::uint64_t value) noexcept;
   void milliseconds(Milliseconds value) noexcept;  ///< three decimals
@@ -116,7 +119,8 @@ class JsonBuffer {
 
 /// A list stops this many bytes before the end of the buffer, so that the fields after it still fit.
 constexpr std::size_t kTailRoom = 4096;
-/// Longest string that is written whole. Paths end at 4096; mangled names of CUTLASS kernels reach a few thousand.
+/// Longest string that is written whole. Paths end at 4096; mangled names of CUTLASS kernels reach a few
+/// thousand.
 constexpr std::size_t kStringLimit = 8192;
 /// The same inside list elements, which are many.
 constexpr std::size_t kElementStringLimit = 2048;
@@ -173,8 +177,7 @@ class Record {
     return *this;
   }
   template <Field kField, class Bool>
-    requires std::is_same_v<Bool, bool>
-  Record& add(Bool value) noexcept {
+  requires std::is_same_v<Bool, bool> Record& add(Bool value) noexcept {
     begin<kField, Kind::kind_bool>();
     out_.text(value ? "true" : "false");
     return *this;
