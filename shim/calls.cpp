@@ -11,6 +11,7 @@
 #include "options.h"
 #include "real.h"
 #include "report_file.h"
+#include "targets.h"
 #include "within.h"
 
 namespace kshim::shim {
@@ -84,7 +85,7 @@ void note_runtime_return(const CallFacts& returned) noexcept {
 void init_begins() noexcept {
   if (!options().enabled) return;
   const ErrnoKeeper keeper;
-  begin_report();
+  if (begin_report() != 0) count_failures_at_end();
 }
 
 void note_init(const CallFacts& facts) noexcept {
@@ -95,6 +96,7 @@ void note_init(const CallFacts& facts) noexcept {
   learn_driver(facts.code == 0);
   announce_driver();
   announce_libraries();
+  survey_targets();
   if (facts.code != 0) note_driver_failure({facts, 0, {}});
 }
 

@@ -11,6 +11,7 @@
 #include "python/frames.h"
 #include "report_file.h"
 #include "stack/native.h"
+#include "targets.h"
 
 namespace kshim::shim {
 namespace {
@@ -112,6 +113,7 @@ std::size_t find_or_add(std::uint64_t key) noexcept {
 
 EndCounts count_at_end() noexcept {
   announce_libraries();
+  survey_targets();
   const std::uint32_t number = current_report();
   const LockGuard guard(g_lock);
   if (!guard || number != g_report) return {0, modules_in_report(number)};
