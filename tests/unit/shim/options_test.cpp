@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kshim::shim {
@@ -84,7 +86,13 @@ INSTANTIATE_TEST_SUITE_P(Each, BadValue,
                          testing::Values("KSHIM_LOG=loud", "KSHIM_LOG=WARN", "KSHIM_COVERAGE=yes",
                                          "KSHIM_DISABLE=2", "KSHIM_BACKTRACE=native,perl",
                                          "KSHIM_BACKTRACE=,", "KSHIM_TARGET=8.6;banana",
-                                         "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"));
+                                         "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"),
+                         [](const auto& info) {
+                           std::string name;
+                           for (const char c : std::string_view(info.param))
+                             name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name + "_" + std::to_string(info.index);
+                         });
 
 }  // namespace
 }  // namespace kshim::shim
