@@ -76,7 +76,7 @@ void Graph::remove(Node& node) {
 }
 
 std::unique_ptr<Graph> Graph::clone() const {
-  auto copy = std::make_unique<Graph>();
+  auto copy = std::make_unique<Graph>(objects);
   std::unordered_map<const Node*, Node*> twins;
   for (const auto& node : nodes) {
     copy->nodes.push_back(std::make_unique<Node>(*copy, node->operation->clone(), node->id));

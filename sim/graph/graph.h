@@ -10,6 +10,7 @@
 
 #include "base/driver_api.h"
 #include "base/handles.h"
+#include "graph/user_object.h"
 #include "launch/stream.h"
 
 namespace kshim::sim {
@@ -29,7 +30,9 @@ struct Node : Handled<Kind::graph_node> {
 
 struct Graph : Handled<Kind::graph> {
   Graph() { publish(this); }
+  explicit Graph(const UserObjects& held) : objects(held) { publish(this); }
   std::vector<std::unique_ptr<Node>> nodes;
+  UserObjects objects;
   bool owned = false;  ///< by a child graph node: not the program's to destroy
 
   Node& add(std::unique_ptr<Operation> does, const std::vector<Node*>& after);

@@ -161,6 +161,25 @@ TEST_F(Graphs, KernelNodesAreCheckedLikeLaunches) {
   EXPECT_EQ(count, 1U);
 }
 
+TEST_F(Graphs, UserObjectsLiveAsLongAsAnyGraphHoldsThem) {
+  int ended = 0;
+  CUuserObject object = nullptr;
+  ASSERT_CU(0, cuUserObjectCreate(
+                   &object, &ended, [](void* count) { ++*static_cast<int*>(count); }, 1,
+                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_CU(0, cuGraphRetainUserObject(graph_, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_CU(1, cuGraphReleaseUserObject(graph_, object, 2));
+  const CUgraphExec exec = instantiate(graph_);
+  CUgraph clone = nullptr;
+  ASSERT_CU(0, cuGraphClone(&clone, graph_));
+  ASSERT_CU(0, cuGraphDestroy(graph_));
+  ASSERT_CU(0, cuGraphExecDestroy(exec));
+  EXPECT_EQ(ended, 0);
+  ASSERT_CU(0, cuGraphDestroy(clone));
+  EXPECT_EQ(ended, 1);
+  EXPECT_CU(1, cuUserObjectRetain(object, 1));  // gone
+}
+
 TEST_F(Graphs, ClonesAndTheirNodes) {
   const CUgraphNode a = fill(graph_, 1);
   const CUgraphNode b = fill(graph_, 2, {a});
