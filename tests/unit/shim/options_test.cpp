@@ -87,11 +87,11 @@ INSTANTIATE_TEST_SUITE_P(Each, BadValue,
                                          "KSHIM_DISABLE=2", "KSHIM_BACKTRACE=native,perl",
                                          "KSHIM_BACKTRACE=,", "KSHIM_TARGET=8.6;banana",
                                          "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"),
-                         [](const auto& info) {
+                         [](const auto& value) {
                            std::string name;
-                           for (const char c : std::string_view(info.param))
+                           for (const char c : std::string_view(value.param))
                              name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-                           return name + "_" + std::to_string(info.index);
+                           return name + "_" + std::to_string(value.index);
                          });
 
 }  // namespace
