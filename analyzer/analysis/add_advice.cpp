@@ -69,7 +69,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.bare = file != nullptr && file->is_bare();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
-    if (const PackageRecord* package = scene.index.package(subject.object->id)) at.package = package->name;
+    if (const auto package = package_of(scene, *subject.object)) at.package = package->name;
   }
   if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;

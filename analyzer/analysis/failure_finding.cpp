@@ -48,7 +48,8 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
                           std::vector<Evidence>& out) {
   std::string text = layers_text(failure);
   if (text.empty()) text = "A call failed";
-  if (!finding.failed_kernel.empty()) text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
+  if (!finding.failed_kernel.empty())
+    text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
   if (failure.count > 1) text += fmt::format(", {} times", failure.count);
   out.push_back({text + ".", location(scene.report, failure.line)});
 }
@@ -102,7 +103,7 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   finding.headline = row_of(cause).headline;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
-    if (const PackageRecord* package = scene.index.package(subject.object->id)) {
+    if (const auto package = package_of(scene, *subject.object)) {
       finding.package = package->name + (package->version.empty() ? "" : " " + package->version) +
                         (package->manager.empty() ? "" : fmt::format(" ({})", package->manager));
     }

@@ -111,9 +111,12 @@ std::optional<Finding> jit_tax(const Scene& scene) {
   finding.headline = row_of(Cause::jit_tax).headline;
   finding.confidence = 0.9;
   finding.count = modules;
+  const bool simulated = scene.report.driver && scene.report.driver->simulated;
+  const std::string took = simulated
+                               ? std::string(": on a real GPU that takes time")
+                               : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
   finding.evidence.push_back(
-      {fmt::format("The driver compiled {} from PTX, which took {:.1f} s in this process.",
-                   counted(modules, "module"), milliseconds / 1000),
+      {fmt::format("The driver compiled {} from PTX{}.", counted(modules, "module"), took),
        location(scene.report, line)});
   return finding;
 }

@@ -104,6 +104,18 @@ std::string location(const Report& report, std::uint32_t line) {
   return line == 0 ? std::string() : fmt::format("{}:{}", report.path, line);
 }
 
+std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object) {
+  if (const PackageRecord* row = scene.index.package(object.id)) return *row;
+  const auto& installed = scene.files.package(object.path);
+  if (!installed) return std::nullopt;
+  PackageRecord out;
+  out.object = object.id;
+  out.name = installed->name;
+  out.version = installed->version;
+  out.manager = "pip";
+  return out;
+}
+
 std::string object_text(const Subject& subject) {
   return subject.object == nullptr ? "the image" : std::string(basename_of(subject.object->path));
 }

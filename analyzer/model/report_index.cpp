@@ -31,6 +31,12 @@ const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
   return why != nullptr ? *why : none;
 }
 
+const std::optional<PythonPackage>& ObjectFiles::package(const std::string& path) {
+  auto found = packages_.find(path);
+  if (found == packages_.end()) found = packages_.emplace(path, python_package_of(path)).first;
+  return found->second;
+}
+
 ReportIndex::ReportIndex(const Report& report) : report_(report) {
   for (const ObjectRecord& row : report.objects) objects_.insert_or_assign(row.id, &row);
   for (const ModuleRecord& row : report.modules) modules_.insert_or_assign(row.id, &row);

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "analyzer/model/object_file.h"
+#include "analyzer/model/python_package.h"
 #include "analyzer/reader/report.h"
 
 namespace kshim::analysis {
@@ -20,11 +21,14 @@ class ObjectFiles {
   /// nullptr where the file cannot be used; why_not() then tells.
   const ObjectFile* find(const ObjectRecord& object);
   const std::string& why_not(const ObjectRecord& object);
+  /// The Python package that the file belongs to, where it is installed on this machine.
+  const std::optional<PythonPackage>& package(const std::string& path);
 
  private:
   using Entry = std::variant<ObjectFile, std::string>;
   Entry& entry(const ObjectRecord& object);
   std::map<std::pair<std::string, std::string>, Entry> files_;
+  std::map<std::string, std::optional<PythonPackage>> packages_;
 };
 
 class ReportIndex {
