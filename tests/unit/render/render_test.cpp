@@ -94,6 +94,7 @@ TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {
       "void f<A<int, int, int, int>, double, std::array<char, 128> >(int, int, int, std::array<char, 128>)"};
   wordy.failed_kernel = wordy.kernels.front();
   wordy.remarks = {"A remark that is rather long, so that it has to be broken at the right place to fit."};
+  wordy.images.push_back({"ptx", "compute_90", "", 1, false, ""});
   const Analysis analysis = analysis_of({wordy, finding(Cause::latent_gap), finding(Cause::jit_tax)});
   for (const unsigned width : {60U, 80U, 100U}) {
     for (const std::string& line : lines_of(render(analysis, Format::text, {.width = width}))) {
