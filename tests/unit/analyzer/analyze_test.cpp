@@ -245,6 +245,27 @@ TEST_F(Analyze, APackagesExtensionIsRebuiltByPip) {
   EXPECT_THAT(got.findings[0].fixes[0].commands[0], HasSubstr(" foo"));
 }
 
+TEST_F(Analyze, ATargetsGapSaysNothingOfThePresentGpu) {
+  ReportText text;
+  text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {}).module(1, "1");
+  const auto gap = [&](const char* device, const char* kernels, const char* need) {
+    text.record(
+        "gap",
+        fmt::format(R"("object":1,"offset":4096,"device":{},"kernels":[{}],"complete":true,"have":["sm_90"],)"
+                    R"("need":"{}")",
+                    device, kernels, need));
+  };
+  gap("0", R"("_Z1av")", "sm_86");
+  gap("null", R"("_Z1av","_Z1bv")", "sm_75");
+  text.failure(1, "lookup", 209, "_Z1av", R"("module":1,"object":1)");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(2));
+  EXPECT_EQ(got.findings[0].cause, Cause::no_image_for_arch);
+  EXPECT_THAT(got.findings[0].kernels, ElementsAre("a()"));
+  EXPECT_EQ(got.findings[1].cause, Cause::latent_gap);
+  EXPECT_THAT(got.findings[1].kernels, ElementsAre("a()", "b()"));
+}
+
 TEST_F(Analyze, APackageIsFoundByItsRecordFile) {
   TemporaryFolder venv;
   const std::string site = "lib/python3.11/site-packages/";
