@@ -82,6 +82,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   std::vector<std::string> texts = spec.arguments;
   std::vector<char*> arguments;
   std::vector<char*> shell_arguments = {shell.data(), program.data()};
+  arguments.reserve(texts.size() + 1);
   for (std::string& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   shell_arguments.insert(shell_arguments.end(), arguments.begin() + 1, arguments.end());
