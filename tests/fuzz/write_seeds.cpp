@@ -44,7 +44,12 @@ constexpr const char* kPtx = R"(//
 
 class Corpus {
  public:
-  explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {}
+  /// Empties the folders: a fuzzer may have added to them.
+  explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {
+    std::error_code error;
+    for (const char* target : {"fatbin", "elf", "ptx", "select"})
+      std::filesystem::remove_all(root_ / target, error);
+  }
   void add(const char* target, const std::string& name, const Buffer& bytes) {
     const auto folder = root_ / target;
     std::filesystem::create_directories(folder);
