@@ -22,7 +22,8 @@ class PtxScanner {
     if (at_ >= text_.size()) return {{}, text_.size()};
     const std::size_t start = at_++;
     if (text_[start] == '"') {
-      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2U : 1U;
+      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\n')
+        at_ += text_[at_] == '\\' ? 2U : 1U;
       at_ = at_ < text_.size() ? at_ + 1 : text_.size();
     } else if (is_word(text_[start])) {
       while (at_ < text_.size() && is_word(text_[at_])) ++at_;

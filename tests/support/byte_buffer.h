@@ -16,7 +16,7 @@ using Buffer = std::vector<std::byte>;
 
 /// Numbers only: a Buffer given to an unconstrained template would be written as its own pointers.
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void append(Buffer& out, T value) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&value);
   out.insert(out.end(), bytes, bytes + sizeof(T));
@@ -30,7 +30,7 @@ inline void pad_to(Buffer& out, std::size_t alignment) {
 
 /// Overwrites what stands at `offset`: how a whole file becomes a broken one.
 template <class T>
-  requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void put(Buffer& out, std::size_t offset, T value) {
   if (offset + sizeof(T) > out.size()) out.resize(offset + sizeof(T));
   std::memcpy(out.data() + offset, &value, sizeof(T));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only ways into foreign bytes: slice() and read_le<T>(). Both check bounds without overflow. Little-endian files
-// and hosts only, which is what CUDA ships.
+// The only ways into foreign bytes: slice() and read_le<T>(). Both check bounds without overflow.
+// Little-endian files and hosts only, which is what CUDA ships.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,9 @@ Result<T> read_le(Bytes bytes, std::uint64_t offset) noexcept {
   return out;
 }
 
-inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text.data(), text.size())); }
+inline Bytes bytes_of(std::string_view text) noexcept {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 inline std::string_view text_of(Bytes bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's error codes by number. Driver (CUresult) and runtime (cudaError_t) share their numbers since CUDA 10.1.
+// CUDA's error codes by number. Driver (CUresult) and runtime (cudaError_t) share their numbers since
+// CUDA 10.1.
 #pragma once
 
 namespace kshim {

@@ -38,8 +38,9 @@ class [[nodiscard]] Result {
   static_assert(std::is_trivially_copyable_v<T>, "views and plain records only: the shim has no heap");
 
  public:
-  constexpr Result(T value) noexcept : value_(value), ok_(true) {}    // NOLINT(google-explicit-constructor)
-  constexpr Result(Error error) noexcept : error_(error), ok_(false) {}  // NOLINT(google-explicit-constructor)
+  constexpr Result(T value) noexcept : value_(value), ok_(true) {}  // NOLINT(google-explicit-constructor)
+  constexpr Result(Error error) noexcept
+      : error_(error), ok_(false) {}  // NOLINT(google-explicit-constructor)
   constexpr explicit operator bool() const noexcept { return ok_; }
   constexpr bool ok() const noexcept { return ok_; }
   constexpr const T& value() const noexcept { return value_; }

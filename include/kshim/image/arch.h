@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of architectures: compute capability (9.0), real target (sm_90a), virtual target (compute_90a), LTO-IR (lto_90).
-// Spelled everywhere as the toolkit spells them. No heap, no exceptions.
+// Names of architectures: compute capability (9.0), real target (sm_90a), virtual target (compute_90a),
+// LTO-IR (lto_90). Spelled everywhere as the toolkit spells them. No heap, no exceptions.
 #pragma once
 #include <array>
 #include <compare>
@@ -35,7 +35,8 @@ struct Version {
   }
 };
 
-/// none: runs on every later minor of its major; a: on exactly this device; f: on its family (CUDA 12.9 and later).
+/// none: runs on every later minor of its major; a: on exactly this device; f: on its family (CUDA 12.9 and
+/// later).
 enum class Suffix : std::uint8_t { none, a, f };
 enum class ImageKind : std::uint8_t { ptx, cubin, ltoir };
 
@@ -60,8 +61,8 @@ constexpr std::string_view to_name(ImageKind kind) noexcept {
   return kind == ImageKind::ptx ? "ptx" : kind == ImageKind::cubin ? "cubin" : "ltoir";
 }
 
-/// Reads what people and tools write: "sm_90a", "compute_90a", "lto_90", "90a", "9.0", "9.0a", "sm90". Errc::malformed_text
-/// otherwise. It does not judge whether such a GPU exists: see compute_capability.def.
+/// Reads what people and tools write: "sm_90a", "compute_90a", "lto_90", "90a", "9.0", "9.0a", "sm90".
+/// Errc::malformed_text otherwise. It does not judge whether such a GPU exists: see compute_capability.def.
 Result<Arch> parse_arch(std::string_view text) noexcept;
 /// "13.0" or "13". Errc::malformed_text otherwise.
 Result<Version> parse_version(std::string_view text) noexcept;

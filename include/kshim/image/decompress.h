@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads in the clear. Uses the heap, libzstd and liblz4: for the command and the simulator, never for the shim
-// (target kshim::image_payload).
+// Payloads in the clear. Uses the heap, libzstd and liblz4: for the command and the simulator, never for the
+// shim (target kshim::image_payload).
 #pragma once
 #include <cstddef>
 #include <vector>

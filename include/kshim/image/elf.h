@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ELF64 little-endian, host objects and cubins alike: sections, symbols, notes, build id. Bounds-checked views.
+// ELF64 little-endian, host objects and cubins alike: sections, symbols, notes, build id. Bounds-checked
+// views.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -47,7 +48,8 @@ class ElfReader {
   Result<ElfSymbol> symbol(const ElfSection& table, std::uint64_t index) const noexcept;
   /// The bytes of NT_GNU_BUILD_ID, by section or program header. Errc::not_found when there is none.
   Result<Bytes> build_id() const noexcept;
-  /// File bytes of `size` at a link-time virtual address, through the program headers (or sections of an object file).
+  /// File bytes of `size` at a link-time virtual address, through the program headers (or sections of an
+  /// object file).
   Result<Bytes> at_address(std::uint64_t address, std::uint64_t size) const noexcept;
   /// File bytes from a link-time virtual address to the end of the segment that holds it.
   Result<Bytes> from_address(std::uint64_t address) const noexcept;

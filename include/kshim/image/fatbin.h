@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fatbins: the container nvcc puts device code into. Layout and evidence: docs/image-format.md. Listing images touches
-// entry headers only, never payloads. No heap, no exceptions.
+// Fatbins: the container nvcc puts device code into. Layout and evidence: docs/image-format.md. Listing
+// images touches entry headers only, never payloads. No heap, no exceptions.
 #pragma once
 #include <cstdint>
 
@@ -15,18 +15,21 @@ constexpr std::uint32_t kWrapperMagic = 0x466243B1;
 /// `.nvFatBinSegment` holds these, and cuLibraryLoadData is handed one. In memory the pointers are addresses.
 struct FatbinWrapper {
   std::uint32_t magic;
-  std::uint32_t version;         ///< 1, or 2 when `prelinked` is an array of the relocatable parts' fatbins
-  std::uint64_t fatbin;          ///< address of a fatbin header
-  std::uint64_t prelinked;       ///< version 2: address of a null-terminated array of fatbin addresses; else 0 or a file name
+  std::uint32_t version;    ///< 1, or 2 when `prelinked` is an array of the relocatable parts' fatbins
+  std::uint64_t fatbin;     ///< address of a fatbin header
+  std::uint64_t prelinked;  ///< version 2: address of a null-terminated array of fatbin addresses; else 0 or
+                            ///< a file name
 };
 static_assert(sizeof(FatbinWrapper) == 24);
 
-/// Walks one fatbin. `open` checks the header; `next` yields entries until it answers Errc::not_found at the end.
+/// Walks one fatbin. `open` checks the header; `next` yields entries until it answers Errc::not_found at the
+/// end.
 class FatbinReader {
  public:
   FatbinReader() = default;
   static Result<FatbinReader> open(Bytes bytes) noexcept;
-  /// Errc::not_found: no more entries (the regular end). Anything else: the fatbin is damaged at error().offset.
+  /// Errc::not_found: no more entries (the regular end). Anything else: the fatbin is damaged at
+  /// error().offset.
   Result<Image> next() noexcept;
   /// Header and all entries, in bytes, as the header says: where the next fatbin of a section may begin.
   std::uint64_t size() const noexcept { return size_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device image as its container describes it, and what a blob is. Views only: an Image is valid as long as the bytes
-// it was read from.
+// One device image as its container describes it, and what a blob is. Views only: an Image is valid as long
+// as the bytes it was read from.
 #pragma once
 #include <cstdint>
 
@@ -23,8 +23,19 @@ struct Image {
   Bytes payload;                        ///< as stored, padding cut off where the header says so
 };
 
-enum class BlobKind : std::uint8_t { unknown, fatbin, fatbin_wrapper, cubin, ptx, ltoir, host_elf, archive, zip };
-/// By the first bytes alone; never reads more than 64 of them but for PTX text, where leading comments are skipped.
+enum class BlobKind : std::uint8_t {
+  unknown,
+  fatbin,
+  fatbin_wrapper,
+  cubin,
+  ptx,
+  ltoir,
+  host_elf,
+  archive,
+  zip
+};
+/// By the first bytes alone; never reads more than 64 of them but for PTX text, where leading comments are
+/// skipped.
 BlobKind identify(Bytes bytes) noexcept;
 
 }  // namespace kshim::image

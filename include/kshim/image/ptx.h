@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX text: .version, .target, entries, parameters, globals. A scanner, not a compiler: comments and strings are skipped,
-// directives outside function bodies are read. Views, no heap.
+// PTX text: .version, .target, entries, parameters, globals. A scanner, not a compiler: comments and strings
+// are skipped, directives outside function bodies are read. Views, no heap.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -15,9 +15,10 @@ class PtxReader {
   PtxReader() = default;
   /// Accepts text with or without a terminating NUL. Errc::malformed_text without `.version` and `.target`.
   static Result<PtxReader> open(Bytes bytes) noexcept;
-  Arch target() const noexcept { return target_; }   ///< `.target sm_90a`: 9.0, a
+  Arch target() const noexcept { return target_; }  ///< `.target sm_90a`: 9.0, a
   Version isa() const noexcept { return isa_; }
-  /// Entries in order; `cursor` starts at 0 and is a byte offset. Errc::not_found at the end. registers are unknown.
+  /// Entries in order; `cursor` starts at 0 and is a byte offset. Errc::not_found at the end. registers are
+  /// unknown.
   Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;
   Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
   /// Module-scope .global and .const variables with a size; initial values are not evaluated.
