@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/log.h"
 #include "context/context.h"
 #include "device/product.h"
 #include "entry/entry.h"
@@ -196,9 +197,10 @@ CUresult entry::cuMemUnmap(CUdeviceptr pointer, std::size_t size) {
   Registry& r = registry();
   const std::lock_guard guard(r.lock);
   return for_mappings(r, address_of(pointer), size, [&](auto& each) {
-    release(each->first, MemoryKind::mapped, MemoryKind::mapped);
-    ::mmap(reinterpret_cast<void*>(each->first), each->second.size, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    static_cast<void>(release(each->first, MemoryKind::mapped, MemoryKind::mapped));
+    void* hole = ::mmap(reinterpret_cast<void*>(each->first), each->second.size, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (hole == MAP_FAILED) log_line(LogLevel::error, "cuMemUnmap: the pages stay mapped");
     drop(each->second.physical);
     each = r.mapped.erase(each);
   });
