@@ -27,6 +27,14 @@ CUresult create(CUcontext* out, unsigned flags, CUdevice ordinal) {
   return CUDA_SUCCESS;
 }
 
+/// A destroyed context's object stays: other threads may have it on their stacks, where it must answer 709.
+void keep(Context* context) {
+  static std::mutex& lock = *new std::mutex;
+  static std::vector<Context*>& ended = *new std::vector<Context*>;
+  const std::lock_guard guard(lock);
+  ended.push_back(context);
+}
+
 /// The context behind a handle, or the current one for null; 201 where there is none.
 CUresult find_context(CUcontext handle, Context*& context) noexcept {
   if (handle == nullptr) return require_context(context);
@@ -61,11 +69,11 @@ CUresult entry::cuCtxDestroy_v2(CUcontext handle) {
   if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
   Context* context = object_of<Context>(handle);
   if (context == nullptr || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
-  // The object stays: other threads may have it on their stacks, where it must answer 709.
   if (!context->alive.exchange(false)) return CUDA_ERROR_INVALID_CONTEXT;
   empty_context(*context);
   drop_current(context);
   context->retire();
+  keep(context);
   return CUDA_SUCCESS;
 }
 CUresult entry::cuCtxDestroy(CUcontext handle) { return entry::cuCtxDestroy_v2(handle); }
