@@ -14,6 +14,7 @@
 #include "analyzer/command.h"
 #include "analyzer/help.h"
 #include "analyzer/terminal.h"
+#include "analyzer/text/log.h"
 
 namespace kshim::cli {
 namespace {
@@ -98,6 +99,7 @@ int main(int argc, char** argv) {
   using namespace kshim::cli;
   int status = exit_status::kRunFailed;
   try {
+    kshim::analysis::set_up_log();
     status = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   } catch (const UserError& error) {
     print_error(error.what());

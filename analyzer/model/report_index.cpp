@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/model/report_index.h"
 
+#include <spdlog/spdlog.h>
+
+#include "analyzer/text/text.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -16,8 +20,12 @@ auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::ma
 ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
   const auto key = std::make_pair(object.path, object.build_id);
   auto found = files_.find(key);
-  if (found == files_.end())
+  if (found == files_.end()) {
     found = files_.emplace(key, ObjectFile::open(object.path, object.build_id)).first;
+    const auto* why = std::get_if<std::string>(&found->second);
+    spdlog::debug("{}: {}", harmless(object.path),
+                  why == nullptr ? "read beside the report" : harmless(*why));
+  }
   return found->second;
 }
 

@@ -2,9 +2,12 @@
 #include "analyzer/rules/rules.h"
 
 #include <fmt/core.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+
+#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {
@@ -44,6 +47,13 @@ std::string name(const Candidate& image) {
 bool about_images(const Facts& facts) {
   return facts.codes.empty() ||
          std::any_of(kImageCodes.begin(), kImageCodes.end(), [&](int code) { return facts.has_code(code); });
+}
+
+// Codes of a launch, or of a question about one, that asks for more than the GPU allows.
+constexpr std::array kLimitCodes = {9, 701, 912};
+
+bool beyond_limits(const Facts& facts) {
+  return std::any_of(kLimitCodes.begin(), kLimitCodes.end(), [&](int code) { return facts.has_code(code); });
 }
 
 bool judgeable(const Facts& facts) {
@@ -212,7 +222,9 @@ std::optional<Match> fork_after_init(const Facts& facts) {
 // Libraries that look for the best of many kernels ask for some that this GPU does not have.
 std::optional<Match> benign_probe(const Facts& facts) {
   const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
-  if (!asks || !facts.probing_caller || !facts.went_on || !about_images(facts)) return std::nullopt;
+  // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912).
+  const bool harmless = about_images(facts) || (facts.stage == "query" && beyond_limits(facts));
+  if (!asks || !facts.probing_caller || !facts.went_on || !harmless) return std::nullopt;
   return Match{0.98,
                "A library that tries images and kernels before it settles on one made the call, and nothing "
                "of it failed "
@@ -257,6 +269,9 @@ Diagnosis diagnose(const Facts& facts) {
   Diagnosis best;
   for (const RuleRow& row : kRules) {
     auto match = row.apply(facts);
+    if (match)
+      spdlog::debug("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
+                    harmless(match->because));
     if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
   }
   if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)
