@@ -5,6 +5,8 @@
 #   KSHIM_NVCC            nvcc, or NOTFOUND
 #   KSHIM_CUDA_INCLUDE    folder of cuda.h, or NOTFOUND
 #   KSHIM_CUDA_LIB        folder of libcudart_static.a and libcudart.so.13
+#   KSHIM_CUDA_STUBS      folder of a libcuda.so to link against: the toolkit's, or, as its wheels bring none, a link
+#                         to the simulator (KSHIM_CUDA_STUBS_TARGET builds it)
 set(KSHIM_CUDA_ROOT "" CACHE PATH "CUDA toolkit to use")
 set(_roots ${KSHIM_CUDA_ROOT} $ENV{CUDA_HOME} $ENV{CUDA_PATH})
 find_program(_nvcc_on_path nvcc NO_CACHE)
@@ -22,6 +24,13 @@ find_program(KSHIM_NVCC nvcc PATHS ${_roots} PATH_SUFFIXES bin NO_DEFAULT_PATH)
 find_path(KSHIM_CUDA_INCLUDE cuda.h PATHS ${_roots} PATH_SUFFIXES include targets/x86_64-linux/include NO_DEFAULT_PATH)
 find_path(KSHIM_CUDA_LIB libcudart_static.a PATHS ${_roots} PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
           NO_DEFAULT_PATH)
+find_path(KSHIM_CUDA_STUBS libcuda.so PATHS ${_roots} PATH_SUFFIXES lib64/stubs lib/stubs targets/x86_64-linux/lib/stubs
+          NO_DEFAULT_PATH)
+set(KSHIM_CUDA_STUBS_TARGET "")
+if(NOT KSHIM_CUDA_STUBS AND KSHIM_BUILD_SIM)
+  set(KSHIM_CUDA_STUBS "${PROJECT_BINARY_DIR}/sim/stubs")
+  set(KSHIM_CUDA_STUBS_TARGET kshim_sim)
+endif()
 
 if(KSHIM_BUILD_SIM AND NOT KSHIM_CUDA_INCLUDE)
   message(WARNING "no cuda.h: the simulator and what needs it are left out. tools/setup fetches it.")

@@ -10,6 +10,7 @@ import e2e
 
 NVCC = pathlib.Path(os.environ.get("KSHIM_NVCC", ""))
 CUDA_LIB = os.environ.get("KSHIM_CUDA_LIB", "")
+CUDA_STUBS = os.environ.get("KSHIM_CUDA_STUBS", "")
 e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", e2e.SAMPLES / "07_two_gpus" / "reduce", NVCC / "nvcc")
 
 
@@ -27,7 +28,7 @@ class Fixes(e2e.Case):
         self.assertEqual(words[0], "nvcc")
         at = words.index("SOURCES")
         # Where the toolkit is not in its usual place, nvcc must be told of its libraries.
-        words[at:at + 1] = [str(e2e.SOURCE / "samples" / sample / source), f"-L{CUDA_LIB}", f"-L{CUDA_LIB}/stubs"]
+        words[at:at + 1] = [str(e2e.SOURCE / "samples" / sample / source), f"-L{CUDA_LIB}", f"-L{CUDA_STUBS}"]
         self.assertIn(broken, words)
         (self.folder / broken).unlink()
         done = self.run_program(NVCC / "nvcc", *words[1:])
