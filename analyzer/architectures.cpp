@@ -42,6 +42,9 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
       archs.push_back(arch.value());
     }
   }
+  // An empty variable in a script, most likely: what was to be checked would go unchecked.
+  if (archs.empty() && !texts.empty())
+    throw UserError(fmt::format("{}: names no architecture; give one such as sm_86 or 8.6", option), status);
   return archs;
 }
 

@@ -67,6 +67,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   if (subject.object != nullptr) {
     const ObjectFile* file = scene.files.find(*subject.object);
     at.bare = file != nullptr && file->is_bare();
+    at.relocatable = file != nullptr && file->has_relocatable_code();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
     if (const auto package = package_of(scene, *subject.object)) at.package = package->name;

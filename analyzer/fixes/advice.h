@@ -27,6 +27,7 @@ struct Situation {
   std::string object;  ///< path, empty for a loose image
   Origin origin = Origin::program;
   bool shared_library = false;
+  bool relocatable = false;  ///< linked from relocatable device code
   bool bare = false;         ///< a fatbin, cubin or PTX by itself, in a file or in memory
   std::string build_folder;  ///< Origin::cmake
   std::string package;       ///< name for pip, where known

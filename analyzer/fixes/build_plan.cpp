@@ -209,8 +209,9 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
 }
 
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
-  const std::array<std::pair<std::string_view, std::string>, 6> values = {{
+  const std::array<std::pair<std::string_view, std::string>, 7> values = {{
       {"{nvcc}", words.nvcc},
+      {"{mode}", words.mode},
       {"{toolkit}", words.toolkit},
       {"{list}", arch_list(plan, recipe.list)},
       {"{output}", words.output},

@@ -43,6 +43,7 @@ std::string arch_list(const BuildPlan& plan, ArchList style);
 /// A recipe's command with its placeholders replaced.
 struct RecipeWords {
   std::string nvcc = "nvcc";
+  std::string mode;  ///< what nvcc is told before all else: " -rdc=true"
   std::string toolkit;
   std::string output;
   std::string build = "build";

@@ -49,6 +49,7 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
     words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
     words.nvcc = words.toolkit + "/bin/nvcc";
   }
+  if (at.relocatable) words.mode = " -rdc=true";
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && at.origin == Origin::installed) words.package = shell_quote(at.package);
@@ -141,6 +142,10 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
   for (const Recipe recipe : recipes_for(at, chosen)) {
     const RecipeRow& row = row_of(recipe);
     Fix fix = rebuild_fix(at, chosen);
+    if (first && row.list == ArchList::cmake) {
+      // Whether the project heeds the list is for the project to say.
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
+    }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
       fix.why.clear();

@@ -252,4 +252,8 @@ bool ObjectFile::is_shared_library() const {
   return !bare_ && type && *type == ET_DYN && !elf_.section(".interp");
 }
 
+bool ObjectFile::has_relocatable_code() const {
+  return !bare_ && static_cast<bool>(elf_.section(kFatbinSections[1]));
+}
+
 }  // namespace kshim::analysis

@@ -64,6 +64,8 @@ class ObjectFile {
   /// The function that holds a link-time address, mangled; empty where no symbol covers it.
   std::string symbol_at(std::uint64_t address) const;
   bool is_shared_library() const;
+  /// Linked from relocatable device code: nvcc -rdc=true.
+  bool has_relocatable_code() const;
   /// A fatbin, cubin or PTX without a host program around it.
   bool is_bare() const { return bare_; }
 

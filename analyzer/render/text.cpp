@@ -55,13 +55,20 @@ std::vector<std::string> incomplete_reports(const Analysis& analysis) {
   return out;
 }
 
+// A gap that nobody ran into leaves the verdict "ok", but something is missing.
+std::string outcome(const Analysis& analysis) {
+  const bool gap = std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                               [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
+  return gap ? "nothing failed" : "nothing missing";
+}
+
 void print_verdict(const Analysis& analysis, Page& page) {
   const std::string gpus = gpus_text(analysis);
   switch (analysis.verdict) {
     case Verdict::ok:
-      page.titled(
-          Tone::good, "ok:",
-          fmt::format("{}, nothing missing{}{}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus));
+      page.titled(Tone::good, "ok:",
+                  fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis),
+                              gpus.empty() ? "" : " on ", gpus));
       break;
     case Verdict::no_cuda:
       page.titled(Tone::strong, "no CUDA:", "no process has asked the driver to initialise");
@@ -69,11 +76,10 @@ void print_verdict(const Analysis& analysis, Page& page) {
     case Verdict::incomplete:
       page.titled(
           Tone::warning, "incomplete:",
-          fmt::format(
-              "{}, nothing missing so far; {} no end: the process was killed, left by _exit, or still runs",
-              modules_text(analysis),
-              fmt::format("{} {}", enumerate(incomplete_reports(analysis)),
-                          incomplete_reports(analysis).size() == 1 ? "has" : "have")));
+          fmt::format("{}, {} so far; {} no end: the process was killed, left by _exit, or still runs",
+                      modules_text(analysis), outcome(analysis),
+                      fmt::format("{} {}", enumerate(incomplete_reports(analysis)),
+                                  incomplete_reports(analysis).size() == 1 ? "has" : "have")));
       break;
     case Verdict::blind:
       page.titled(Tone::warning, "blind:", "nothing was recorded where it should have been");

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -25,9 +25,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What could be read: a file in /proc fails with ESRCH once its process is gone. An istreambuf_iterator would
+// throw then; the stream operator keeps what came before.
 std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 pid_t parse_pid(std::string_view text) {

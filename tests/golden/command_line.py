@@ -86,6 +86,7 @@ class Misuse(unittest.TestCase):
         self.refuses(2, "--format", "yaml", "healthy", says=["--format", "yaml", "text, json"])
 
     def test_unknown_architecture_lists_what_is_known(self):
+        self.refuses(2, "--target", ",", "healthy", says=["--target", "names no architecture"])
         self.refuses(2, "--target", "sm_75,sm_99", "healthy", says=["--target", "sm_99", "7.5", "12.0"])
 
     def test_assumptions_are_checked(self):

@@ -173,5 +173,14 @@ TEST(Recipes, AValueIsNotExpandedAgain) {
   EXPECT_NE(expand(row_of(Recipe::nvcc), *plan, words).find("-o {list} "), std::string::npos);
 }
 
+TEST(Recipes, RelocatableCodeStaysRelocatable) {
+  const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
+  RecipeWords words;
+  words.mode = " -rdc=true";
+  for (const Recipe recipe : {Recipe::nvcc, Recipe::nvcc_library}) {
+    EXPECT_TRUE(expand(row_of(recipe), *plan, words).starts_with("nvcc -rdc=true -"));
+  }
+}
+
 }  // namespace
 }  // namespace kshim::analysis

@@ -78,6 +78,15 @@ TEST(RenderText, HealthyRunIsOneLine) {
   EXPECT_EQ(render(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
 }
 
+TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
+  Finding gap = finding(Cause::latent_gap);
+  gap.severity = Severity::info;
+  Analysis analysis = analysis_of({gap});
+  analysis.verdict = Verdict::ok;
+  const auto lines = lines_of(render(analysis, Format::text, {}));
+  EXPECT_TRUE(lines.front().starts_with("ok: 3 kernel modules loaded, nothing failed")) << lines.front();
+}
+
 TEST(RenderText, ColoursChangeNothingElse) {
   const Analysis analysis =
       analysis_of({finding(Cause::no_image_for_arch), finding(Cause::ptx_jit_disabled)});
