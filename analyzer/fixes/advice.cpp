@@ -125,7 +125,8 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
 void add_remarks(const Situation& at, Advice& advice) {
   const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
                               at.cause == Cause::jit_compiler_missing ||
-                              at.cause == Cause::driver_too_old_for_image;
+                              at.cause == Cause::driver_too_old_for_image ||
+                              (at.cause == Cause::invalid_image && at.driver < at.toolkit);
   if (!is_image_cause(at.cause) || at.cause == Cause::latent_gap || driver_matters || !at.driver.known())
     return;
   advice.remarks.push_back(

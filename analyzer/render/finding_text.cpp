@@ -271,7 +271,7 @@ std::string title_of(const Finding& finding) {
     return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
                        text);
   }
-  return sure ? text : "probably " + text;
+  return sure || finding.cause == Cause::unknown ? text : "probably " + text;
 }
 
 void print_finding(const Finding& finding, Detail detail, Page& page) {
