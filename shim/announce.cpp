@@ -33,12 +33,14 @@ bool find_identity(void* context, const ObjectView& object) {
   return false;
 }
 
-/// What follows ".so." in the name of the file behind the soname's link: 13.1.0.3.
-std::string_view version_of(std::string_view path, PathText& target) noexcept {
-  PathText link;
-  link << path;
-  char text[1024];
-  const ssize_t got = readlink(link.c_str(), text, sizeof text);
+/// A file's name; little of the stack, as _exit may be called in a signal handler.
+using NameText = Text<255>;
+
+/// What follows ".so." in the name of the file behind the soname's link: 13.1.0.3. `path`: kept text, which a
+/// NUL ends.
+std::string_view version_of(std::string_view path, NameText& target) noexcept {
+  char text[512];
+  const ssize_t got = readlink(path.data(), text, sizeof text);
   target << base_name(got > 0 ? std::string_view(text, static_cast<std::size_t>(got)) : path);
   const std::string_view name = target.view();
   const std::size_t mark = name.find(".so.");
@@ -50,9 +52,9 @@ bool write_library(void* context, const ObjectView& object) {
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
   if (object.identity >= kMaxIdentities || !is_new(g_libraries[object.identity], number)) return true;
-  PathText target;
+  NameText target;
   const std::string_view version = version_of(object.path, target);
-  const std::string_view soname = object.elf.soname().empty() ? base_name(object.path) : object.elf.soname();
+  const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
   write_record<RecordType::library>([&](auto& record) {
     record.template add<Field::library_soname>(soname);
     record.template add<Field::library_path>(object.path);

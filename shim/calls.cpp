@@ -16,7 +16,6 @@
 
 namespace kshim::shim {
 
-constinit thread_local bool t_busy = false;
 std::atomic<std::uint32_t> g_pending{0};
 
 namespace {
@@ -85,7 +84,8 @@ void note_runtime_return(const CallFacts& returned) noexcept {
 void init_begins() noexcept {
   if (!options().enabled) return;
   const ErrnoKeeper keeper;
-  if (begin_report() != 0) count_failures_at_end();
+  const Busy busy;
+  if (busy && begin_report() != 0) count_failures_at_end();
 }
 
 void note_init(const CallFacts& facts) noexcept {

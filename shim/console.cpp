@@ -54,6 +54,8 @@ void write_stderr(std::string_view text) noexcept {
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
   if (!is_stderr() || raw::poll_once(descriptor) != 1 || (descriptor.revents & POLLOUT) == 0) return;
   const SignalShield shield(SIGPIPE);
+  const SignalShield background(
+      SIGTTOU);  // a background job of a terminal with "stty tostop" would be stopped
   raw::write_file(STDERR_FILENO, text.data(), std::min(text.size(), kPipeBuffer));
 }
 

@@ -12,6 +12,7 @@
 #include "kshim/image/cubin.h"
 #include "kshim/image/fatbin.h"
 #include "kshim/image/ptx.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 namespace {
@@ -153,7 +154,7 @@ void examine_file(const char* path, DeviceCode& out) noexcept {
   std::memcpy(letters, path, length);
   name << std::string_view(letters, strnlen(letters, length));
   out.object = identity_of_file(name.view());
-  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = raw::open_file(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
   struct stat facts {};
   if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
@@ -165,7 +166,7 @@ void examine_file(const char* path, DeviceCode& out) noexcept {
       munmap(mapping, out.size);
     }
   }
-  close(file);
+  raw::close_file(file);
 }
 
 }  // namespace kshim::shim

@@ -12,6 +12,7 @@
 #include "objects.h"
 #include "real.h"
 #include "report_file.h"
+#include "system_calls.h"
 
 extern char** environ;
 
@@ -56,11 +57,11 @@ bool is_set(const char* name) noexcept {
 }
 
 void read_kernel_module(Text<64>& out) noexcept {
-  const int file = open("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
+  const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char text[64];
-  const ssize_t got = read(file, text, sizeof text);
-  close(file);
+  const ssize_t got = raw::read_file(file, text, sizeof text);
+  raw::close_file(file);
   std::string_view version(text, got > 0 ? static_cast<std::size_t>(got) : 0);
   out << version.substr(0, version.find('\n'));
 }
@@ -96,7 +97,7 @@ void learn_device(int ordinal, DeviceFacts& out) noexcept {
 }
 
 void learn(Facts& facts, bool initialised) noexcept {
-  facts.path << driver_object().path;
+  facts.path << driver_path();
   int number = 0;
   const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
   if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);

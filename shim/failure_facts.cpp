@@ -34,7 +34,8 @@ void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module,
              std::uintptr_t& wrapper) noexcept {
   const HandleFacts handle = recall_handle(call.handle);
   const Registered registered = registered_kernel(call.host);
-  if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr) out.kernel = call.symbol;
+  if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
+    out.kernel = readable_text(call.symbol);
   if (out.kernel.empty()) out.kernel = handle.name;
   if (out.kernel.empty()) out.kernel = registered.kernel;
   if (module == 0) module = handle.module;

@@ -11,9 +11,23 @@
 #include <algorithm>
 #include <cstring>
 
+#include "busy.h"
 #include "slices.h"
 
 namespace kshim::shim {
+
+constinit thread_local bool t_busy = false;
+
+namespace {
+
+/// Of the kernel itself: a library that stands in for clock_gettime (libfaketime) can let time stand still.
+std::uint64_t true_nanoseconds() noexcept {
+  timespec now{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
 
 bool PatientLock::attempt(std::uint32_t process) noexcept {
   std::uint32_t holder = holder_.load(std::memory_order_relaxed);
@@ -26,11 +40,12 @@ bool PatientLock::acquire() noexcept {
   const auto process = static_cast<std::uint32_t>(getpid());
   for (int i = 0; i < kSpins; ++i)
     if (attempt(process)) return true;
-  const std::uint64_t start = now_nanoseconds();
-  while (now_nanoseconds() - start < kPatience) {
+  const std::uint64_t start = true_nanoseconds();
+  while (!stuck_.load(std::memory_order_relaxed) && true_nanoseconds() - start < kPatience) {
     sched_yield();
     if (attempt(process)) return true;
   }
+  stuck_.store(true, std::memory_order_relaxed);
   return false;
 }
 
@@ -119,6 +134,20 @@ std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
     if (got != static_cast<long>(count)) return done;
   }
   return done;
+}
+
+std::string_view readable_text(const char* from) noexcept {
+  constexpr std::size_t kLongest = 1U << 20U;
+  std::size_t size = 0;
+  while (size < kLongest) {
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(from) + size;
+    const std::size_t chunk = kPage - address % kPage;
+    if (readable_bytes(address, 1) == 0) return {};
+    const std::size_t length = strnlen(from + size, chunk);
+    size += length;
+    if (length < chunk) return {from, size};
+  }
+  return {};
 }
 
 std::uint64_t now_nanoseconds() noexcept {

@@ -31,11 +31,17 @@ class ErrnoKeeper {
 class PatientLock {
  public:
   bool acquire() noexcept;
-  void release() noexcept { holder_.store(0, std::memory_order_release); }
+  void release() noexcept {
+    stuck_.store(false, std::memory_order_relaxed);
+    holder_.store(0, std::memory_order_release);
+  }
 
  private:
   bool attempt(std::uint32_t process) noexcept;
   std::atomic<std::uint32_t> holder_{0};  ///< process id
+  /// Somebody waited in vain: until it is released nobody else does. A host's signal handler may have jumped
+  /// out of the shim (siglongjmp), and then the holder never comes back.
+  std::atomic<bool> stuck_{false};
 };
 
 class LockGuard {
@@ -60,6 +66,9 @@ std::string_view keep_text(std::string_view text) noexcept;
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept;
 /// How many of `size` bytes from `address` can be read, to the page.
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
+
+/// The zero-terminated text at `from`, where it is; empty unless all of it can be read.
+std::string_view readable_text(const char* from) noexcept;
 
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
 std::uint32_t thread_id() noexcept;

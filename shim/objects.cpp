@@ -18,6 +18,7 @@ constexpr std::size_t kMaxObjects = 4096;
 
 struct Identity {
   std::string_view path;
+  std::string_view soname;
   char build_id[20] = {};
   std::uint8_t build_id_size = 0;
 };
@@ -35,20 +36,23 @@ std::size_t g_identity_count = 0;
 
 std::string_view executable_path() noexcept {
   static char g_path[4096];
-  static std::size_t g_size = 0;
-  if (g_size == 0) {
+  static std::atomic<std::size_t> g_size{0};
+  std::size_t size = g_size.load(std::memory_order_acquire);
+  if (size == 0) {
     // A sanitizer looks its functions up while its own readlink leads nowhere yet.
     const ssize_t got = raw::read_link("/proc/self/exe", g_path, sizeof g_path);
-    g_size = got > 0 ? static_cast<std::size_t>(got) : 0;
+    size = got > 0 ? static_cast<std::size_t>(got) : 0;
+    g_size.store(size, std::memory_order_release);
   }
-  return {g_path, g_size};
+  return {g_path, size};
 }
 
 /// Under g_lock. Gives the same number to the same file (path and build id), however often it is mapped.
 std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& kept) noexcept {
-  PathText absolute;
+  static constinit PathText absolute;  // not on the stack of whoever calls _exit in a signal handler
   if (!name.starts_with('/')) {
-    char folder[2048];
+    static char folder[2048];
+    absolute.shrink(0);
     if (getcwd(folder, sizeof folder) != nullptr) absolute << folder << "/";
     absolute << (name.starts_with("./") ? name.substr(2) : name);
     name = absolute.view();
@@ -85,7 +89,11 @@ int collect(dl_phdr_info* info, std::size_t, void*) {
   ObjectView& view = g_cache.objects[g_cache.count];
   view.elf = LoadedElf(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
   view.identity = identify(name, view.elf.build_id(), view.path);
-  if (view.identity != 0) ++g_cache.count;
+  if (view.identity == 0) return 0;
+  Identity& known = g_identities[view.identity - 1];
+  if (known.soname.data() == nullptr) known.soname = keep_text(view.elf.soname());
+  view.soname = known.soname;
+  ++g_cache.count;
   return 0;
 }
 
@@ -131,9 +139,7 @@ struct Visitor {
   void* context;
   bool first = true;
 };
-/// For whoever cannot have the cache: a program's call must find its real function whatever happens. Paths
-/// are the dynamic linker's own texts here.
-int visit_uncached(dl_phdr_info* info, std::size_t, void* context) {
+int visit_mapped(dl_phdr_info* info, std::size_t, void* context) {
   auto& visitor = *static_cast<Visitor*>(context);
   ObjectView view;
   view.path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
@@ -145,26 +151,32 @@ int visit_uncached(dl_phdr_info* info, std::size_t, void* context) {
   return visitor.visit(visitor.context, view) ? 0 : 1;
 }
 
+int take_unloads(dl_phdr_info* info, std::size_t, void* context) {
+  *static_cast<std::uint64_t*>(context) = info->dlpi_subs;
+  return 1;
+}
+
 }  // namespace
 
-void each_object(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
-  constexpr int kAttempts = 25;  // of 0.2 s: whoever holds the cache now had it a moment ago
+void each_mapped(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
   const ErrnoKeeper keeper;
-  int failed = 0;
+  Visitor visitor{visit, context};
+  dl_iterate_phdr(visit_mapped, &visitor);
+}
+
+std::uint64_t unload_count() noexcept {
+  std::uint64_t count = 0;
+  dl_iterate_phdr(take_unloads, &count);
+  return count;
+}
+
+void each_object(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
+  const ErrnoKeeper keeper;
   for (std::size_t i = 0;; ++i) {
     ObjectView view;
     {
       const LockGuard guard(g_lock);
-      if (!guard && i != 0 && ++failed < kAttempts) {
-        --i;
-        continue;
-      }
-      if (!guard && i != 0) return;
-      if (!guard) {
-        Visitor visitor{visit, context};
-        dl_iterate_phdr(visit_uncached, &visitor);
-        return;
-      }
+      if (!guard) return;
       if (i == 0) refresh();
       if (i >= g_cache.count) return;
       view = g_cache.objects[i];

@@ -16,6 +16,7 @@ namespace kshim::shim {
 struct ObjectView {
   std::string_view path;  ///< absolute, kept for ever; empty for the vdso
   LoadedElf elf;
+  std::string_view soname;     ///< kept for ever, too
   std::uint32_t identity = 0;  ///< same file mapped again: same number; 0 = none
   explicit operator bool() const noexcept { return identity != 0; }
   /// The link-time virtual address that `address` has in the file.
@@ -41,6 +42,12 @@ inline ObjectView object_at(const void* address) noexcept {
 }
 /// Calls visit(context, object) for every mapped file in link order until it answers false.
 void each_object(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
+/// The same by the dynamic linker's own list and under its lock: nothing is unmapped while a visitor reads
+/// it, and no table can be full. For finding what a program's call goes on to. Visitors read and return;
+/// `path` is the linker's text and ends with the visit, `identity` says nothing but that there is an object.
+void each_mapped(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
+/// How often libraries were unloaded until now: while it stands still, what was found is where it was.
+std::uint64_t unload_count() noexcept;
 /// The shim itself.
 bool is_shim(std::uintptr_t address) noexcept;
 inline bool is_shim(const void* address) noexcept {

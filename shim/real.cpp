@@ -55,7 +55,7 @@ bool search_one(void* context, const ObjectView& object) {
 /// Takes no lock: a program that calls must get its function, and two threads that fill write the same.
 void fill_driver(const ObjectView& driver) noexcept {
   Search search{Layer::driver, 0};
-  each_object(search_one, &search);
+  each_mapped(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
     if (kHooks[i].layer == Layer::driver) {
       g_driver_next[i].store(search.found[i], std::memory_order_release);
@@ -74,16 +74,26 @@ void remember_driver(const ObjectView& object) noexcept {
 
 bool find_libcuda(void* context, const ObjectView& object) {
   if (!is_libcuda(object.path)) return true;
-  *static_cast<ObjectView*>(context) = object;
+  auto& found = *static_cast<ObjectView*>(context);
+  found = object;
+  found.path = {};
   return false;
 }
 
-}  // namespace
-
+/// The mapped libcuda, or a false object.
 ObjectView driver_object() noexcept {
   ObjectView found;
-  each_object(find_libcuda, &found);
+  each_mapped(find_libcuda, &found);
   return found;
+}
+
+/// unload_count() when the table of a runtime was filled.
+std::atomic<std::uint64_t> g_runtime_unloads[kRuntimeCount];
+
+}  // namespace
+
+std::string_view driver_path() noexcept {
+  return object_at(g_driver_low.load(std::memory_order_acquire)).path;
 }
 
 void adopt_driver(const ObjectView& object) noexcept {
@@ -102,11 +112,18 @@ void find_driver() noexcept {
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
   Search search{Layer::runtime, static_cast<std::size_t>(runtime)};
-  each_object(search_one, &search);
+  g_runtime_unloads[search.runtime].store(unload_count(), std::memory_order_relaxed);
+  each_mapped(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
     if (kHooks[i].layer == Layer::runtime)
       g_runtime_real[search.runtime][i].store(search.found[i], std::memory_order_release);
   return runtime_real(runtime, hook);
+}
+
+void recheck_runtime(Runtime runtime) noexcept {
+  const std::size_t index = static_cast<std::size_t>(runtime);
+  if (g_runtime_unloads[index].load(std::memory_order_relaxed) != unload_count())
+    find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
 AnyFunction driver_function(const char* name) noexcept {

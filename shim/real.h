@@ -31,11 +31,13 @@ inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
 /// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
 void find_driver() noexcept;
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
+/// Fills a runtime's table anew if libraries were unloaded since: it may be mapped elsewhere now.
+void recheck_runtime(Runtime runtime) noexcept;
 
 /// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
 AnyFunction driver_function(const char* name) noexcept;
-/// The mapped libcuda, or a false object.
-ObjectView driver_object() noexcept;
+/// Where the driver that find_driver() found is mapped from; empty when there is none.
+std::string_view driver_path() noexcept;
 /// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
 void adopt_driver(const ObjectView& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.

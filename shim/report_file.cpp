@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "busy.h"
 #include "console.h"
 #include "guest.h"
 #include "process_record.h"
@@ -132,7 +133,10 @@ void at_report_end(EndCounts (*count)() noexcept) noexcept { g_count.store(count
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
 void end_report() noexcept {
-  if (current_report() == 0 || g_ended.exchange(true)) return;
+  // In a signal handler that interrupted the shim nothing can be written: the lock is the interrupted
+  // thread's.
+  const Busy busy;
+  if (!busy || current_report() == 0 || g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
   const auto count = g_count.load();
   const EndCounts counts = count == nullptr ? EndCounts() : count();

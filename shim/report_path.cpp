@@ -185,7 +185,8 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
 }
 
 bool reopen_report(ReportFile& file) noexcept {
-  const int fd = raw::open_file(file.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+  const int fd =
+      raw::open_file(file.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat info {};
   if (fstat(fd, &info) != 0 || info.st_dev != file.device || info.st_ino != file.inode) {

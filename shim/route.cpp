@@ -117,7 +117,7 @@ using namespace kshim::shim;
 void kshim_find_real_lookups(void) noexcept {
   LookupSearch search;
   search_by_link_map(search);
-  if (!search.complete()) each_object(search_object, &search);
+  if (!search.complete()) each_mapped(search_object, &search);
   kshim_real_dlvsym = search.found[1];
   kshim_real_dlsym = search.found[0];
 }
@@ -145,6 +145,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
         real = real || runtime_real(runtime, hook) != nullptr || find_runtime(runtime, hook) != nullptr;
       }
     }
+    // Nothing after the shim; the program itself, or a library preloaded before it, may have a definition.
+    if (!real && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) real = true;
     // From here RTLD_NEXT means "after the shim": NULL and the dlerror() that the caller expects.
     if (!real) return {look_up_plainly(RTLD_NEXT, name, version), 1};
     return kNotOurs;

@@ -63,11 +63,12 @@ using namespace kshim::shim::abi;
     return code;                                                                                     \
   }
 
-#define KSHIM_REGISTRATION(v, version, name, ret, params, args)       \
-  KSHIM_DECLARE(v, version, name, ret, params)                        \
-  ret kshim_##v##_##name params {                                     \
-    KSHIM_REAL(v, name)                                               \
-    return register_with(Told<Hook::name>{}, real, KSHIM_STRIP args); \
+#define KSHIM_REGISTRATION(v, version, name, ret, params, args)                   \
+  KSHIM_DECLARE(v, version, name, ret, params)                                    \
+  ret kshim_##v##_##name params {                                                 \
+    if (Hook::name == Hook::__cudaRegisterFatBinary) recheck_runtime(Runtime::v); \
+    KSHIM_REAL(v, name)                                                           \
+    return register_with(Told<Hook::name>{}, real, KSHIM_STRIP args);             \
   }
 
 namespace {

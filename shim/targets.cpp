@@ -14,6 +14,7 @@
 #include "objects.h"
 #include "options.h"
 #include "report_file.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 namespace {
@@ -29,7 +30,7 @@ struct Place {
 Place wrappers_of(std::string_view path) noexcept {
   PathText name;
   name << path;
-  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = raw::open_file(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return {};
   Place place;
   struct stat facts {};
@@ -43,7 +44,7 @@ Place wrappers_of(std::string_view path) noexcept {
       munmap(mapping, size);
     }
   }
-  close(file);
+  raw::close_file(file);
   return place;
 }
 

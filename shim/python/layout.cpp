@@ -124,7 +124,7 @@ unsigned minor_of(const ObjectView& object) noexcept {
 bool find_python(Python& out) noexcept {
   using InitializedFn = int (*)();
   ObjectView object;
-  each_object(search_python, &object);
+  each_mapped(search_python, &object);
   if (!object) return false;
   const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
   out.this_thread = reinterpret_cast<void* (*)()>(symbol(object, "PyGILState_GetThisThreadState"));
