@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/fixes/build_plan.h"
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/knowledge/knowledge.h"
@@ -109,8 +110,25 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
                      ""});
     return;
   }
+  fixes.push_back({FixKind::rebuild,
+                   "Build or copy the file again",
+                   {},
+                   "the driver cannot use the device code in it",
+                   ""});
+}
+
+// PTX without a file was made at run time, by NVRTC or what is built on it: its version is that of this
+// compiler.
+void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
+  if (row == nullptr || !at.device || !plan_build({}, *at.device, *row, at.driver)) return;
   fixes.push_back(
-      {FixKind::rebuild, "Build or copy the file again", {}, "the device code in it is not readable", ""});
+      {FixKind::downgrade,
+       fmt::format("Let the program compile with CUDA {} or older", name(row->version)),
+       {},
+       fmt::format("the NVRTC or libNVVM of that release writes PTX {} at most, which this driver reads",
+                   name(row->isa)),
+       ""});
 }
 
 void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -150,6 +168,7 @@ Advice advise(const Situation& at) {
       add_rebuild_fixes(at, advice.fixes);
       break;
     case Cause::ptx_newer_than_driver:
+      if (at.origin == Origin::memory) add_older_compiler_fix(at, advice.fixes);
       if (at.origin == Origin::installed) add_driver_fix(at, advice);
       add_rebuild_fixes(at, advice.fixes);
       if (at.origin != Origin::installed) add_driver_fix(at, advice);

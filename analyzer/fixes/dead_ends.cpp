@@ -45,7 +45,8 @@ void add_dead_ends(const Situation& at, Advice& advice) {
       out.push_back({"installing another CUDA toolkit without rebuilding",
                      "the file keeps the code it was built with"});
     }
-    if (!latent) {
+    // Where no image is known, none is known not to fit either.
+    if (!latent && (other_kernel || !at.have.empty())) {
       out.push_back({"clearing ~/.nv/ComputeCache",
                      other_kernel ? "the kernel is missing in the file, not in the cache"
                                   : "it only holds what was compiled from PTX, and no PTX here fits"});

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "analyzer/fixes/build_plan.h"
 #include "analyzer/text/text.h"
 
@@ -18,15 +20,29 @@ std::string exact_target(ComputeCapability cc) {
   return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
 }
 
-// The range of toolkits that build for exactly this GPU: "8.0 to 12.9", "12.8 and newer".
-std::string toolkit_range(ComputeCapability cc) {
-  const image::Arch arch{cc, image::Suffix::none};
-  const ToolkitRow* first = first_toolkit_for(arch);
-  const ToolkitRow* last = last_toolkit_for(arch);
+// The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
+// architecture does not take it up again, so the range has no holes.
+std::string toolkit_range(const std::vector<image::Arch>& archs) {
+  const ToolkitRow* first = nullptr;
+  const ToolkitRow* last = nullptr;
+  for (const ToolkitRow& row : toolkits()) {
+    const auto builds = [&](image::Arch arch) { return builds_for(row, arch); };
+    if (!std::all_of(archs.begin(), archs.end(), builds)) continue;
+    if (first == nullptr) first = &row;
+    last = &row;
+  }
   if (first == nullptr) return {};
-  const bool ongoing = last == &toolkits().back();
-  return ongoing ? fmt::format("CUDA {} and newer", name(first->version))
-                 : fmt::format("CUDA {} to {}", name(first->version), name(last->version));
+  if (last == &toolkits().back()) return fmt::format("CUDA {} and newer", name(first->version));
+  if (first == last) return fmt::format("CUDA {}", name(first->version));
+  return fmt::format("CUDA {} to {}", name(first->version), name(last->version));
+}
+std::string toolkit_range(ComputeCapability cc) {
+  return toolkit_range(std::vector<image::Arch>{{cc, image::Suffix::none}});
+}
+std::string toolkit_range(const BuildPlan& plan) {
+  std::vector<image::Arch> archs;
+  for (const PlannedArch& row : plan.archs) archs.push_back(row.arch);
+  return toolkit_range(archs);
 }
 
 struct Chosen {
@@ -117,7 +133,7 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
     fix.why =
         at.toolkit.known()
             ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
-            : fmt::format("{} can do it; which one built the file is not known", toolkit_range(*at.device));
+            : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
     const bool dropped = last != nullptr && at.toolkit > last->version;

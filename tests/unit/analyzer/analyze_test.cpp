@@ -78,6 +78,31 @@ TEST_F(Analyze, NamesTheLastToolkitForAGpuThatWasDropped) {
               Contains(Field(&DeadEnd::action, "building with a CUDA newer than 12.9")));
 }
 
+TEST_F(Analyze, WhichToolkitsCanIsSaidOfAllThatTheyBuild) {
+  // sm_61 alone would be 8.0 to 12.9; sm_90 is from 11.8 on.
+  const Analysis got = run(failing("6.1", {"sm_80", "sm_90"}));
+  ASSERT_THAT(got.findings, SizeIs(1));
+  const Fix* fix = fix_of(got.findings[0], FixKind::rebuild);
+  ASSERT_NE(fix, nullptr);
+  EXPECT_THAT(fix->why, HasSubstr("CUDA 11.8 to 12.9 can do it"));
+}
+
+TEST_F(Analyze, SaysNothingOfImagesThatAreNotKnown) {
+  const Analysis got = run(failing("8.6", {}));
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_THAT(got.findings[0].dead_ends, Not(Contains(Field(&DeadEnd::why, HasSubstr("no PTX here fits")))));
+}
+
+TEST_F(Analyze, PtxMadeAtRunTimeIsMadeByAnOlderCompiler) {
+  ReportText text;
+  text.process().driver("12.4").device(0, "8.6").module(1, "null", 222);
+  text.failure(1, "load", 222, "", R"("module":1,"object":null)", "cuModuleLoadData");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_EQ(got.findings[0].fixes.at(0).kind, FixKind::downgrade);
+  EXPECT_THAT(got.findings[0].fixes.at(0).title, HasSubstr("CUDA 12.4"));
+}
+
 TEST_F(Analyze, ArchSpecificImage) {
   const Analysis got = run(failing("10.0", {"sm_90a"}));
   ASSERT_THAT(got.findings, SizeIs(1));
