@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// KSHIM_LOG for the command: which files it read, which it could not use and why, which rule said what. On stderr, apart
-// from the answer itself, so that `KSHIM_LOG=debug kshim analyze ...` goes into a bug report about a wrong answer.
+// KSHIM_LOG for the command: which files it read, which it could not use and why, which rule said what. On
+// stderr, apart from the answer itself, so that `KSHIM_LOG=debug kshim analyze ...` goes into a bug report
+// about a wrong answer.
 #pragma once
 
 namespace kshim::analysis {
 
-/// Reads KSHIM_LOG: off, error, warn (default), info or debug. A bad value is named, as the shim does, and warn is used.
+/// Reads KSHIM_LOG: off, error, warn (default), info or debug. A bad value is named, as the shim does, and
+/// warn is used.
 void set_up_log();
 
 }  // namespace kshim::analysis

@@ -47,7 +47,7 @@ def faults_of(steps):
 
 def main():
     if platform.machine() != "x86_64":
-        print("only x86-64 code is understood here")
+        print("skipped: only x86-64 code is understood here")
         return 77
     path = sys.argv[1]
     defined, _ = dynamic_symbols(path)

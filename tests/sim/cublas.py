@@ -24,7 +24,7 @@ def handle(library, create, destroy):
 def main():
     folder = pathlib.Path(sys.argv[1])
     if not (folder / CUBLAS).exists():
-        print(f"skip: no {CUBLAS} in {folder}")
+        print(f"skipped: no {CUBLAS} in {folder}")
         return 77
     wrong = 0
     simulator = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "sim"
