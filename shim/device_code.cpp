@@ -59,14 +59,27 @@ std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::u
     return header_size && entries ? std::min<std::uint64_t>(*entries, kMaxBlob) + *header_size : 0;
   }
   if (kind != image::BlobKind::cubin) return 0;
-  // The section header table, as good as always last, tells where the file ends.
+  // Its tables tell where it ends: nvcc writes them last, NVRTC between the sections. The reader wants all of
+  // them, so the view grows from the further one until something lies behind the image.
+  constexpr std::uint64_t kProgramHeader = 56;
+  constexpr std::uint64_t kSectionHeader = 64;
   const Bytes header = reachable(object, address, 64);
-  const auto table = read_le<std::uint64_t>(header, 40);
-  const auto count = read_le<std::uint16_t>(header, 60);
-  if (!table || !count) return 0;
-  const std::uint64_t least = *table + std::uint64_t{*count} * 64;
-  const auto elf = image::ElfReader::open(reachable(object, address, least));
-  return elf ? std::max(elf->extent(), least) : 0;
+  const auto programs = read_le<std::uint64_t>(header, 32);
+  const auto sections = read_le<std::uint64_t>(header, 40);
+  const auto program_count = read_le<std::uint16_t>(header, 56);
+  const auto section_count = read_le<std::uint16_t>(header, 60);
+  if (!programs || !sections || !program_count || !section_count) return 0;
+  if (*programs > kMaxBlob || *sections > kMaxBlob) return 0;
+  std::uint64_t view =
+      std::max(*programs + *program_count * kProgramHeader, *sections + *section_count * kSectionHeader);
+  for (; view <= kMaxBlob; view *= 2) {
+    const Bytes bytes = reachable(object, address, view);
+    const auto elf = image::ElfReader::open(bytes);
+    if (!elf) return 0;
+    const std::uint64_t extent = elf->extent();
+    if (extent < bytes.size() || bytes.size() < view) return extent;
+  }
+  return 0;
 }
 
 std::uint64_t text_size(const ObjectView& object, std::uintptr_t address) noexcept {
