@@ -14,11 +14,9 @@ namespace kshim::cli {
 namespace {
 
 std::string known_archs() {
-  std::string out;
-  for (const analysis::GpuRow& gpu : analysis::gpus()) {
-    out += fmt::format("{}{}", out.empty() ? "" : " ", image::to_name(gpu.cc).view());
-  }
-  return out;
+  const auto rows = analysis::gpus();
+  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().cc).view(),
+                     image::to_name(rows.back().cc).view());
 }
 
 }  // namespace
@@ -34,10 +32,9 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
       if (name.empty()) continue;
       const auto arch = image::parse_arch(name);
       if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
-        throw UserError(
-            fmt::format("{}: `{}` is not an architecture; give one such as sm_86 or 8.6; there are {}",
-                        option, analysis::harmless(name), known_archs()),
-            status);
+        throw UserError(fmt::format("{}: `{}` is not an architecture; give one such as sm_86 or 8.6 ({})",
+                                    option, analysis::harmless(name), known_archs()),
+                        status);
       }
       archs.push_back(arch.value());
     }

@@ -37,6 +37,21 @@ bool runs_python(const Scene& scene) {
                      [](const FailureRecord& failure) { return !failure.python.empty(); });
 }
 
+bool uses_torch(const Scene& scene) {
+  const auto& objects = scene.report.objects;
+  const auto& failures = scene.report.failures;
+  const auto of_torch = [](const PythonFrame& frame) {
+    return frame.file.find("/torch/") != std::string::npos;
+  };
+  const bool on_stack = std::any_of(failures.begin(), failures.end(), [&](const FailureRecord& failure) {
+    return std::any_of(failure.python.begin(), failure.python.end(), of_torch);
+  });
+  return on_stack || std::any_of(objects.begin(), objects.end(), [](const ObjectRecord& object) {
+           const std::string_view name = basename_of(object.path);
+           return name.starts_with("libtorch") || object.path.find("/torch/") != std::string::npos;
+         });
+}
+
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
 // environment cannot renumber; a simulated GPU has none that another tool knows.
 std::string serving_device(const Scene& scene, const Subject& subject) {
@@ -88,6 +103,15 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
       at.kernel_images.push_back(std::move(name));
     }
   }
+  at.loose = subject.facts.loose;
+  at.asked_by_name = subject.facts.asked_by_name;
+  at.kernels = subject.facts.kernels;
+  at.alike = subject.facts.alike;
+  for (const ImageFact& image : subject.images.images) {
+    if (image.candidate.kind == image::ImageKind::cubin)
+      at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
+  }
+  at.torch = uses_torch(scene);
   at.switches = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
   at.python = runs_python(scene);

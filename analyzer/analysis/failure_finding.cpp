@@ -160,6 +160,9 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.code_name = code_name(*layer);
     finding.failed_call = layer->api;
   }
+  constexpr int kFileNotFound = 301;
+  if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
+    finding.headline = "the file with the device code was not found";
   finding.failed_kernel = demangle(failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);

@@ -42,6 +42,25 @@ void add_common(const Scene& scene, Subject& subject) {
   subject.facts.damage = subject.images.damage;
 }
 
+// The runtime asks for the names that its compiler registered. A program that asks by itself may have the
+// name as the source has it, which is not the mangled one.
+void add_names(const Scene& scene, const std::string& kernel, Subject& subject) {
+  if (kernel.empty()) return;
+  Facts& facts = subject.facts;
+  const ObjectFile* file = subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
+  const bool bare = facts.loose || (file != nullptr && file->is_bare());
+  facts.asked_by_name = (bare || !kernel.starts_with("_Z")) && !facts.has_code(98);
+  if (!subject.images.complete_kernels) return;
+  const std::string base = base_name(demangle(kernel));
+  for (const FileImage& image : subject.images.file_images) {
+    for (const std::string& name : image.kernels) {
+      if (std::find(facts.kernels.begin(), facts.kernels.end(), name) != facts.kernels.end()) continue;
+      facts.kernels.push_back(name);
+      if (name != kernel && base_name(demangle(name)) == base) facts.alike.push_back(name);
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device) {
@@ -144,6 +163,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.facts.device = cc_of(scene, subject.device);
   subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
   add_common(scene, subject);
+  add_names(scene, failure.kernel, subject);
   subject.facts.probing_caller = called_by_probing_library(failure);
   subject.facts.went_on = went_on(scene, subject);
   subject.facts.parent_initialised = scene.parent_initialised;

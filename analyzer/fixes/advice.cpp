@@ -35,8 +35,12 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
 #include "analyzer/fixes/plain_fixes.def"
 #undef KSHIM_PLAIN_FIX
   };
+  const bool own_row =
+      at.code.value_or(0) != 0 && std::any_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {
+        return row.cause == at.cause && row.code == at.code;
+      });
   for (const Row& row : kRows) {
-    if (row.cause != at.cause || (row.code != 0 && row.code != at.code.value_or(0))) continue;
+    if (row.cause != at.cause || row.code != (own_row ? at.code.value_or(0) : 0)) continue;
     Fix fix{row.kind, row.title, {}, row.why, row.caveat};
     if (*row.command != '\0') fix.commands.emplace_back(row.command);
     fixes.push_back(std::move(fix));
@@ -99,6 +103,73 @@ void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
                  "file was built with another list of architectures",
                  enumerate(at.kernel_images)),
        "a kernel's definition must not depend on __CUDA_ARCH__; its body may"});
+}
+
+// The name asked for is text in the program: it must be the one that the image has.
+void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
+  constexpr std::size_t kNamed = 4;
+  const std::string lowered =
+      at.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
+  if (!at.alike.empty()) {
+    const std::string& name = at.alike.front();
+    fixes.push_back({FixKind::code,
+                     fmt::format("Ask for {}, or declare the kernel extern \"C\"", shorten(name, 60)),
+                     {},
+                     "C++ mangles a kernel's name by its parameters; extern \"C\" keeps it as it is written",
+                     lowered});
+    return;
+  }
+  if (at.kernels.empty()) {
+    fixes.push_back(
+        {FixKind::code,
+         "Ask for the kernel by its name in the image",
+         {},
+         "C++ mangles a kernel's name (scale becomes _Z5scalePf) unless it is declared extern \"C\"",
+         lowered});
+    return;
+  }
+  std::vector<std::string> names(
+      at.kernels.begin(),
+      at.kernels.begin() + static_cast<std::ptrdiff_t>(std::min(kNamed, at.kernels.size())));
+  for (std::string& name : names) name = shorten(name, 60);
+  if (at.kernels.size() > kNamed) names.push_back(fmt::format("{} more", at.kernels.size() - kNamed));
+  fixes.push_back({FixKind::code,
+                   "Correct the name asked for, or the file that is loaded",
+                   {},
+                   fmt::format("the {} there {} {}", at.kernels.size() == 1 ? "kernel" : "kernels",
+                               at.kernels.size() == 1 ? "is" : "are", enumerate(names)),
+                   ""});
+}
+
+// Within a CUDA major version, an older driver reads newer cubins.
+void add_newer_driver_fixes(const Situation& at, Advice& advice) {
+  constexpr Version kFirstWithZstd{12, 4};
+  const bool newer_cubin = at.newest_cubin.major > at.driver.major;
+  const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : kFirstWithZstd;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
+  const ToolkitRow* row = toolkit_at_most(needed);
+  if (last.known() && needed > last) {
+    advice.dead_ends.push_back(
+        {"updating the driver",
+         fmt::format("R{} is the last driver branch for {} GPUs", gpu->last_branch, gpu->family)});
+  } else if (newer_cubin && row != nullptr) {
+    advice.fixes.push_back({FixKind::upgrade_driver,
+                            row->driver.empty()
+                                ? fmt::format("Update the driver to one for CUDA {}", name(needed))
+                                : fmt::format("Update the driver to {} or newer", row->driver),
+                            {},
+                            fmt::format("drivers for CUDA {} and newer read the cubins of CUDA {}.x",
+                                        name(needed), needed.major),
+                            ""});
+  } else {
+    advice.fixes.push_back({FixKind::upgrade_driver,
+                            "Update the driver to 550.54.14 or newer",
+                            {},
+                            "drivers for CUDA 12.4 and newer read compressed images",
+                            ""});
+  }
+  if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
 
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -178,17 +249,17 @@ Advice advise(const Situation& at) {
       add_rebuild_fixes(at, advice.fixes);
       break;
     case Cause::kernel_missing_from_image:
-      add_kernel_fix(at, advice.fixes);
+      if (at.kernel_images.empty() && at.asked_by_name && at.code == 500) {
+        add_name_fix(at, advice.fixes);
+      } else {
+        add_kernel_fix(at, advice.fixes);
+      }
       break;
     case Cause::invalid_image:
       add_invalid_image_fix(at, advice.fixes);
       break;
     case Cause::driver_too_old_for_image:
-      advice.fixes.push_back({FixKind::upgrade_driver,
-                              "Update the driver to 550.54.14 or newer",
-                              {},
-                              "drivers for CUDA 12.4 and newer read compressed images",
-                              ""});
+      add_newer_driver_fixes(at, advice);
       break;
     default:
       add_plain_fixes(at, advice.fixes);

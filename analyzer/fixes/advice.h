@@ -41,7 +41,13 @@ struct Situation {
   std::vector<std::string> switches;  ///< names of the JIT switches that are on
   std::string serving_device;         ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
   std::vector<std::string> kernel_images;  ///< images that do hold the failing kernel
+  bool loose = false;                      ///< made in memory by the program or a compiler in it
+  bool asked_by_name = false;              ///< the kernel's name is text in the program
+  std::vector<std::string> kernels;        ///< of all images, mangled; empty where not known
+  std::vector<std::string> alike;          ///< those of them that the name asked for may mean
+  image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
   bool python = false;                     ///< the process runs Python
+  bool torch = false;                      ///< with PyTorch in it
 };
 
 struct Advice {

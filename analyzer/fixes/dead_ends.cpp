@@ -38,7 +38,9 @@ void add_dead_ends(const Situation& at, Advice& advice) {
   if (lacks_code(at.cause)) {
     const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
     const ToolkitRow* last = at.device ? last_toolkit_for({*at.device, image::Suffix::none}) : nullptr;
-    if (last != nullptr && last != &toolkits().back()) {
+    if (other_kernel && at.asked_by_name) {
+      // About the name, not about what was built.
+    } else if (last != nullptr && last != &toolkits().back()) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      "nvcc refuses this architecture since then"});
     } else if (!other_kernel) {
@@ -52,7 +54,8 @@ void add_dead_ends(const Situation& at, Advice& advice) {
                                   : "it only holds what was compiled from PTX, and no PTX here fits"});
     }
   }
-  if (at.python && lacks_code(at.cause)) {
+  if (at.python && lacks_code(at.cause) &&
+      (at.torch || at.origin == Origin::python_extension || at.origin == Origin::installed)) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }

@@ -158,14 +158,17 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
   for (const Recipe recipe : recipes_for(at, chosen)) {
     const RecipeRow& row = row_of(recipe);
     Fix fix = rebuild_fix(at, chosen);
-    if (first && row.list == ArchList::cmake) {
-      // Whether the project heeds the list is for the project to say.
+    if (first && row.list != ArchList::torch) {
+      // What the command leaves to the reader; whether a project heeds the list is for the project to say.
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
     }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
       fix.why.clear();
       fix.caveat = row.caveat;
+    }
+    if (first && row.list == ArchList::torch && words.package == RecipeWords{}.package) {
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
     }
     fix.commands.push_back(expand(row, chosen.plan, words));
     fixes.push_back(std::move(fix));
@@ -185,10 +188,53 @@ void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
        "what links against it has to be built for the same CUDA major version"});
 }
 
+// Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
+// built on it) that was told which GPU to compile for.
+void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const ToolkitRow* other = recommend_toolkit(*at.device, std::nullopt, at.driver, {});
+  std::optional<BuildPlan> plan;
+  if (at_hand != nullptr) plan = plan_build({}, *at.device, *at_hand, at.driver);
+  const bool here = plan.has_value();
+  if (!plan && other != nullptr) plan = plan_build({}, *at.device, *other, at.driver);
+  if (!plan) return;
+  const auto added =
+      std::find_if(plan->archs.begin(), plan->archs.end(), [](const PlannedArch& row) { return row.added; });
+  if (added == plan->archs.end()) return;
+  const std::string target(
+      image::to_name(plan->by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, added->arch).view());
+  Fix fix;
+  fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
+  fix.title = fmt::format("Let the program compile for {}", target);
+  if (!here && at_hand != nullptr) fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
+  fix.why =
+      fmt::format("the image came from memory; NVRTC is told by --gpu-architecture={}, nvJitLink by -arch={}",
+                  target, target);
+  fix.caveat =
+      "Triton, CuPy and PyTorch choose the architecture themselves, once their version knows the GPU; an "
+      "image that the "
+      "program read from a file is built again with nvcc";
+  fixes.push_back(std::move(fix));
+}
+
 }  // namespace
+
+void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+  const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, at.have);
+  if (other == nullptr || other->version.major > at.driver.major) return;
+  const auto plan = plan_build(at.have, *at.device, *other, at.driver);
+  if (!plan) return;
+  const std::size_t first = fixes.size();
+  add_rebuild(at, {*plan, true}, fixes);
+  fixes[first].title =
+      fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
+  fixes[first].why =
+      fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
+}
 
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
+  if (at.loose) return add_compiler_fix(at, fixes);
   if (find_probing_library(at.object) != nullptr) return add_release_fix(at, fixes);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(

@@ -60,8 +60,7 @@ class LineReader {
     const auto error = parser_.parse(text.data(), text.size(), false).get(element);
     simdjson::dom::object object;
     if (error != simdjson::SUCCESS || element.get(object) != simdjson::SUCCESS) {
-      return broken(error != simdjson::SUCCESS ? simdjson::error_message(error) : "not a JSON object",
-                    complete);
+      return broken(error != simdjson::SUCCESS ? "not valid JSON" : "not a JSON object", complete);
     }
     if (!seen_process_) {
       std::string_view schema;
@@ -91,7 +90,7 @@ class LineReader {
  private:
   std::string broken(const char* why, bool complete) {
     if (!seen_process_) return "is not a kshim report: its first line is no `process` record of one";
-    note(complete ? fmt::format("skipped, not valid JSON ({})", why)
+    note(complete ? fmt::format("skipped, {}", why)
                   : std::string("the last line is torn: the process died while writing it"));
     return {};
   }

@@ -68,8 +68,8 @@ Json to_json(const Fix& fix) {
   return {{"kind", to_name(fix.kind)},
           {"title", fix.title},
           {"commands", fix.commands},
-          {"why", fix.why},
-          {"caveat", fix.caveat}};
+          {"why", text_or_null(fix.why)},
+          {"caveat", text_or_null(fix.caveat)}};
 }
 
 // A sentence that ends with the report line that proves it.

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 
 #include "analyzer/render/clean.h"
 #include "analyzer/render/finding_text.h"
@@ -33,10 +32,14 @@ std::string gpu_text(const DeviceSummary& device) {
 }
 
 std::string gpus_text(const Analysis& analysis) {
-  std::set<std::string> names;
-  for (const DeviceSummary& device : analysis.devices) names.insert(gpu_text(device));
+  // In the order of their ordinals, as the reports have them.
+  std::vector<std::string> names;
+  for (const DeviceSummary& device : analysis.devices) {
+    std::string name = gpu_text(device);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
   if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
-  return enumerate({names.begin(), names.end()});
+  return enumerate(names);
 }
 
 std::string modules_text(const Analysis& analysis) {
@@ -62,16 +65,32 @@ std::string outcome(const Analysis& analysis) {
   return gap ? "nothing failed" : "nothing missing";
 }
 
+bool failed_by_itself(const Analysis& analysis) {
+  return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
+}
+
+std::string ending_text(const Analysis& analysis) {
+  if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
+  return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
+}
+
 void print_verdict(const Analysis& analysis, Page& page) {
   const std::string gpus = gpus_text(analysis);
   switch (analysis.verdict) {
     case Verdict::ok:
+      if (failed_by_itself(analysis)) {
+        page.titled(Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
+                    fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
+                                ending_text(analysis)));
+        break;
+      }
       page.titled(Tone::good, "ok:",
                   fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis),
                               gpus.empty() ? "" : " on ", gpus));
       break;
     case Verdict::no_cuda:
-      page.titled(Tone::strong, "no CUDA:", "no process has asked the driver to initialise");
+      page.titled(Tone::strong,
+                  "no CUDA:", "no process that kshim could look into has asked the driver to initialise");
       break;
     case Verdict::incomplete:
       page.titled(
@@ -116,7 +135,7 @@ void print_blind(const Analysis& analysis, Page& page) {
 }
 
 void print_ending(const Analysis& analysis, Page& page) {
-  if (!analysis.findings.empty()) return;
+  if (!analysis.findings.empty() || analysis.verdict == Verdict::ok) return;
   if (analysis.term_signal) {
     page.blank();
     page.titled(Tone::strong,

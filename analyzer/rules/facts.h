@@ -35,11 +35,14 @@ struct Facts {
   image::JitSwitches switches;
   std::vector<ImageFact> images;
   ImageScope scope = ImageScope::none;
-  bool loose = false;               ///< the image came from memory, not from a mapped file
-  std::string damage;               ///< what the parser found wrong with the image; empty = nothing
-  bool probing_caller = false;      ///< a library known to try and go on made the call
-  bool went_on = false;             ///< no launch of this module failed, and the process lived on
-  bool parent_initialised = false;  ///< the process was forked from one that had initialised CUDA
+  bool asked_by_name = false;  ///< the program itself asked for the kernel, by a name that it holds as text
+  std::vector<std::string> kernels;  ///< mangled, of all images, where every image was read
+  std::vector<std::string> alike;    ///< those of them that have the name asked for in the source
+  bool loose = false;                ///< the image came from memory, not from a mapped file
+  std::string damage;                ///< what the parser found wrong with the image; empty = nothing
+  bool probing_caller = false;       ///< a library known to try and go on made the call
+  bool went_on = false;              ///< no launch of this module failed, and the process lived on
+  bool parent_initialised = false;   ///< the process was forked from one that had initialised CUDA
 
   bool has_code(int code) const {
     for (const int known : codes) {

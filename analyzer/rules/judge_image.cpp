@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "analyzer/rules/rules.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
 namespace {
@@ -34,8 +35,10 @@ std::string why_not_suffix(const Candidate& image) {
 std::string why_not_cubin(const Candidate& image, ComputeCapability device) {
   if (image.arch.suffix != Suffix::none) return why_not_suffix(image);
   const ComputeCapability cc = image.arch.cc;
-  if (cc.major != device.major) return fmt::format("runs on {}.x GPUs only", cc.major);
-  if (cc.minor > device.minor) return fmt::format("runs on {} and later {}.x GPUs", name(cc), cc.major);
+  if (cc.major != device.major && image::is_tegra(cc)) return fmt::format("runs on {} GPUs only", name(cc));
+  if (cc.major != device.major && cc.minor == 0) return fmt::format("runs on {}.x GPUs only", cc.major);
+  if (cc.major != device.major || cc.minor > device.minor)
+    return fmt::format("runs on {} and later {}.x GPUs only", name(cc), cc.major);
   return "desktop and Jetson code do not mix";
 }
 

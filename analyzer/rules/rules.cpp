@@ -168,6 +168,17 @@ std::optional<Match> no_image_for_arch(const Facts& facts) {
       fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
 }
 
+// Not the architecture but the name: no image of the module has it.
+Match no_such_name(const Facts& facts) {
+  if (facts.alike.empty())
+    return {0.9, "The image fits this GPU, and no image of the module has a kernel of this name"};
+  const std::string& alike = facts.alike.front();
+  return {0.95,
+          fmt::format(
+              "The image fits this GPU and has {}, whose name there is {}: no image has the name asked for",
+              shorten(demangle(alike), 60), alike)};
+}
+
 std::optional<Match> kernel_missing(const Facts& facts) {
   if (!judgeable(facts)) return std::nullopt;
   const image::Selection selection = select(facts.images, facts, facts.switches);
@@ -175,6 +186,9 @@ std::optional<Match> kernel_missing(const Facts& facts) {
   const ImageFact& chosen = facts.images[selection.index];
   const bool elsewhere = std::any_of(facts.images.begin(), facts.images.end(),
                                      [](const ImageFact& image) { return image.has_kernel == true; });
+  if (chosen.has_kernel == false && !elsewhere && facts.asked_by_name && facts.has_code(500)) {
+    return no_such_name(facts);
+  }
   if (chosen.has_kernel == false) {
     return Match{elsewhere ? certainty(facts, {98, 500, 400, 209}) : 0.8,
                  fmt::format("The driver takes {} for this GPU, and the kernel is not in it{}",
@@ -190,11 +204,20 @@ std::optional<Match> kernel_missing(const Facts& facts) {
 constexpr image::Version kFirstWithZstd{12, 4};
 
 std::optional<Match> driver_too_old_for_image(const Facts& facts) {
-  if (!judgeable(facts) || !facts.driver.known() || facts.driver >= kFirstWithZstd) return std::nullopt;
+  if (!judgeable(facts) || !facts.driver.known()) return std::nullopt;
   if (!facts.has_code(200) && !facts.has_code(209)) return std::nullopt;
   const image::Selection selection = select(facts.images, facts, facts.switches);
   if (selection.choice == Choice::none) return std::nullopt;
-  if (facts.images[selection.index].compression != image::Compression::zstd) return std::nullopt;
+  const ImageFact& chosen = facts.images[selection.index];
+  // Within a CUDA major version an older driver reads newer cubins; beyond it, it does not.
+  if (chosen.candidate.kind == ImageKind::cubin && chosen.toolkit.major > facts.driver.major) {
+    return Match{
+        0.9,
+        fmt::format("The cubin for {} fits, but CUDA {} built it, and this driver is for CUDA {}: cubins "
+                    "of a later CUDA major version are not read",
+                    name(chosen.candidate), name(chosen.toolkit), name(facts.driver))};
+  }
+  if (facts.driver >= kFirstWithZstd || chosen.compression != image::Compression::zstd) return std::nullopt;
   return Match{
       0.85,
       fmt::format("The image fits, but is compressed with Zstandard, which drivers before CUDA 12.4 do not "

@@ -92,4 +92,29 @@ std::string shorten(std::string_view demangled, std::size_t width) {
   return text;
 }
 
+std::string base_name(std::string_view demangled) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)";
+  std::size_t begin = 0;
+  std::size_t end = std::string_view::npos;  // where the name's own template arguments start
+  int depth = 0;
+  std::size_t at = 0;
+  for (; at < demangled.size(); ++at) {
+    const char c = demangled[at];
+    if (depth == 0 && demangled.substr(at).starts_with(kAnonymous)) {
+      at += kAnonymous.size() - 1;
+    } else if (c == '<') {
+      if (depth++ == 0) end = at;
+    } else if (c == '>') {
+      depth = std::max(depth - 1, 0);
+    } else if (depth == 0 && c == '(') {
+      break;
+    } else if (depth == 0 && (c == ' ' || c == ':')) {
+      begin = at + 1;
+      end = std::string_view::npos;
+    }
+  }
+  end = std::min(end, at);
+  return std::string(demangled.substr(begin, end - begin));
+}
+
 }  // namespace kshim::analysis

@@ -20,6 +20,8 @@ std::string tail(std::string_view text, std::size_t width);
 
 /// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is.
 std::string demangle(std::string_view symbol);
+/// `ns::scale<float>(float*)` to `scale`: without return type, scopes, arguments of templates and parameters.
+std::string base_name(std::string_view demangled);
 /// A demangled name as a person wants to see it: without a leading return type, default template arguments
 /// and anonymous namespaces, long template argument lists folded to `<...>` so that it fits `width`.
 std::string shorten(std::string_view demangled, std::size_t width);

@@ -170,7 +170,19 @@ TEST_F(Analyze, ALooseImageIsJudgedByItsGap) {
   EXPECT_EQ(got.findings[0].cause, Cause::no_image_for_arch);
   EXPECT_EQ(got.findings[0].object, "");
   EXPECT_THAT(got.findings[0].have, ElementsAre("sm_90"));
-  EXPECT_THAT(got.findings[0].fixes.at(0).commands.at(0), HasSubstr("nvcc -fatbin"));
+  EXPECT_THAT(got.findings[0].fixes.at(0).commands, ::testing::IsEmpty());
+  EXPECT_THAT(got.findings[0].fixes.at(0).title, HasSubstr("sm_86"));
+  EXPECT_THAT(got.findings[0].fixes.at(0).why, HasSubstr("--gpu-architecture=sm_86"));
+}
+
+TEST_F(Analyze, AFileThatIsNotThereIsSaidNotToBeThere) {
+  ReportText text;
+  text.process().driver().device(0, "8.6").failure(1, "load", 301, "", "", "cuModuleLoad");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_THAT(got.findings[0].headline, HasSubstr("not found"));
+  ASSERT_THAT(got.findings[0].fixes, SizeIs(1)) << "recording more would not tell more";
+  EXPECT_EQ(got.findings[0].fixes[0].kind, FixKind::code);
 }
 
 TEST_F(Analyze, GapsForATargetAreWarningsUntilTheyAreHit) {
@@ -252,6 +264,19 @@ TEST_F(Analyze, WhereIsTheUsersOwnFrame) {
   EXPECT_TRUE(got.findings[0].where[0].python);
   EXPECT_THAT(got.findings[0].dead_ends,
               Contains(Field(&DeadEnd::action, HasSubstr("TORCH_CUDA_ARCH_LIST"))));
+}
+
+TEST_F(Analyze, PythonWithoutTorchIsToldNothingOfTorch) {
+  ReportText text;
+  text.process("", 17, 1, "/usr/bin/python3")
+      .driver()
+      .device(0, "6.1")
+      .object(1, "/home/u/libfoo.so", {"sm_75"});
+  text.module(1, "1").failure(1, "launch", 209, kSaxpy, R"("module":1,"object":1)");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_THAT(got.findings[0].dead_ends,
+              Not(Contains(Field(&DeadEnd::action, HasSubstr("TORCH_CUDA_ARCH_LIST")))));
 }
 
 TEST_F(Analyze, APackagesExtensionIsRebuiltByPip) {

@@ -16,7 +16,9 @@ struct Row {
 constexpr Row kRows[] = {
     {"sm_80", "", "8.6", true, "fits"},
     {"sm_80", "", "9.0", false, "runs on 8.x GPUs only"},
-    {"sm_89", "", "8.6", false, "runs on 8.9 and later 8.x GPUs"},
+    {"sm_89", "", "8.6", false, "runs on 8.9 and later 8.x GPUs only"},
+    {"sm_89", "", "9.0", false, "runs on 8.9 and later 8.x GPUs only"},
+    {"sm_87", "", "9.0", false, "runs on 8.7 GPUs only"},
     {"sm_80", "", "8.7", false, "desktop and Jetson code do not mix"},
     {"sm_90a", "", "9.0", true, "fits"},
     {"sm_90a", "", "10.0", false, "runs on 9.0 and on nothing else"},

@@ -68,6 +68,16 @@ Facts of_file(Facts at) {
   return at;
 }
 
+Facts asked_by_name(Facts at, std::vector<std::string> alike) {
+  at.asked_by_name = true;
+  at.alike = std::move(alike);
+  return at;
+}
+Facts built_by(Facts at, Version toolkit) {
+  for (ImageFact& image : at.images) image.toolkit = toolkit;
+  return at;
+}
+
 struct Row {
   const char* what;
   Facts facts;
@@ -165,7 +175,12 @@ const std::vector<Row>& table() {
        compressed(facts({200}, "8.6", {"sm_86"}, {12, 4}), image::Compression::zstd), Cause::invalid_image},
       {"LZ4 is read by all", compressed(facts({200}, "8.6", {"sm_86"}, {12, 2}), image::Compression::lz4),
        Cause::invalid_image},
+      {"a cubin of a later CUDA major", built_by(facts({200}, "9.0", {"sm_90"}, {11, 8}), {13, 0}),
+       Cause::driver_too_old_for_image},
+      {"a later minor of the same major is read", built_by(facts({200}, "9.0", {"sm_90"}, {13, 0}), {13, 4}),
+       Cause::invalid_image},
       // what a code says by itself
+      {"301 is no riddle of images", facts({301}, "8.6", {}), Cause::unknown},
       {"100", facts({100}, "8.6", {}), Cause::no_device},
       {"101", facts({101}, "8.6", {}), Cause::invalid_device},
       {"35", facts({35}, "8.6", {}), Cause::driver_too_old},
@@ -229,6 +244,19 @@ TEST(RulesTable, HasBothSidesOfEveryRule) {
 TEST(Diagnose, IsSurerOfAModuleThanOfAFile) {
   const Facts module = facts({209}, "6.1", {"sm_75"});
   EXPECT_GT(diagnose(module).match.confidence, diagnose(of_file(module)).match.confidence);
+}
+
+TEST(Diagnose, ANameThatNoImageHasIsToldFromAnArchitectureThatLacksTheKernel) {
+  const Facts lacking = with_kernel(facts({500}, "9.0", {"sm_80", "sm_90"}), "nn");
+  EXPECT_EQ(diagnose(lacking).match.because.find("name"), std::string::npos);
+  const Diagnosis wrong = diagnose(asked_by_name(lacking, {}));
+  EXPECT_EQ(wrong.cause, Cause::kernel_missing_from_image);
+  EXPECT_NE(wrong.match.because.find("no image of the module has a kernel of this name"), std::string::npos);
+  const Diagnosis mangled = diagnose(asked_by_name(lacking, {"_Z5scalePf"}));
+  EXPECT_NE(mangled.match.because.find("_Z5scalePf"), std::string::npos);
+  EXPECT_GT(mangled.match.confidence, wrong.match.confidence);
+  const Facts elsewhere = asked_by_name(with_kernel(lacking, "yn"), {});
+  EXPECT_NE(diagnose(elsewhere).match.because.find("another image"), std::string::npos);
 }
 
 TEST(Diagnose, DoubtsWhatTheCodeContradicts) {

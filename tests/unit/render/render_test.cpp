@@ -78,6 +78,25 @@ TEST(RenderText, HealthyRunIsOneLine) {
   EXPECT_EQ(render(analysis_of({}), Format::text, {}), "ok: 3 kernel modules loaded, nothing missing\n");
 }
 
+TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
+  Analysis analysis = analysis_of({});
+  analysis.exit_status = 1;
+  const std::string text = render(analysis, Format::text, {.width = 200});
+  EXPECT_EQ(text,
+            "no gap seen: 3 kernel modules loaded; the program ended with 1 for a reason "
+            "that no report shows\n");
+}
+
+TEST(RenderText, GpusStandInTheOrderOfTheirNumbers) {
+  Analysis analysis = analysis_of({});
+  for (const char* name : {"Z", "A", "Z"}) {
+    DeviceSummary device;
+    device.name = name;
+    analysis.devices.push_back(device);
+  }
+  EXPECT_NE(render(analysis, Format::text, {.width = 200}).find("Z (?) and A (?)"), std::string::npos);
+}
+
 TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
   Finding gap = finding(Cause::latent_gap);
   gap.severity = Severity::info;

@@ -68,6 +68,14 @@ TEST(Shorten, NeverExceedsTheWidth) {
   EXPECT_EQ(columns(shorten(longest, 40)), 40U);
 }
 
+TEST(BaseName, IsTheNameInTheSource) {
+  EXPECT_EQ(base_name("scale"), "scale");
+  EXPECT_EQ(base_name("scale(float*)"), "scale");
+  EXPECT_EQ(base_name("void scale<float, A<int> >(float*, unsigned int)"), "scale");
+  EXPECT_EQ(base_name("a::b<int>::scale(float*)"), "scale");
+  EXPECT_EQ(base_name("void (anonymous namespace)::scale<(anonymous namespace)::A>(float*)"), "scale");
+}
+
 TEST(Fill, IndentsFurtherLines) { EXPECT_EQ(fill("aaa bbb ccc", 9, 2), "aaa bbb\n  ccc"); }
 
 TEST(ShellQuote, KeepsPlainWordsAndQuotesTheRest) {
