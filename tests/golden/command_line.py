@@ -85,9 +85,9 @@ class Misuse(unittest.TestCase):
     def test_unknown_format_lists_the_formats(self):
         self.refuses(2, "--format", "yaml", "healthy", says=["--format", "yaml", "text, json"])
 
-    def test_unknown_architecture_lists_what_is_known(self):
+    def test_unknown_architecture_tells_what_is_known(self):
         self.refuses(2, "--target", ",", "healthy", says=["--target", "names no architecture"])
-        self.refuses(2, "--target", "sm_75,sm_99", "healthy", says=["--target", "sm_99", "7.5", "12.0"])
+        self.refuses(2, "--target", "sm_75,sm_99", "healthy", says=["--target", "sm_99", "from 3.0 to 12.1"])
 
     def test_assumptions_are_checked(self):
         self.refuses(2, "--assume-cc", "8.6,9.0", "healthy", says=["--assume-cc"])
