@@ -216,7 +216,8 @@ void add_remarks(const Situation& at, Advice& advice) {
                               at.cause == Cause::jit_compiler_missing ||
                               at.cause == Cause::driver_too_old_for_image ||
                               (at.cause == Cause::invalid_image && at.driver < at.toolkit);
-  if (!is_image_cause(at.cause) || at.cause == Cause::latent_gap || driver_matters || !at.driver.known())
+  if (!is_image_cause(at.cause) || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() ||
+      !at.device)
     return;
   advice.remarks.push_back(
       at.kernel_module.empty()

@@ -65,6 +65,13 @@ std::string outcome(const Analysis& analysis) {
   return gap ? "nothing failed" : "nothing missing";
 }
 
+// A driver that was asked for nothing: no claim is made of images that were never needed.
+bool used_nothing(const Analysis& analysis) {
+  return analysis.devices.empty() && analysis.findings.empty() &&
+         std::all_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules == 0; });
+}
+
 bool failed_by_itself(const Analysis& analysis) {
   return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
 }
@@ -82,6 +89,11 @@ void print_verdict(const Analysis& analysis, Page& page) {
         page.titled(Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
                     fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
                                 ending_text(analysis)));
+        break;
+      }
+      if (used_nothing(analysis)) {
+        page.titled(Tone::good,
+                    "ok:", "CUDA was initialised, and neither a GPU nor a kernel module was used");
         break;
       }
       page.titled(Tone::good, "ok:",

@@ -87,6 +87,15 @@ TEST(RenderText, AProgramThatFailedByItselfIsNotCalledOk) {
             "that no report shows\n");
 }
 
+TEST(RenderText, WithoutAGpuNothingIsClaimedOfIt) {
+  Analysis analysis = analysis_of({});
+  analysis.processes.at(0).modules = 0;
+  const std::string text = render(analysis, Format::text, {.width = 200});
+  EXPECT_EQ(text.find("nothing missing"), std::string::npos) << text;
+  analysis.devices.emplace_back();
+  EXPECT_NE(render(analysis, Format::text, {.width = 200}).find("nothing missing"), std::string::npos);
+}
+
 TEST(RenderText, GpusStandInTheOrderOfTheirNumbers) {
   Analysis analysis = analysis_of({});
   for (const char* name : {"Z", "A", "Z"}) {
