@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "busy.h"
 #include "slices.h"
@@ -27,7 +28,33 @@ std::uint64_t true_nanoseconds() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+/// A page that reads as zero in a fork's child (Linux 4.14); null where the kernel cannot do that.
+std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
+  constexpr std::size_t kPage = 4096;
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  if (madvise(page, kPage, MADV_WIPEONFORK) == 0) return ::new (page) std::atomic<std::uint32_t>(0);
+  munmap(page, kPage);
+  return nullptr;
+}
+
+std::atomic<std::atomic<std::uint32_t>*> g_process_id{nullptr};
+std::atomic<bool> g_process_id_tried{false};
+
 }  // namespace
+
+std::uint32_t process_id() noexcept {
+  std::atomic<std::uint32_t>* const kept = g_process_id.load(std::memory_order_acquire);
+  if (kept != nullptr) {
+    if (const std::uint32_t id = kept->load(std::memory_order_relaxed); id != 0) return id;
+  } else if (!g_process_id_tried.exchange(true)) {
+    const ErrnoKeeper keeper;
+    g_process_id.store(wiped_on_fork(), std::memory_order_release);
+  }
+  const auto id = static_cast<std::uint32_t>(getpid());
+  if (kept != nullptr) kept->store(id, std::memory_order_relaxed);
+  return id;
+}
 
 bool PatientLock::attempt(std::uint32_t process) noexcept {
   std::uint32_t holder = holder_.load(std::memory_order_relaxed);
@@ -37,7 +64,7 @@ bool PatientLock::attempt(std::uint32_t process) noexcept {
 bool PatientLock::acquire() noexcept {
   constexpr int kSpins = 1000;
   constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds; a record takes about one microsecond
-  const auto process = static_cast<std::uint32_t>(getpid());
+  const std::uint32_t process = process_id();
   for (int i = 0; i < kSpins; ++i)
     if (attempt(process)) return true;
   const std::uint64_t start = true_nanoseconds();
@@ -99,7 +126,7 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   const iovec local{to, size};
   const iovec remote{reinterpret_cast<void*>(from), size};
-  const long got = syscall(SYS_process_vm_readv, getpid(), &local, 1UL, &remote, 1UL, 0UL);
+  const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
   if (got >= 0 || !is_refusal(errno)) return got == static_cast<long>(size);
   if (readable_bytes(from, size) != size) return false;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);
@@ -120,7 +147,7 @@ std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
       page = (page / kPage + 1) * kPage;
     }
     const iovec local{bytes, count};
-    const long got = syscall(SYS_process_vm_readv, getpid(), &local, 1UL, remote, count, 0UL);
+    const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, remote, count, 0UL);
     if (got < 0 && is_refusal(errno)) {
       const std::uintptr_t at = address + done;
       if (!page_is_readable(at / kPage * kPage)) return done;

@@ -72,6 +72,9 @@ std::string_view readable_text(const char* from) noexcept;
 
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
 std::uint32_t thread_id() noexcept;
+/// Without a system call after the first; right in a fork's child. A vfork's child, which shares our memory
+/// until it execs, passes for its parent: where that matters, ask getpid().
+std::uint32_t process_id() noexcept;
 
 /// Text assembled in place; what does not fit is cut.
 template <std::size_t kSize>

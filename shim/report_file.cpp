@@ -37,8 +37,6 @@ std::uint64_t g_seq = 0;
 std::uint64_t g_start = 0;
 constinit char g_record[kRecordSize] = {};
 
-std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(getpid()); }
-
 /// The host may have closed our descriptor (closefrom) and got its number for something of its own.
 bool is_ours(struct stat& info) noexcept {
   return g_file.fd >= 0 && fstat(g_file.fd, &info) == 0 && info.st_dev == g_file.device &&
@@ -136,7 +134,10 @@ void end_report() noexcept {
   // In a signal handler that interrupted the shim nothing can be written: the lock is the interrupted
   // thread's.
   const Busy busy;
-  if (!busy || current_report() == 0 || g_ended.exchange(true)) return;
+  if (!busy || current_report() == 0) return;
+  // A vfork's child that could not exec ends itself, not its parent.
+  if (g_process.load(std::memory_order_acquire) != static_cast<std::uint32_t>(getpid())) return;
+  if (g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
   const auto count = g_count.load();
   const EndCounts counts = count == nullptr ? EndCounts() : count();

@@ -30,10 +30,10 @@ class HalfMapped {
   HalfMapped()
       : start_(static_cast<char*>(
             mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    munmap(start_ + kPage, kPage);
+    mprotect(start_ + kPage, kPage, PROT_NONE);  // a hole would be filled by whoever maps next
     std::memset(start_, 'x', kPage);
   }
-  ~HalfMapped() { munmap(start_, kPage); }
+  ~HalfMapped() { munmap(start_, 2 * kPage); }
   HalfMapped(const HalfMapped&) = delete;
   HalfMapped& operator=(const HalfMapped&) = delete;
   std::uintptr_t at(std::size_t offset) const { return reinterpret_cast<std::uintptr_t>(start_) + offset; }
