@@ -28,7 +28,7 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUlinkState = struct CUlinkState_st*;
 using CUmemoryPool = struct CUmemPoolHandle_st*;
 
-using ImageData = const struct DeviceCode*;     ///< fatbin wrapper, fatbin, cubin or PTX text
+using ImageData = const struct ImageBlob*;      ///< fatbin wrapper, fatbin, cubin or PTX text
 using SymbolName = const struct NameText*;      ///< zero-terminated name of a kernel or variable
 using FileName = const struct FileText*;        ///< zero-terminated path
 using HostFunction = const struct HostStub*;    ///< address of a kernel's host stub
