@@ -88,7 +88,7 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t
     examine_memory(wrapper, false, code);
     if (!find_module_of(code.address, out.module)) out.module.code = code;
   }
-  out.module_written = out.module.number != 0 && out.module.report == report;
+  out.module_written = out.module.record != 0 && out.module.report == report;
   if (out.module.code.object != 0) out.object = out.module.code.object;
   out.owner = out.object != 0 ? out.object : object_at(outer.caller).identity;
 }

@@ -70,7 +70,7 @@ void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
         std::span<const report::LayerRow>(facts.layers, facts.layer_count));
     record.template add<Field::failure_device>(facts.device);
     record.template add<Field::failure_kernel>(facts.kernel.empty() ? std::string_view() : facts.kernel);
-    record.template add<Field::failure_module>(facts.module_written ? Maybe(facts.module.number) : Maybe());
+    record.template add<Field::failure_module>(facts.module_written ? Maybe(facts.module.record) : Maybe());
     record.template add<Field::failure_object>(facts.object == 0 ? Maybe() : Maybe(facts.object));
     record.template add<Field::failure_tid>(std::uint64_t{thread_id()});
     if (options().native_stacks)

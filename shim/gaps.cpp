@@ -15,8 +15,8 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-// Keys of the gaps that are written, hashed; a collision loses a gap that the command finds again in the
-// file.
+// Keys of the gaps that are written, hashed; a collision or a full neighbourhood loses a gap that the command
+// finds again in the file.
 constexpr std::size_t kSlots = 16384;
 constexpr std::size_t kProbes = 16;
 std::atomic<std::uint64_t> g_written[kSlots];
@@ -29,7 +29,7 @@ bool is_first(std::uint64_t key) noexcept {
     if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
     if (holder == key) return false;
   }
-  return true;
+  return false;  // as many as a report gets
 }
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {

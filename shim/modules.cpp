@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <span>
 
 #include "announce.h"
 #include "busy.h"
@@ -10,6 +11,7 @@
 #include "failures.h"
 #include "gaps.h"
 #include "handles.h"
+#include "kshim/base/hash.h"
 #include "options.h"
 #include "real.h"
 #include "registration.h"
@@ -25,7 +27,43 @@ PatientLock g_lock;
 // By number, modulo; under g_lock. As bytes: a Module's defaults are not all zero and would fill the file.
 alignas(Module) std::byte g_modules[kKeptModules * sizeof(Module)];
 std::atomic<std::uint64_t> g_count{0};
-std::atomic<std::uint64_t> g_counted{0};  // number of the report << 40 | module records in it
+std::atomic<std::uint64_t> g_counted{0};  // number of the report << 40 | loads seen
+
+/// A program that loads in a loop must not fill the disk: so many loads that succeed have a record, and so
+/// many failing ones that differ.
+constexpr std::size_t kMaxRecords = 4096;
+constexpr std::size_t kMaxFailed = 1024;
+struct FailedLoad {
+  std::uint64_t key;
+  std::uint64_t record;
+};
+// Under g_lock.
+std::uint32_t g_recorded_report = 0;  ///< the report that the rest belongs to
+std::size_t g_succeeded = 0;
+std::size_t g_failed_count = 0;
+constinit FailedLoad g_failed[kMaxFailed] = {};
+
+std::uint64_t key_of(const CallFacts& facts, const DeviceCode& code,
+                     std::optional<std::uint64_t> device) noexcept {
+  const std::uint64_t parts[] = {static_cast<std::uint64_t>(facts.code), device.value_or(~0ULL), code.object,
+                                 code.object != 0 ? code.offset
+                                 : code.hash != 0 ? code.hash
+                                                  : code.address,
+                                 index_of(facts.hook)};
+  return content_hash(std::as_bytes(std::span(parts)));
+}
+
+/// Under g_lock. The id of the record that tells of this load: module.number where it is to be written, that
+/// of an equal load that failed before, or 0.
+std::uint64_t choose_record(const CallFacts& facts, const Module& module,
+                            std::optional<std::uint64_t> device) noexcept {
+  if (g_recorded_report != module.report) g_recorded_report = module.report, g_succeeded = g_failed_count = 0;
+  if (facts.code == 0) return g_succeeded < kMaxRecords ? (++g_succeeded, module.number) : 0;
+  const std::uint64_t key = key_of(facts, module.code, device);
+  for (std::size_t i = 0; i < g_failed_count; ++i)
+    if (g_failed[i].key == key) return g_failed[i].record;
+  return g_failed_count < kMaxFailed ? module.number : 0;
+}
 
 void keep(const Module& module) noexcept {
   std::memcpy(g_modules + module.number % kKeptModules * sizeof(Module), &module, sizeof(Module));
@@ -104,13 +142,20 @@ void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handl
   announce_object(module.code.object, runtime_of(facts, module.code));
   module.number = g_count.fetch_add(1, std::memory_order_relaxed) + 1;
   module.report = number;
-  write_module(facts, module, end - begin, device);
-  count(number);
-  count_failures_at_end();
+  {
+    const LockGuard guard(g_lock);
+    module.record = guard ? choose_record(facts, module, device) : module.number;
+  }
+  // Found by others only once it is written: a failure must not come before the record that it refers to.
+  if (module.record == module.number) write_module(facts, module, end - begin, device);
   {
     const LockGuard guard(g_lock);
     if (guard) keep(module);
+    if (guard && facts.code != 0 && module.record == module.number && g_failed_count < kMaxFailed)
+      g_failed[g_failed_count++] = {key_of(facts, module.code, device), module.number};
   }
+  count(number);
+  count_failures_at_end();
   remember_handle(handle, {}, module.number);
   note_gaps(module.code, device);
   if (facts.code != 0) note_failed_load(facts, module.number, device);

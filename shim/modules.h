@@ -10,7 +10,9 @@
 namespace kshim::shim {
 
 struct Module {
-  std::uint64_t number = 0;  ///< counts from 1; the record's id
+  std::uint64_t number = 0;  ///< of the load, counts from 1
+  std::uint64_t record =
+      0;  ///< id of the module record that tells of it, its own or an equal one's; 0 = none
   std::uint32_t report = 0;  ///< number of the report that has the record
   DeviceCode code;
 };
@@ -20,7 +22,7 @@ constexpr std::size_t kKeptModules = 16384;
 bool find_module(std::uint64_t number, Module& out) noexcept;
 /// The newest kept load of the code at this address.
 bool find_module_of(std::uintptr_t code, Module& out) noexcept;
-/// Module records of the report with this number.
+/// Loads seen while the report with this number was written.
 std::uint64_t modules_in_report(std::uint32_t report) noexcept;
 
 }  // namespace kshim::shim
