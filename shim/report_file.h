@@ -12,9 +12,9 @@
 namespace kshim::shim {
 
 /// Makes the file and writes the process record, the first time this process calls it; cheap afterwards
-/// (no system call). Answers the report's number: 0 when there is no report, another one than before in a fork's
-/// child, whose file is its own. Ids of objects and modules belong to one report: who sees a new number
-/// announces them anew. Call it on every slow path before writing.
+/// (no system call). Answers the report's number: 0 when there is no report, another one than before in a
+/// fork's child, whose file is its own. Ids of objects and modules belong to one report: who sees a new
+/// number announces them anew. Call it on every slow path before writing.
 std::uint32_t begin_report() noexcept;
 /// The number of this process's report without beginning one; 0 when there is none.
 std::uint32_t current_report() noexcept;

@@ -109,7 +109,8 @@ CUresult entry::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks
 
 CUresult entry::cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int threads,
                                                             std::size_t dynamic_shared) {
-  return entry::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamic_shared, 0);
+  return entry::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, handle, threads, dynamic_shared,
+                                                                     0);
 }
 
 CUresult entry::cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, CUfunction handle,
@@ -130,8 +131,8 @@ CUresult entry::cuOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block,
 CUresult entry::cuOccupancyMaxPotentialBlockSize(int* grid, int* block, CUfunction handle,
                                                  CUoccupancyB2DSize shared_of_block,
                                                  std::size_t dynamic_shared, int limit) {
-  return entry::cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, shared_of_block, dynamic_shared,
-                                                   limit, 0);
+  return entry::cuOccupancyMaxPotentialBlockSizeWithFlags(grid, block, handle, shared_of_block,
+                                                          dynamic_shared, limit, 0);
 }
 
 CUresult entry::cuOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, CUfunction handle, int blocks,
