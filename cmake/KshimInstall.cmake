@@ -17,9 +17,13 @@ if(TARGET kshim_sim)
   install(TARGETS kshim_sim LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
 endif()
 
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-        COMPONENT kshim OPTIONAL)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
+# As in the source tree, so that the links between the pages lead somewhere.
+foreach(file IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md)
+  install(FILES "${PROJECT_SOURCE_DIR}/${file}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
+endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/samples" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+        COMPONENT kshim)
+install(FILES "${PROJECT_SOURCE_DIR}/shim/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/shim" COMPONENT kshim)
 
 set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
 set(_bin_dir "${CMAKE_INSTALL_BINDIR}")

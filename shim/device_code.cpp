@@ -136,7 +136,14 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   out.address = image;
   ObjectView object = object_at(image);
   image::FatbinWrapper wrapper{};
-  if (read_memory(image, &wrapper, sizeof wrapper) && wrapper.magic == image::kWrapperMagic) {
+  // In a mapped file nearly always: no system call to find out whether it can be read.
+  const Bytes start = object ? object.elf.bytes_from(image) : Bytes();
+  bool readable = start.size() >= sizeof wrapper;
+  if (readable)
+    std::memcpy(&wrapper, start.data(), sizeof wrapper);
+  else
+    readable = read_memory(image, &wrapper, sizeof wrapper);
+  if (readable && wrapper.magic == image::kWrapperMagic) {
     out.wrapped = true;
     out.address = wrapper.fatbin;
     object = object_at(out.address);

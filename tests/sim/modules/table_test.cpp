@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each kind of image gives on each kind of device, as a module and as a library. The devices are in the
 // order of the columns; a column holds the code of cuModuleLoadData, or for a library of the launch.
+#include <algorithm>
 #include <array>
 
 #include "images.h"
