@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -83,6 +84,16 @@ void append_reason(Text<kSize>& line, int error) noexcept {
     line << known;
 }
 
+/// A folder, not a link to one, that belongs to us and that nobody else can write to.
+bool is_private_folder(PathText& path) noexcept {
+  const int fd = raw::open_file(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  struct stat info {};
+  const bool ours = fstat(fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 022U) == 0;
+  raw::close_file(fd);
+  return ours;
+}
+
 PathText absolute(std::string_view path, std::string_view folder) noexcept {
   PathText out;
   if (!path.starts_with('/') && !folder.empty()) out << folder << (folder.ends_with('/') ? "" : "/");
@@ -159,23 +170,23 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   const int error = create_report(wanted.view(), out);
   if (error == 0) return true;
 
-  // In TMPDIR the folder may be another user's: then one with our number.
-  const std::string_view pattern = options.report_given ? "kshim-report/%h.%p.jsonl" : options.report;
+  // In TMPDIR, which others may write to, only in a folder of our own: nobody else can have laid links there.
+  const std::string_view pattern = options.report_given ? "%h.%p.jsonl" : options.report;
   const PathText name = expand_pattern(pattern, names);
-  PathText elsewhere;
-  elsewhere << environment.temporary_folder() << "/" << name.view();
-  bool open = create_report(elsewhere.view(), out) == 0;
-  if (!open) {
-    PathText own;
-    own << environment.temporary_folder() << "/kshim-report." << static_cast<std::uint64_t>(geteuid()) << "/"
-        << base_name(name.view());
+  PathText own;
+  own << environment.temporary_folder() << "/kshim-report-" << static_cast<std::uint64_t>(geteuid());
+  make_folders(own.view());
+  raw::make_folder(own.c_str(), 0700);
+  bool open = false;
+  if (is_private_folder(own)) {
+    own << "/" << base_name(name.view());
     open = create_report(own.view(), out) == 0;
   }
   Text<2048> line;
   line << "cannot write the report " << wanted.view().substr(0, 1500) << ": ";
   append_reason(line, error);
   if (open)
-    line << "; it is " << out.path.view();
+    line << "; writing to " << out.path.view();
   else
     line << "; nothing is recorded";
   // Nobody asked for the working directory in particular.

@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,16 @@ fs::path temporary_folder() {
   return variable != nullptr && *variable != '\0' ? variable : "/tmp";
 }
 
+// In a folder that others may write to: one of our own, not a link that somebody laid.
+bool make_private(const fs::path& folder) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  struct stat info {};
+  if (lstat(folder.c_str(), &info) != 0) return false;
+  if (S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022U) == 0) return true;
+  errno = EPERM;
+  return false;
+}
+
 // The process record comes first in a report and names the run.
 bool is_of_run(const fs::path& report, const std::string& run_id) {
   std::ifstream file(report);
@@ -52,7 +63,9 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
     return;
   }
   const fs::path below = fs::path(kDefaultFolder) / run_id_;
-  if (create(below) || create(temporary_folder() / below)) return;
+  if (create(below)) return;
+  const fs::path own = temporary_folder() / fmt::format("{}-{}", kDefaultFolder, geteuid());
+  if (make_private(own) && create(own / run_id_)) return;
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
                               temporary_folder().string(), std::strerror(errno)),
                   exit_status::kRunFailed);

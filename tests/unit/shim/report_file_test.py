@@ -201,8 +201,8 @@ class ReportFile(unittest.TestCase):
         done = self.start("once", environment={"KSHIM_REPORT": "/proc/nowhere/%p.jsonl"})
         self.assertEqual(done.returncode, 0)
         self.assertRegex(done.stderr.decode(), rf"^kshim: cannot write the report /proc/nowhere/\d+\.jsonl: the folder "
-                                               rf"cannot be made; it is {self.temporary}/kshim-report/\S+\n$")
-        self.assertEqual(len(self.reports(self.temporary / "kshim-report", complete=True)), 1)
+                                               rf"cannot be made; writing to {self.temporary}/kshim-report-{os.geteuid()}/\S+\n$")
+        self.assertEqual(len(self.reports(self.temporary / f"kshim-report-{os.geteuid()}", complete=True)), 1)
 
     def test_nowhere_to_write(self):
         done = self.start("once", environment={"KSHIM_REPORT": "/proc/nowhere/r.jsonl", "TMPDIR": "/proc/nowhere"})

@@ -95,15 +95,19 @@ TEST_F(ReportPath, GoesToTheTemporaryFolderWhenTheWantedOneIsNotThere) {
   environment->capture();
   auto file = std::make_unique<ReportFile>();
   ASSERT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
-  EXPECT_EQ(file->path.view(), (folder_ / "kshim-report/h.17.jsonl").string());
+  const fs::path own = folder_ / ("kshim-report-" + std::to_string(geteuid()));
+  EXPECT_EQ(file->path.view(), (own / "h.17.jsonl").string());
   close(file->fd);
-  // Somebody else's folder of that name.
-  fs::remove_all(folder_ / "kshim-report");
-  std::ofstream(folder_ / "kshim-report") << "";
-  ASSERT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
-  EXPECT_EQ(file->path.view(),
-            (folder_ / ("kshim-report." + std::to_string(geteuid())) / "h.17.jsonl").string());
-  close(file->fd);
+  EXPECT_EQ(fs::status(own).permissions(), fs::perms::owner_all);
+  // What somebody else may have laid there: a link, or a folder that all may write to.
+  fs::remove_all(own);
+  fs::create_directory(folder_ / "elsewhere");
+  fs::create_directory_symlink(folder_ / "elsewhere", own);
+  EXPECT_FALSE(open_report(options, *environment, {"h", 17, 0}, *file));
+  fs::remove(own);
+  fs::create_directory(own);
+  fs::permissions(own, fs::perms::all);
+  EXPECT_FALSE(open_report(options, *environment, {"h", 17, 0}, *file));
   unsetenv("TMPDIR");
 }
 
