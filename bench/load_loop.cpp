@@ -12,9 +12,9 @@
 #include <limits>
 #include <vector>
 
-asm(".section .nv_fatbin,\"a\"\n.balign 8\nkshim_image:\n.incbin \"" KSHIM_IMAGE
-    "\"\nkshim_image_end:\n.previous");
-extern "C" const char kshim_image[], kshim_image_end[];
+asm(".section .nv_fatbin,\"a\"\n.balign 8\nkImageStart:\n.incbin \"" KSHIM_IMAGE
+    "\"\nkImageEnd:\n.previous");
+extern "C" const char kImageStart[], kImageEnd[];
 
 namespace {
 
@@ -42,8 +42,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: load_loop file|memory COUNT ROUNDS\n");
     return 2;
   }
-  const std::vector<char> copy(kshim_image, kshim_image_end);
-  const void* image = std::strcmp(argv[1], "memory") == 0 ? copy.data() : kshim_image;
+  const std::vector<char> copy(kImageStart, kImageEnd);
+  const void* image = std::strcmp(argv[1], "memory") == 0 ? copy.data() : kImageStart;
   check(cuInit(0), "cuInit");
   CUdevice device = 0;
   CUcontext context = nullptr;

@@ -174,7 +174,10 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
 void raise_alarm(const Alarm& alarm) noexcept {
   constexpr std::size_t kMaxKinds = 16;
   static std::atomic<int> g_raised[kMaxKinds];
+  constexpr int kInvalidHandle = 400;
   if (!wants(LogLevel::warn)) return;
+  // The handle that an earlier failure left empty: the report has it, a second block would hide the first.
+  if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
   for (std::atomic<int>& slot : g_raised) {
     int none = 0;
     if (slot.compare_exchange_strong(none, alarm.code)) {

@@ -56,15 +56,13 @@ class TraceLine {
   void put(T value) noexcept {
     if constexpr (std::is_same_v<T, const char*>) {
       quoted(value);
-    } else if constexpr (std::is_pointer_v<T>) {
+    } else if constexpr (std::is_pointer_v<T> || std::is_same_v<T, CUdeviceptr>) {
+      // CUdeviceptr is an unsigned 64-bit number; so are ids: they come out in hex too.
       pointer(reinterpret_cast<const void*>(value));
     } else if constexpr (std::is_enum_v<T>) {
       number(static_cast<std::int64_t>(value));
     } else if constexpr (std::is_floating_point_v<T>) {
       real(static_cast<double>(value));
-    } else if constexpr (std::is_same_v<T, CUdeviceptr>) {
-      pointer(reinterpret_cast<const void*>(
-          value));  // CUdeviceptr is an unsigned 64-bit number; so are ids, also in hex
     } else if constexpr (std::is_signed_v<T>) {
       number(value);
     } else if constexpr (std::is_unsigned_v<T>) {

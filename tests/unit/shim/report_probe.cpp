@@ -108,7 +108,7 @@ void raise_alarms() {
   kshim::shim::begin_report();
   kshim::shim::Alarm alarm;
   alarm.api = "cuLaunchKernel";
-  for (const int code : {209, 209, 700, 209, 700}) {
+  for (const int code : {209, 209, 400, 700, 209, 700}) {
     alarm.code = code;
     kshim::shim::raise_alarm(alarm);
   }
