@@ -12,8 +12,7 @@
 #include <limits>
 #include <vector>
 
-asm(".section .nv_fatbin,\"a\"\n.balign 8\nkImageStart:\n.incbin \"" KSHIM_IMAGE
-    "\"\nkImageEnd:\n.previous");
+asm(".section .nv_fatbin,\"a\"\n.balign 8\nkImageStart:\n.incbin \"" KSHIM_IMAGE "\"\nkImageEnd:\n.previous");
 extern "C" const char kImageStart[], kImageEnd[];
 
 namespace {
