@@ -13,7 +13,8 @@ LONGEST_FILE = 400
 LARGEST_FILE = 100 * 1024
 CODE = {".cpp", ".h", ".def", ".S", ".py", ".cu", ".c", ".cmake"}
 NO_COMMENTS = {".json", ".jsonl", ".txt", ".svg", ".bin", ""}
-HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/|/work/(?:main|shared)|/tmp/kshim/")
+# Homes, and the folder of this very checkout: what a path copied from a terminal begins with.
+HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/|" + re.escape(str(ROOT)) + r"\b")
 MADE_UP_HOMES = {"/home/u/", "/home/me/", "/home/ada/"}  # of the people in our tests
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
