@@ -29,7 +29,11 @@ struct Context : Handled<Kind::context> {
   /// Primary: retained by somebody. Created: not destroyed yet.
   std::atomic<bool> alive{false};
   std::atomic<unsigned> flags;
-  int retained = 0;  ///< guarded by lock
+  /// Primary: held through a retain, a release and a reset, so that whoever retains it during its end waits
+  /// and gets it alive. Recursive, because what the end calls (destructors of context-local storage) may ask
+  /// again.
+  std::recursive_mutex turn;
+  int retained = 0;  ///< guarded by turn
   LocalStorage storage;
   std::atomic<std::size_t> limits[CU_LIMIT_MAX];
   std::atomic<CUfunc_cache> cache_config{CU_FUNC_CACHE_PREFER_NONE};

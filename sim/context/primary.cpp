@@ -15,7 +15,7 @@ CUresult find_primary(CUdevice ordinal, Context*& context) noexcept {
   return CUDA_SUCCESS;
 }
 
-/// Marks the end first, so that other threads' calls answer 709 while it is emptied.
+/// Marks the end first, so that other threads' calls answer 709 while it is emptied. Called with `turn` held.
 void end_primary(Context& context) noexcept {
   context.alive.store(false, std::memory_order_release);
   empty_context(context);
@@ -27,7 +27,7 @@ CUresult entry::cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
   Context* context = nullptr;
   if (const CUresult result = find_primary(ordinal, context); result != CUDA_SUCCESS) return result;
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const std::lock_guard guard(context->lock);
+  const std::lock_guard guard(context->turn);
   ++context->retained;
   context->alive.store(true, std::memory_order_release);
   *out = context->handle<CUcontext>();
@@ -37,12 +37,9 @@ CUresult entry::cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice ordinal) {
 CUresult entry::cuDevicePrimaryCtxRelease_v2(CUdevice ordinal) {
   Context* context = nullptr;
   if (const CUresult result = find_primary(ordinal, context); result != CUDA_SUCCESS) return result;
-  {
-    const std::lock_guard guard(context->lock);
-    if (context->retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (--context->retained != 0) return CUDA_SUCCESS;
-  }
-  end_primary(*context);
+  const std::lock_guard guard(context->turn);
+  if (context->retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
+  if (--context->retained == 0) end_primary(*context);
   return CUDA_SUCCESS;
 }
 CUresult entry::cuDevicePrimaryCtxRelease(CUdevice ordinal) {
@@ -52,10 +49,8 @@ CUresult entry::cuDevicePrimaryCtxRelease(CUdevice ordinal) {
 CUresult entry::cuDevicePrimaryCtxReset_v2(CUdevice ordinal) {
   Context* context = nullptr;
   if (const CUresult result = find_primary(ordinal, context); result != CUDA_SUCCESS) return result;
-  {
-    const std::lock_guard guard(context->lock);
-    context->retained = 0;
-  }
+  const std::lock_guard guard(context->turn);
+  context->retained = 0;
   end_primary(*context);
   return CUDA_SUCCESS;
 }

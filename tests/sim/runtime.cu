@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program sees of the CUDA runtime, one fact a line; built with the static and with the shared runtime, for
-// sm_86 alone. The environment says what is simulated; runtime.py says what must come out.
+// What a program sees of the CUDA runtime, one fact a line; built with the static and with the shared
+// runtime, for sm_86 alone. The environment says what is simulated; runtime.py says what must come out.
 #include <cuda_runtime.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,7 +86,8 @@ void streams() {
   fact("malloc_async", cudaMallocAsync(&memory, 4096, stream));
   fact("memset_async", cudaMemsetAsync(memory, 1, 4096, stream));
   int seen = 0;
-  fact("host_function", cudaLaunchHostFunc(stream, [](void* to) { *static_cast<int*>(to) = 7; }, &seen));
+  fact("host_function", cudaLaunchHostFunc(
+                            stream, [](void* to) { *static_cast<int*>(to) = 7; }, &seen));
   fact("free_async", cudaFreeAsync(memory, stream));
   cudaEventRecord(end, stream);
   fact("event_synchronize", cudaEventSynchronize(end));
