@@ -51,20 +51,29 @@ void* choose(bool implemented, bool trace) noexcept {
   return trace ? reinterpret_cast<void*>(&T::template traced<call>) : reinterpret_cast<void*>(call);
 }
 
-// Before other constructors: a library linked against libcuda.so.1 may call it from its own.
-[[gnu::constructor(101)]] void fill_slots() noexcept {
-  const bool trace = trace_enabled();
-  unsigned row = 0;
-#define KSHIM_SIM_ENTRY(symbol, name, introduced) \
-  kshim_sim_slots[row++] =                        \
-      choose<Row::symbol, decltype(::symbol), &entry::symbol>(&entry::symbol != nullptr, trace);
-#define KSHIM_SIM_ENTRY_PER_THREAD(symbol, name, introduced, base)                                    \
-  kshim_sim_slots[row++] = choose<Row::symbol, decltype(::symbol),                                    \
-                                  &Thunk<Row::symbol, decltype(::symbol)>::per_thread<&entry::base>>( \
-      &entry::base != nullptr, trace);
+// One small function a row, called in a loop: all choices in one function are one basic block of thousands of
+// nodes, over which clang 14 spends minutes.
+using Choice = void* (*)(bool trace) noexcept;
+constexpr std::array<Choice, kRowCount> kChoices = {{
+#define KSHIM_SIM_ENTRY(symbol, name, introduced)                                                     \
+  [](bool trace) noexcept {                                                                           \
+    return choose<Row::symbol, decltype(::symbol), &entry::symbol>(&entry::symbol != nullptr, trace); \
+  },
+#define KSHIM_SIM_ENTRY_PER_THREAD(symbol, name, introduced, base)                    \
+  [](bool trace) noexcept {                                                           \
+    return choose<Row::symbol, decltype(::symbol),                                    \
+                  &Thunk<Row::symbol, decltype(::symbol)>::per_thread<&entry::base>>( \
+        &entry::base != nullptr, trace);                                              \
+  },
 #include "entry_points.def"
 #undef KSHIM_SIM_ENTRY
 #undef KSHIM_SIM_ENTRY_PER_THREAD
+}};
+
+// Before other constructors: a library linked against libcuda.so.1 may call it from its own.
+[[gnu::constructor(101)]] void fill_slots() noexcept {
+  const bool trace = trace_enabled();
+  for (unsigned row = 0; row < kRowCount; ++row) kshim_sim_slots[row] = kChoices[row](trace);
 }
 
 }  // namespace
