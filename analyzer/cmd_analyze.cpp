@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim analyze: what reports say, as text or JSON.
+// kshim analyze: what reports say, in any format.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -26,6 +26,7 @@ struct AnalyzeOptions {
   std::string assume_driver;
   std::string assume_toolkit;
   bool verbose = false;
+  bool full = false;
   std::vector<std::string> paths;
 };
 
@@ -77,7 +78,8 @@ int analyze(const AnalyzeOptions& options) {
                                 {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
                                  .unicode = wants_unicode(),
                                  .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                                 .verbose = options.verbose}));
+                                 .verbose = options.verbose,
+                                 .full = options.full}));
   return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -98,6 +100,7 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
       ->type_name("X.Y");
   app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
+  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   return [options] { return analyze(*options); };
 }
 

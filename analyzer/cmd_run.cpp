@@ -41,6 +41,7 @@ struct RunOptions {
   std::string timeout;
   std::string format = "text";
   std::string output;
+  bool full = false;
   std::vector<std::string> command;
 };
 
@@ -165,7 +166,8 @@ int run(const RunOptions& options) {
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
                                  .unicode = wants_unicode(),
                                  .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
-                                 .verbose = false}));
+                                 .verbose = false,
+                                 .full = options.full}));
   return judge(options, analysis, outcome);
 }
 
@@ -199,6 +201,7 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
       ->type_name("FILE");
+  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   return [options, &app] {
     options->command = program_in(app.remaining());
     return run(*options);

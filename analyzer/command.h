@@ -26,5 +26,6 @@ struct Command {
 Command run_command();
 Command analyze_command();
 Command path_command();
+Command scan_command();
 
 }  // namespace kshim::cli

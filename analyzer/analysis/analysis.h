@@ -14,7 +14,7 @@
 
 namespace kshim::analysis {
 
-enum class Format : std::uint8_t { text, json };
+enum class Format : std::uint8_t { text, json, markdown, html, sarif, junit, github };
 /// nullopt for a name that is not a format.
 std::optional<Format> parse_format(std::string_view name);
 /// "text, json": for messages and help.
@@ -87,6 +87,7 @@ struct RenderOptions {
   bool unicode = false;  ///< UTF-8 beyond ASCII may be written
   unsigned width = 80;
   bool verbose = false;
+  bool full = false;  ///< do not shorten home, host and UUID in what is made to be shared
 };
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
 

@@ -15,7 +15,7 @@ namespace {
 
 // ptxas signs its work: the note .note.nv.tkinfo holds "Cuda compilation tools, release 13.0, V13.0.88"
 // (measured with CUDA 13.0; older toolkits write the same sentence).
-image::Version toolkit_of(const image::CubinReader& cubin) {
+image::Version toolkit_in_note(const image::CubinReader& cubin) {
   const auto note = cubin.elf().section(".note.nv.tkinfo");
   if (!note) return {};
   constexpr std::string_view kMarker = "release ";
@@ -27,29 +27,32 @@ image::Version toolkit_of(const image::CubinReader& cubin) {
       .value_or(image::Version{});
 }
 
-void read_cubin(Bytes bytes, FileImage& out) {
-  const auto cubin = image::CubinReader::open(bytes);
-  if (!cubin) return;
-  const auto count = cubin->each_kernel([&](const image::KernelInfo& kernel) {
-    out.kernels.emplace_back(kernel.name);
-    return true;
-  });
-  out.kernels_read = count.ok();
-  out.toolkit = toolkit_of(*cubin);
+bool each_cubin_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
+  const auto cubin = image::CubinReader::open(clear);
+  if (!cubin) return false;
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = cubin->next_name(cursor);
+    if (!kernel) return kernel.error().code == Errc::not_found;
+    if (!visit(kernel->name)) return true;
+  }
 }
 
-void read_ptx(Bytes bytes, FileImage& out) {
-  const auto ptx = image::PtxReader::open(bytes);
-  if (!ptx) return;
-  std::uint64_t cursor = 0;
-  auto kernel = ptx->next_kernel(cursor);
-  for (; kernel; kernel = ptx->next_kernel(cursor)) out.kernels.emplace_back(kernel->name);
-  out.kernels_read = kernel.error().code == Errc::not_found;
+bool each_ptx_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
+  const auto ptx = image::PtxReader::open(clear);
+  if (!ptx) return false;
+  for (std::uint64_t cursor = 0;;) {
+    const auto name = ptx->next_name(cursor);
+    if (!name) return name.error().code == Errc::not_found;
+    if (!visit(*name)) return true;
+  }
 }
 
 void read_contents(Bytes bytes, FileImage& out) {
-  if (out.candidate.kind == image::ImageKind::cubin) read_cubin(bytes, out);
-  if (out.candidate.kind == image::ImageKind::ptx) read_ptx(bytes, out);
+  out.kernels_read = each_kernel_name(out.candidate.kind, bytes, [&](std::string_view name) {
+    out.kernels.emplace_back(name);
+    return true;
+  });
+  out.toolkit = toolkit_of(out.candidate.kind, bytes);
 }
 
 void read_payload(const image::Image& entry, FileImage& image, FileModule& out) {
@@ -113,6 +116,25 @@ void read_bare_image(Bytes bytes, Depth depth, FileModule& out) {
   }
   if (depth == Depth::kernels) read_contents(bytes, image);
   out.images.push_back(std::move(image));
+}
+
+bool each_kernel_name(image::ImageKind kind, Bytes clear,
+                      const std::function<bool(std::string_view)>& visit) {
+  switch (kind) {
+    case image::ImageKind::cubin:
+      return each_cubin_kernel(clear, visit);
+    case image::ImageKind::ptx:
+      return each_ptx_kernel(clear, visit);
+    case image::ImageKind::ltoir:
+      break;
+  }
+  return false;
+}
+
+image::Version toolkit_of(image::ImageKind kind, Bytes clear) {
+  if (kind != image::ImageKind::cubin) return {};
+  const auto cubin = image::CubinReader::open(clear);
+  return cubin ? toolkit_in_note(*cubin) : image::Version{};
 }
 
 }  // namespace kshim::analysis

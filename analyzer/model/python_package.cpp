@@ -35,10 +35,12 @@ bool lists(const fs::path& record, const std::string& relative) {
   return false;
 }
 
+}  // namespace
+
 // The headers of METADATA come first and end with an empty line.
-PythonPackage read_metadata(const fs::path& folder) {
+PythonPackage read_dist_info(const std::string& folder) {
   PythonPackage out;
-  std::ifstream in(folder / "METADATA");
+  std::ifstream in(fs::path(folder) / "METADATA");
   for (std::string line; std::getline(in, line) && !line.empty();) {
     if (line.ends_with('\r')) line.pop_back();
     if (line.starts_with("Name: ")) out.name = line.substr(6);
@@ -46,8 +48,6 @@ PythonPackage read_metadata(const fs::path& folder) {
   }
   return out;
 }
-
-}  // namespace
 
 std::optional<PythonPackage> python_package_of(const std::string& path) {
   const auto place = place_of(path);
@@ -57,7 +57,7 @@ std::optional<PythonPackage> python_package_of(const std::string& path) {
        entry.increment(error)) {
     if (entry->path().extension() != ".dist-info" || !lists(entry->path() / "RECORD", place->relative))
       continue;
-    PythonPackage package = read_metadata(entry->path());
+    PythonPackage package = read_dist_info(entry->path().string());
     if (!package.name.empty()) return package;
   }
   return std::nullopt;

@@ -14,5 +14,7 @@ struct PythonPackage {
 
 /// nullopt for a file outside of such a folder, or one that no package there lists.
 std::optional<PythonPackage> python_package_of(const std::string& path);
+/// Name and version as the METADATA in a `.dist-info` folder gives them; empty where it does not.
+PythonPackage read_dist_info(const std::string& folder);
 
 }  // namespace kshim::analysis

@@ -22,6 +22,9 @@ constexpr double kSure = 0.9;
 constexpr double kLikely = 0.6;  // below, the title says "probably"
 
 std::string_view title_pattern(const Finding& finding) {
+  // What was said of this one finding tells more than what is said of all of its cause.
+  if (!finding.headline.empty() && finding.headline != row_of(finding.cause).headline)
+    return finding.headline;
   switch (finding.cause) {
 #define KSHIM_TITLE(cause, text) \
   case Cause::cause:             \
@@ -29,7 +32,7 @@ std::string_view title_pattern(const Finding& finding) {
 #include "analyzer/render/titles.def"
 #undef KSHIM_TITLE
     default:
-      return finding.headline.empty() ? row_of(finding.cause).headline : std::string_view(finding.headline);
+      return row_of(finding.cause).headline;
   }
 }
 
@@ -65,19 +68,6 @@ std::string file_name(const Finding& finding) {
   if (!finding.package.empty())
     name += fmt::format(" of {}", finding.package.substr(0, finding.package.find(" (")));
   return name;
-}
-
-std::string place_text(const Place& place) {
-  if (!place.file.empty()) {
-    std::string text = place.file;
-    if (place.line != 0) text += fmt::format(":{}", place.line);
-    if (!place.function.empty()) text += fmt::format(", in {}", shorten(place.function, 60));
-    return text;
-  }
-  if (!place.function.empty()) {
-    return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
-  }
-  return fmt::format("{} +0x{:x}", place.object, place.offset);
 }
 
 std::size_t limit(std::size_t usual, bool verbose) {
@@ -177,13 +167,6 @@ void print_facts(const Finding& finding, bool verbose, Page& page) {
   print_images(finding, verbose, page);
 }
 
-std::string as_sentence(std::string text) {
-  if (text.empty()) return text;
-  if (text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
-  return text;
-}
-
 constexpr unsigned kTextIndent = 2;
 constexpr unsigned kCommandIndent = 4;
 
@@ -249,6 +232,26 @@ void print_title(const Finding& finding, Page& page) {
 
 }  // namespace
 
+std::string place_text(const Place& place) {
+  if (!place.file.empty()) {
+    std::string text = place.file;
+    if (place.line != 0) text += fmt::format(":{}", place.line);
+    if (!place.function.empty()) text += fmt::format(", in {}", shorten(place.function, 60));
+    return text;
+  }
+  if (!place.function.empty()) {
+    return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
+  }
+  return fmt::format("{} +0x{:x}", place.object, place.offset);
+}
+
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  if (text.front() >= 'a' && text.front() <= 'z') text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+  return text;
+}
+
 Tone tone_of(Severity severity) {
   return severity == Severity::error     ? Tone::error
          : severity == Severity::warning ? Tone::warning
@@ -267,7 +270,8 @@ std::string title_of(const Finding& finding) {
                                   ? finding.failed_kernel
                                   : finding.kernels.front();
   const bool sure = finding.confidence >= kLikely;
-  if (!kernel.empty() && about_file && finding.severity == Severity::error) {
+  const bool failed = finding.code || !finding.failed_call.empty();
+  if (failed && !kernel.empty() && about_file && finding.severity == Severity::error) {
     return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
                        text);
   }

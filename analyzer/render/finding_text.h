@@ -10,6 +10,10 @@ namespace kshim::analysis {
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
 Tone tone_of(Severity severity);
+/// "train.py:17, in step"
+std::string place_text(const Place& place);
+/// With a capital letter and a full stop.
+std::string as_sentence(std::string text);
 
 /// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
 /// needs. everything: without limits on lists.

@@ -11,7 +11,7 @@ struct FormatRow {
   std::string_view name;
 };
 constexpr std::array kFormats = {
-#define KSHIM_FORMAT(id, call) FormatRow{Format::id, #id},
+#define KSHIM_FORMAT(id) FormatRow{Format::id, #id},
 #include "analyzer/render/formats.def"
 #undef KSHIM_FORMAT
 };
@@ -39,9 +39,9 @@ std::string_view format_names() {
 
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options) {
   switch (format) {
-#define KSHIM_FORMAT(id, call) \
-  case Format::id:             \
-    return call;
+#define KSHIM_FORMAT(id) \
+  case Format::id:       \
+    return render_##id(analysis, options);
 #include "analyzer/render/formats.def"
 #undef KSHIM_FORMAT
   }

@@ -10,6 +10,7 @@
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/render/render.h"
+#include "analyzer/render/verdict_line.h"
 
 namespace kshim::analysis {
 namespace {
@@ -22,103 +23,9 @@ std::size_t count(const Analysis& analysis, Severity severity) {
                     [&](const Finding& finding) { return finding.severity == severity; }));
 }
 
-// The simulator's names say so themselves.
-std::string gpu_text(const DeviceSummary& device) {
-  constexpr std::string_view kSimulated = " (simulated)";
-  std::string_view name = device.name;
-  if (name.ends_with(kSimulated)) name.remove_suffix(kSimulated.size());
-  return fmt::format("{} ({}{})", name, device.cc ? image::to_name(*device.cc).view() : "?",
-                     device.simulated ? ", simulated" : "");
-}
-
-std::string gpus_text(const Analysis& analysis) {
-  // In the order of their ordinals, as the reports have them.
-  std::vector<std::string> names;
-  for (const DeviceSummary& device : analysis.devices) {
-    std::string name = gpu_text(device);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-  }
-  if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
-  return enumerate(names);
-}
-
-std::string modules_text(const Analysis& analysis) {
-  std::uint64_t modules = 0;
-  for (const ProcessSummary& process : analysis.processes) modules += process.modules;
-  std::string text = fmt::format("{} loaded", counted(modules, "kernel module"));
-  if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
-  return text;
-}
-
-std::vector<std::string> incomplete_reports(const Analysis& analysis) {
-  std::vector<std::string> out;
-  for (const ProcessSummary& process : analysis.processes) {
-    if (!process.complete) out.emplace_back(basename_of(process.report));
-  }
-  return out;
-}
-
-// A gap that nobody ran into leaves the verdict "ok", but something is missing.
-std::string outcome(const Analysis& analysis) {
-  const bool gap = std::any_of(analysis.findings.begin(), analysis.findings.end(),
-                               [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
-  return gap ? "nothing failed" : "nothing missing";
-}
-
-// A driver that was asked for nothing: no claim is made of images that were never needed.
-bool used_nothing(const Analysis& analysis) {
-  return analysis.devices.empty() && analysis.findings.empty() &&
-         std::all_of(analysis.processes.begin(), analysis.processes.end(),
-                     [](const ProcessSummary& process) { return process.modules == 0; });
-}
-
-bool failed_by_itself(const Analysis& analysis) {
-  return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
-}
-
-std::string ending_text(const Analysis& analysis) {
-  if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
-  return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
-}
-
 void print_verdict(const Analysis& analysis, Page& page) {
-  const std::string gpus = gpus_text(analysis);
-  switch (analysis.verdict) {
-    case Verdict::ok:
-      if (failed_by_itself(analysis)) {
-        page.titled(Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
-                    fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
-                                ending_text(analysis)));
-        break;
-      }
-      if (used_nothing(analysis)) {
-        page.titled(Tone::good,
-                    "ok:", "CUDA was initialised, and neither a GPU nor a kernel module was used");
-        break;
-      }
-      page.titled(Tone::good, "ok:",
-                  fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis),
-                              gpus.empty() ? "" : " on ", gpus));
-      break;
-    case Verdict::no_cuda:
-      page.titled(Tone::strong,
-                  "no CUDA:", "no process that kshim could look into has asked the driver to initialise");
-      break;
-    case Verdict::incomplete:
-      page.titled(
-          Tone::warning, "incomplete:",
-          fmt::format("{}, {} so far; {} no end: the process was killed, left by _exit, or still runs",
-                      modules_text(analysis), outcome(analysis),
-                      fmt::format("{} {}", enumerate(incomplete_reports(analysis)),
-                                  incomplete_reports(analysis).size() == 1 ? "has" : "have")));
-      break;
-    case Verdict::blind:
-      page.titled(Tone::warning, "blind:", "nothing was recorded where it should have been");
-      break;
-    case Verdict::gap:
-    case Verdict::failure:
-      break;
-  }
+  const VerdictLine line = verdict_line(analysis);
+  if (!line.head.empty()) page.titled(line.tone, line.head, line.text);
 }
 
 void print_summary(const Analysis& analysis, Page& page) {

@@ -135,9 +135,11 @@ Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {
   if (number < 10) return Error{Errc::bad_header, 48};
   cubin.arch_.cc = ComputeCapability::from_number(number);
   // The `a` bit of e_flags: set by ptxas 12.4 (ABI 7) and 12.9 (both), no longer by 13.0. Nothing there tells
-  // `f`.
+  // `f`. CUDA 8 and 9 set the same bit in plain sm_60 and sm_61 cubins, long before there were `a` targets.
   const std::uint32_t arch_specific = elf->abi_version() >= 8 ? 0x8 : 0x800;
-  const Suffix from_flags = (elf->flags() & arch_specific) != 0 ? Suffix::a : Suffix::none;
+  constexpr std::uint32_t kFirstSpecific = 90;
+  const Suffix from_flags =
+      (elf->flags() & arch_specific) != 0 && number >= kFirstSpecific ? Suffix::a : Suffix::none;
   Suffix from_note = Suffix::none;
   Suffix from_compat = Suffix::none;
   for (std::uint32_t index = 1; index < elf->section_count(); ++index) {

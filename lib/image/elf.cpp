@@ -59,10 +59,14 @@ constexpr bool has_no_bytes(std::uint32_t type, std::uint16_t machine) noexcept 
          (type == kGlobal || type == kLocal || type == kShared || type == kSharedReserved);
 }
 
+/// Longer than any mangled name seen. A file whose every section is named by the same endless text must not
+/// cost its square.
+constexpr std::size_t kLongestText = std::size_t{1} << 16;
+
 /// The text from `offset` to the next NUL, which must be inside the table.
 Result<std::string_view> string_at(Bytes table, std::uint64_t offset) noexcept {
   if (offset >= table.size()) return Error{Errc::truncated, offset};
-  const std::string_view rest = text_of(table).substr(static_cast<std::size_t>(offset));
+  const std::string_view rest = text_of(table).substr(static_cast<std::size_t>(offset), kLongestText);
   const std::size_t end = rest.find('\0');
   if (end == std::string_view::npos) return Error{Errc::truncated, offset};
   return rest.substr(0, end);
@@ -94,9 +98,22 @@ Result<Bytes> build_id_in(Bytes notes) noexcept {
   return Error{Errc::not_found};
 }
 
-}  // namespace
+ElfSection described(const SectionHeader& header, std::uint32_t index) noexcept {
+  ElfSection out;
+  out.index = index;
+  out.type = header.type;
+  out.flags = header.flags;
+  out.address = header.address;
+  out.offset = header.offset;
+  out.entry_size = header.entry_size;
+  out.link = header.link;
+  out.info = header.info;
+  out.size = header.size;
+  return out;
+}
 
-Result<ElfReader> ElfReader::open(Bytes bytes) noexcept {
+/// What open() and open_damaged() share: the file header, without a look at the tables it names.
+Result<FileHeader> read_header(Bytes bytes) noexcept {
   const auto magic = slice(bytes, 0, 4);
   if (!magic) return magic.error();
   if (text_of(*magic) !=
@@ -109,38 +126,75 @@ Result<ElfReader> ElfReader::open(Bytes bytes) noexcept {
   constexpr std::uint8_t kLittleEndian = 1;
   if (header->ident[4] != kClass64 || header->ident[5] != kLittleEndian || header->ident[6] != 1)
     return Error{Errc::unsupported_version, 4};
+  return header;
+}
+
+}  // namespace
+
+Result<ElfReader> ElfReader::open_header(Bytes bytes) noexcept {
+  const auto header = read_header(bytes);
+  if (!header) return header.error();
   ElfReader elf;
   elf.bytes_ = bytes;
+  elf.type_ = header->type;
   elf.machine_ = header->machine;
   elf.os_abi_ = header->ident[7];
   elf.abi_version_ = header->ident[8];
   elf.flags_ = header->flags;
-  elf.section_offset_ = header->section_offset;
-  elf.section_count_ = header->section_count;
-  elf.names_index_ = header->names_index;
-  elf.program_offset_ = header->program_offset;
-  elf.program_count_ = header->program_count;
-  if (header->section_offset != 0) {
-    if (header->section_size != sizeof(SectionHeader)) return Error{Errc::bad_header, 58};
-    if (header->section_count == 0 || header->names_index == kExtendedIndex) {
-      const auto first = read_le<SectionHeader>(bytes, header->section_offset);
-      if (!first) return first.error();
-      if (header->section_count == 0) {
-        if (first->size > UINT32_MAX) return Error{Errc::bad_header, header->section_offset};
-        elf.section_count_ = static_cast<std::uint32_t>(first->size);
-      }
-      if (header->names_index == kExtendedIndex) elf.names_index_ = first->link;
+  return elf;
+}
+
+Result<bool> ElfReader::read_sections() noexcept {
+  const auto header = read_header(bytes_);
+  if (!header) return header.error();
+  if (header->section_offset == 0) return true;
+  if (header->section_size != sizeof(SectionHeader)) return Error{Errc::bad_header, 58};
+  std::uint32_t count = header->section_count;
+  std::uint32_t names = header->names_index;
+  if (count == 0 || names == kExtendedIndex) {
+    const auto first = read_le<SectionHeader>(bytes_, header->section_offset);
+    if (!first) return first.error();
+    if (count == 0) {
+      if (first->size > UINT32_MAX) return Error{Errc::bad_header, header->section_offset};
+      count = static_cast<std::uint32_t>(first->size);
     }
-    if (table_end(elf.section_offset_, elf.section_count_, sizeof(SectionHeader)) > bytes.size())
-      return Error{Errc::truncated, header->section_offset};
-  } else {
-    elf.section_count_ = 0;
+    if (names == kExtendedIndex) names = first->link;
   }
-  if (elf.program_count_ != 0) {
-    if (header->program_size != sizeof(ProgramHeader)) return Error{Errc::bad_header, 54};
-    if (table_end(elf.program_offset_, elf.program_count_, sizeof(ProgramHeader)) > bytes.size())
-      return Error{Errc::truncated, header->program_offset};
-  }
+  if (table_end(header->section_offset, count, sizeof(SectionHeader)) > bytes_.size())
+    return Error{Errc::truncated, header->section_offset};
+  section_offset_ = header->section_offset;
+  section_count_ = count;
+  names_index_ = names;
+  return true;
+}
+
+Result<bool> ElfReader::read_segments() noexcept {
+  const auto header = read_header(bytes_);
+  if (!header) return header.error();
+  if (header->program_count == 0) return true;
+  if (header->program_size != sizeof(ProgramHeader)) return Error{Errc::bad_header, 54};
+  if (table_end(header->program_offset, header->program_count, sizeof(ProgramHeader)) > bytes_.size())
+    return Error{Errc::truncated, header->program_offset};
+  program_offset_ = header->program_offset;
+  program_count_ = header->program_count;
+  return true;
+}
+
+Result<ElfReader> ElfReader::open(Bytes bytes) noexcept {
+  auto opened = open_header(bytes);
+  if (!opened) return opened;
+  ElfReader elf = *opened;
+  if (const auto sections = elf.read_sections(); !sections) return sections.error();
+  if (const auto segments = elf.read_segments(); !segments) return segments.error();
+  return elf;
+}
+
+Result<ElfReader> ElfReader::open_damaged(Bytes bytes) noexcept {
+  auto opened = open_header(bytes);
+  if (!opened) return opened;
+  ElfReader elf = *opened;
+  static_cast<void>(elf.read_sections());
+  static_cast<void>(elf.read_segments());
   return elf;
 }
 
@@ -149,32 +203,54 @@ Result<ElfSection> ElfReader::section(std::uint32_t index) const noexcept {
   const std::uint64_t at = section_offset_ + std::uint64_t{index} * sizeof(SectionHeader);
   const auto header = read_le<SectionHeader>(bytes_, at);
   if (!header) return header.error();
-  ElfSection out;
+  ElfSection out = described(*header, index);
   if (names_index_ != 0) {
-    const auto names =
-        read_le<SectionHeader>(bytes_, section_offset_ + std::uint64_t{names_index_} * sizeof(SectionHeader));
-    if (names_index_ >= section_count_ || !names) return Error{Errc::bad_header, 62};
-    const auto table = slice(bytes_, names->offset, names->size);
+    const auto table = name_table();
     if (!table) return table.error();
     const auto name = string_at(*table, header->name);
     if (!name) return Error{Errc::truncated, at};
     out.name = *name;
   }
-  out.index = index;
-  out.type = header->type;
-  out.flags = header->flags;
-  out.address = header->address;
-  out.offset = header->offset;
-  out.entry_size = header->entry_size;
-  out.link = header->link;
-  out.info = header->info;
-  out.size = header->size;
   if (!has_no_bytes(header->type, machine_) && index != 0) {
     const auto bytes = slice(bytes_, header->offset, header->size);
     if (!bytes) return Error{Errc::truncated, at};
     out.bytes = *bytes;
   }
   return out;
+}
+
+Result<Bytes> ElfReader::name_table() const noexcept {
+  const auto names =
+      read_le<SectionHeader>(bytes_, section_offset_ + std::uint64_t{names_index_} * sizeof(SectionHeader));
+  if (names_index_ >= section_count_ || !names) return Error{Errc::bad_header, 62};
+  return slice(bytes_, names->offset, names->size);
+}
+
+Result<ElfSection> ElfReader::section_cut(std::uint32_t index) const noexcept {
+  if (index >= section_count_) return Error{Errc::not_found};
+  const auto header =
+      read_le<SectionHeader>(bytes_, section_offset_ + std::uint64_t{index} * sizeof(SectionHeader));
+  if (!header) return header.error();
+  ElfSection out = described(*header, index);
+  if (const auto table = name_table(); table && header->name < table->size()) {
+    constexpr std::size_t kLongestName = 64;
+    const std::string_view rest = text_of(*table).substr(header->name, kLongestName);
+    out.name = rest.substr(0, rest.find('\0'));
+  }
+  if (!has_no_bytes(header->type, machine_) && index != 0 && header->offset < bytes_.size()) {
+    const std::uint64_t there = bytes_.size() - header->offset;
+    out.bytes = bytes_.subspan(static_cast<std::size_t>(header->offset),
+                               static_cast<std::size_t>(header->size < there ? header->size : there));
+  }
+  return out;
+}
+
+Result<ElfSegment> ElfReader::segment(std::uint32_t index) const noexcept {
+  if (index >= program_count_) return Error{Errc::not_found};
+  const auto header =
+      read_le<ProgramHeader>(bytes_, program_offset_ + std::uint64_t{index} * sizeof(ProgramHeader));
+  if (!header) return header.error();
+  return ElfSegment{header->type, header->flags, header->address, header->offset, header->file_size};
 }
 
 Result<ElfSection> ElfReader::section(std::string_view name) const noexcept {
@@ -206,18 +282,26 @@ Result<ElfSymbol> ElfReader::symbol(const ElfSection& table, std::uint64_t index
 }
 
 Result<Bytes> ElfReader::build_id() const noexcept {
-  for (std::uint32_t index = 0; index < program_count_; ++index) {
-    const auto header =
-        read_le<ProgramHeader>(bytes_, program_offset_ + std::uint64_t{index} * sizeof(ProgramHeader));
+  // Real files have a handful of notes, all short. A hostile one must not make us read the same bytes again
+  // and again.
+  constexpr std::uint64_t kLongestNotes = 65536;
+  unsigned left = 64;
+  const auto look = [&](std::uint64_t offset, std::uint64_t size) -> Result<Bytes> {
+    const auto notes = slice(bytes_, offset, size < kLongestNotes ? size : kLongestNotes);
+    return notes ? build_id_in(*notes) : notes;
+  };
+  for (std::uint32_t index = 0; index < program_count_ && left != 0; ++index) {
+    const auto header = segment(index);
     if (!header || header->type != kProgramNote) continue;
-    const auto notes = slice(bytes_, header->offset, header->file_size);
-    if (!notes) continue;
-    if (const auto id = build_id_in(*notes)) return id;
+    --left;
+    if (const auto id = look(header->offset, header->file_size)) return id;
   }
-  for (std::uint32_t index = 1; index < section_count_; ++index) {
-    const auto candidate = section(index);
-    if (!candidate || candidate->type != kNote) continue;
-    if (const auto id = build_id_in(candidate->bytes)) return id;
+  for (std::uint32_t index = 1; index < section_count_ && left != 0; ++index) {
+    const auto header =
+        read_le<SectionHeader>(bytes_, section_offset_ + std::uint64_t{index} * sizeof(SectionHeader));
+    if (!header || header->type != kNote) continue;
+    --left;
+    if (const auto id = look(header->offset, header->size)) return id;
   }
   return Error{Errc::not_found};
 }

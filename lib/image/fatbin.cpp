@@ -72,7 +72,7 @@ Suffix suffix_of(std::uint64_t flags) noexcept {
 
 }  // namespace
 
-Result<FatbinReader> FatbinReader::open(Bytes bytes) noexcept {
+Result<FatbinReader> FatbinReader::open_damaged(Bytes bytes) noexcept {
   const auto header = read_le<ContainerHeader>(bytes, 0);
   if (!header) {
     // Four bytes are enough to tell "cut off" from "something else".
@@ -84,12 +84,17 @@ Result<FatbinReader> FatbinReader::open(Bytes bytes) noexcept {
   if (header->version != 1) return Error{Errc::unsupported_version, 4};
   if (header->header_size < kContainerHeaderSize) return Error{Errc::bad_header, 6};
   if (header->entries_size > UINT64_MAX - header->header_size) return Error{Errc::overflow, 8};
-  const std::uint64_t size = header->header_size + header->entries_size;
-  if (size > bytes.size()) return Error{Errc::truncated, bytes.size()};
   FatbinReader reader;
-  reader.bytes_ = bytes.first(static_cast<std::size_t>(size));
+  reader.size_ = header->header_size + header->entries_size;
+  reader.bytes_ = reader.size_ < bytes.size() ? bytes.first(static_cast<std::size_t>(reader.size_)) : bytes;
   reader.cursor_ = header->header_size;
-  reader.size_ = size;
+  reader.whole_ = reader.cursor_;
+  return reader;
+}
+
+Result<FatbinReader> FatbinReader::open(Bytes bytes) noexcept {
+  const auto reader = open_damaged(bytes);
+  if (reader && reader->size() > bytes.size()) return Error{Errc::truncated, bytes.size()};
   return reader;
 }
 
@@ -104,9 +109,10 @@ Result<Image> FatbinReader::next() noexcept {
   if (entry.header_size < kEntryHeaderSize) return Error{Errc::bad_header, start + 4};
   if (entry.payload_size > UINT64_MAX - entry.header_size) return Error{Errc::overflow, start + 8};
   const std::uint64_t step = entry.header_size + entry.payload_size;
-  if (step > size_ - start) return Error{Errc::truncated, start};
-  cursor_ =
-      start + step;  // the sizes agree: from here on the walk can go on past an entry that is not understood
+  if (step > size_ - start || start + step > bytes_.size()) return Error{Errc::truncated, start};
+  // The sizes agree: from here on the walk can go on past an entry that is not understood.
+  cursor_ = start + step;
+  whole_ = cursor_;
 
   const auto kind = kind_of(entry.kind, start);
   if (!kind) return kind.error();

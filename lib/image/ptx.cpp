@@ -252,6 +252,30 @@ Result<KernelInfo> PtxReader::next_kernel(std::uint64_t& cursor) const noexcept 
   }
 }
 
+Result<std::string_view> PtxReader::next_name(std::uint64_t& cursor) const noexcept {
+  PtxScanner scanner(text_, cursor < text_.size() ? static_cast<std::size_t>(cursor) : text_.size());
+  for (;;) {
+    const PtxWord word = scanner.next();
+    if (word.text.empty()) {
+      cursor = text_.size();
+      return Error{Errc::not_found, text_.size()};
+    }
+    if (word.text == "{") scanner.skip_block();
+    if (word.text != ".entry") continue;
+    const std::string_view name = scanner.next().text;
+    std::string_view ahead = scanner.next().text;
+    while (!ahead.empty() && ahead != "{" && ahead != ";") ahead = scanner.next().text;
+    if (!is_identifier(name)) {
+      cursor = text_.size();
+      return Error{Errc::malformed_text, word.end};
+    }
+    if (ahead != "{") continue;  // declared only
+    scanner.skip_block();
+    cursor = scanner.position();
+    return name;
+  }
+}
+
 Result<ParameterInfo> PtxReader::parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept {
   PtxScanner scanner(text_);
   for (;;) {

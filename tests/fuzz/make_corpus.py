@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""make_corpus.py BUILD OUT [--nvcc NVCC]: seed corpora OUT/{fatbin,elf,ptx,select} for long fuzzing runs.
+"""make_corpus.py BUILD OUT [--nvcc NVCC]: seed corpora OUT/{fatbin,elf,ptx,select,device_code,archive,container} for long fuzzing runs.
 
 What write_seeds composes, and, where there is an nvcc, small real files: fatbins, cubins and PTX of one source for several
 architectures and compression modes, and a relocatable host object.
@@ -44,6 +44,7 @@ def real_files(nvcc, out):
             codes = [f"-gencode=arch=compute_{arch},code=[sm_{arch},compute_{arch}]" for arch in ARCHS[:2]]
             run(nvcc, "-fatbin", f"-compress-mode={mode}", *codes, "-o", out / "fatbin" / f"nvcc_{mode}", source)
         run(nvcc, "-dc", "-arch=sm_80", "-o", out / "elf" / "nvcc_object", source)
+        shutil.copy(out / "elf" / "nvcc_object", out / "device_code")
 
 
 def main():

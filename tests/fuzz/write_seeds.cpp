@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// write_seeds FOLDER: the seed corpus of every target, in FOLDER/fatbin, FOLDER/elf, FOLDER/ptx and
-// FOLDER/select.
+// write_seeds FOLDER: the seed corpus of every target, in FOLDER/fatbin, FOLDER/elf, FOLDER/ptx,
+// FOLDER/select, FOLDER/device_code, FOLDER/archive and FOLDER/container.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <system_error>
 
+#include "container_seeds.h"
 #include "cubin_builder.h"
 #include "fatbin_builder.h"
 #include "packed_payload.h"
+#include "tests/unit/analyzer/device_code_fixture.h"
 
 namespace {
 
@@ -47,7 +49,7 @@ class Corpus {
   /// Empties the folders: a fuzzer may have added to them.
   explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {
     std::error_code error;
-    for (const char* target : {"fatbin", "elf", "ptx", "select"})
+    for (const char* target : {"fatbin", "elf", "ptx", "select", "device_code", "archive", "container"})
       std::filesystem::remove_all(root_ / target, error);
   }
   void add(const char* target, const std::string& name, const Buffer& bytes) {
@@ -131,6 +133,38 @@ void add_elf_files(Corpus& corpus) {
   corpus.add("elf", "host", host.build());
 }
 
+void add_device_code(Corpus& corpus) {
+  corpus.add("device_code", "linked", linked_program({kPartAddress, kPartAddress + 88, 0}));
+  corpus.add("device_code", "list_loops", linked_program({kPartAddress, kPartAddress, kPartAddress}));
+  Buffer object = linked_program({0});
+  put(object, offsetof(Elf64_Ehdr, e_type), std::uint16_t{ET_REL});
+  corpus.add("device_code", "object", object);
+  Buffer fatbins;
+  append_fatbin(fatbins, FatbinBuilder{}.cubin(arch_of(75)).ltoir(arch_of(80)));
+  append_fatbin(fatbins, FatbinBuilder{}.ptx(arch_of(90, Suffix::a), {9, 0}));
+  corpus.add("device_code", "bare", fatbins);
+  Buffer wrapped = wrapper(1, 0x1000, 0);
+  append(wrapped, Bytes(fatbins));
+  corpus.add("device_code", "wrapper", wrapped);
+  constexpr std::uint64_t kBase = 0x180000000;
+  corpus.add("device_code", "pe",
+             build_pe({{".nv_fatb", 0x40000040, fatbins, 0x4000},
+                       {".nvFatBi", 0x40000040, wrapper(2, kBase + 0x4000, kBase + 0x6000), 0x5000},
+                       {"__nv_rel", 0x40000040, fatbins, 0x6000},
+                       {".rdata", 0x40000040, fatbins, 0x7000}}));
+  auto elf = host_elf();
+  elf.section(".rodata", SHT_PROGBITS, fatbins, 0, 0, kLoaded, 0x1000);
+  Buffer relocations;
+  append_relocation(relocations, kWrapperAddress + 8, R_X86_64_RELATIVE, 0, kFatbinAddress);
+  append_relocation(relocations, kWrapperAddress + 16, R_X86_64_64, 1, 0);
+  elf.section(".rela.dyn", SHT_RELA, relocations, 0, 0, kLoaded, 0x100);
+  elf.section(".nv_fatbin", SHT_PROGBITS, fatbins, 0, 0, kLoaded, kFatbinAddress);
+  elf.section(".nvFatBinSegment", SHT_PROGBITS, wrapper(2, 0, 0), 0, 0, kLoaded, kWrapperAddress);
+  corpus.add("device_code", "relocated", elf.build());
+  corpus.add("device_code", "cubin", sample_cubin(90, Suffix::a, 8));
+  corpus.add("device_code", "ptx", to_buffer(kPtx));
+}
+
 void add_choices(Corpus& corpus) {
   const auto add = [&corpus](const char* name, std::uint16_t device, std::uint16_t switches,
                              std::initializer_list<std::uint32_t> candidates) {
@@ -165,7 +199,9 @@ int main(int argc, char** argv) {
   add_elf_files(corpus);
   corpus.add("ptx", "all_directives", to_buffer(kPtx));
   corpus.add("ptx", "smallest", to_buffer(".version 9.0 .target sm_75"));
+  add_device_code(corpus);
   add_choices(corpus);
+  for (const auto& seed : fuzz::container_seeds()) corpus.add(seed.target, seed.name, to_buffer(seed.bytes));
   if (corpus.good()) return 0;
   std::fprintf(stderr, "%s: cannot be written\n", argv[1]);
   return 1;

@@ -3,6 +3,7 @@
 // shim (target kshim::image_payload).
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "kshim/image/image.h"
@@ -11,6 +12,22 @@ namespace kshim::image {
 
 /// No real image comes near it: the largest cubin seen is under 200 MB.
 constexpr std::uint64_t kPayloadCeiling = 1ULL << 30;
+
+/// Decompresses one payload after the other, into memory and with a context that are kept between them.
+class Decompressor {
+ public:
+  Decompressor();
+  ~Decompressor();
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+  /// The payload in the clear: where it is stored, the image's own bytes, else a view that is valid until the
+  /// next call.
+  Result<Bytes> run(const Image& image, std::uint64_t ceiling = kPayloadCeiling);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// The payload, decompressed if need be. A stored payload is copied. On error `out` is empty.
 Result<std::uint64_t> decompress(const Image& image, std::vector<std::byte>& out,

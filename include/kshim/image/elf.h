@@ -23,6 +23,14 @@ struct ElfSection {
   Bytes bytes;  ///< empty for SHT_NOBITS
 };
 
+struct ElfSegment {
+  std::uint32_t type = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t address = 0;  ///< link-time virtual address
+  std::uint64_t offset = 0;   ///< in the file
+  std::uint64_t file_size = 0;
+};
+
 struct ElfSymbol {
   std::string_view name;
   std::uint64_t value = 0;
@@ -36,12 +44,21 @@ class ElfReader {
  public:
   ElfReader() = default;
   static Result<ElfReader> open(Bytes bytes) noexcept;
+  /// The same, but a table of sections or segments that is cut off or wrong counts as absent: how the rest of
+  /// a file that was cut off is read.
+  static Result<ElfReader> open_damaged(Bytes bytes) noexcept;
+  std::uint16_t type() const noexcept { return type_; }        ///< ET_REL, ET_EXEC, ET_DYN
   std::uint16_t machine() const noexcept { return machine_; }  ///< 190 = CUDA
   std::uint8_t os_abi() const noexcept { return os_abi_; }
   std::uint8_t abi_version() const noexcept { return abi_version_; }
   std::uint32_t flags() const noexcept { return flags_; }
   std::uint32_t section_count() const noexcept { return section_count_; }
   Result<ElfSection> section(std::uint32_t index) const noexcept;
+  /// The same, but `bytes` ends where the file does, and the name where it gets longer than any of interest,
+  /// so that listing all sections of a hostile file takes time for each section and not for its name.
+  Result<ElfSection> section_cut(std::uint32_t index) const noexcept;
+  std::uint32_t segment_count() const noexcept { return program_count_; }
+  Result<ElfSegment> segment(std::uint32_t index) const noexcept;
   /// Errc::not_found when there is none of that name.
   Result<ElfSection> section(std::string_view name) const noexcept;
   std::uint64_t symbol_count(const ElfSection& table) const noexcept;
@@ -58,7 +75,12 @@ class ElfReader {
   Bytes bytes() const noexcept { return bytes_; }
 
  private:
+  static Result<ElfReader> open_header(Bytes bytes) noexcept;
+  Result<bool> read_sections() noexcept;
+  Result<bool> read_segments() noexcept;
+  Result<Bytes> name_table() const noexcept;
   Bytes bytes_;
+  std::uint16_t type_ = 0;
   std::uint16_t machine_ = 0;
   std::uint8_t os_abi_ = 0;
   std::uint8_t abi_version_ = 0;

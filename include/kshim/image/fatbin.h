@@ -28,16 +28,21 @@ class FatbinReader {
  public:
   FatbinReader() = default;
   static Result<FatbinReader> open(Bytes bytes) noexcept;
+  /// The same, but a fatbin that is cut off yields the entries that are whole before next() says so.
+  static Result<FatbinReader> open_damaged(Bytes bytes) noexcept;
   /// Errc::not_found: no more entries (the regular end). Anything else: the fatbin is damaged at
   /// error().offset.
   Result<Image> next() noexcept;
   /// Header and all entries, in bytes, as the header says: where the next fatbin of a section may begin.
   std::uint64_t size() const noexcept { return size_; }
+  /// End of the last entry that was whole, in bytes: after an error, where something else may begin.
+  std::uint64_t whole() const noexcept { return whole_; }
 
  private:
   Bytes bytes_;
   std::uint64_t cursor_ = 0;
   std::uint64_t size_ = 0;
+  std::uint64_t whole_ = 0;
 };
 
 }  // namespace kshim::image

@@ -162,6 +162,37 @@ TEST(Ptx, ListsKernelsWithWhatTheyNeed) {
   EXPECT_EQ(kernels[2].max_threads, 32U);
 }
 
+TEST(Ptx, NamesAreThoseOfTheKernels) {
+  const std::string text = std::string(kText) + R"(
+.global .align 4 .b8 table[40] = {1, 2, 3 /* } */, 4};
+.visible .entry last(.param .u64 last_param_0) .maxntid 64, 1, 1
+{
+  .reg .f32 %f<4>; // a brace } in a comment, and "a quote
+  ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1]; /* { { */
+  .loc 1 2 3, function_name $L, inlined_at 1 2 3
+  @$str "a string with } and \" and {" ;
+  { ret; } a / b }
+.visible .entry behind() { ret; }
+.entry declared();
+)";
+  const PtxReader ptx = open_whole(text);
+  std::vector<std::string> kernels;
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = ptx.next_kernel(cursor);
+    if (!kernel) break;
+    kernels.emplace_back(kernel->name);
+  }
+  std::vector<std::string> names;
+  for (std::uint64_t cursor = 0;;) {
+    const auto name = ptx.next_name(cursor);
+    if (!name) break;
+    names.emplace_back(*name);
+  }
+  EXPECT_EQ(names, kernels);
+  ASSERT_GE(names.size(), 2U);
+  EXPECT_EQ(names.back(), "behind");
+}
+
 TEST(Ptx, LaysParametersOutAsTheAbiDoes) {
   const PtxReader ptx = open_whole(kText);
   const ParameterInfo expected[] = {{0, 8}, {8, 24}, {32, 1}, {40, 8}};
@@ -304,6 +335,9 @@ TEST(PtxDamage, ATextCutOffAnywhereIsReadInsideItsBounds) {  // AddressSanitizer
     std::size_t kernels = 0;
     for (std::uint64_t cursor = 0; ptx.next_kernel(cursor);) ++kernels;
     EXPECT_LE(kernels, 4U) << size;
+    std::size_t names = 0;
+    for (std::uint64_t cursor = 0; ptx.next_name(cursor);) ++names;
+    EXPECT_EQ(names, kernels) << size;
     EXPECT_LE(globals_of(cut).size(), 6U) << size;
   }
 }

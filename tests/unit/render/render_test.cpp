@@ -237,7 +237,8 @@ TEST(RenderJson, KeepsForeignTextAndSurvivesBrokenUtf8) {
 }
 
 TEST(Formats, NamesAreThoseThatParse) {
-  EXPECT_EQ(format_names(), "text, json");
+  EXPECT_EQ(format_names(), "text, json, markdown, html, sarif, junit, github");
+  EXPECT_EQ(parse_format("sarif"), Format::sarif);
   EXPECT_EQ(parse_format("json"), Format::json);
   EXPECT_EQ(parse_format("JSON"), std::nullopt);
   EXPECT_EQ(parse_format(""), std::nullopt);

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// All device code of one file in memory: every image, by its header alone, grouped into the modules that a
+// driver sees. Payloads are not touched: of a library of 700 MB a few hundred pages are read.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kshim/base/bytes.h"
+#include "kshim/image/image.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+/// One image. A view into the file's bytes.
+struct CodeImage {
+  image::Candidate candidate;
+  image::Compression compression = image::Compression::none;
+  bool debug = false;
+  bool relocatable =
+      false;                ///< part of relocatable device code: a cubin of it is raw material for the linker
+  std::uint64_t flags = 0;  ///< of the fatbin entry, as found
+  std::uint64_t offset = 0;  ///< of the entry (or bare image) in the file, bytes
+  std::uint64_t bytes = 0;   ///< uncompressed
+  Bytes payload;             ///< as stored
+};
+
+/// What a driver loads as one: images [first, first + count) of DeviceCode::images, and, for a program of
+/// relocatable device code, the PTX of its parts, which are images of other fatbins.
+struct CodeModule {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  std::uint64_t offset = 0;          ///< of its fatbin (or bare image) in the file, bytes
+  std::vector<std::uint32_t> parts;  ///< indices of relocatable images that belong to it
+};
+
+/// Something in the file that is not as it should be; the rest was read all the same.
+struct Damage {
+  std::uint64_t offset = 0;  ///< in the file, bytes
+  std::string what;          ///< a clause: "the fatbin ends before its last entry"
+};
+
+enum class HostFormat : std::uint8_t { none, elf, pe };  ///< none: a bare fatbin, cubin, PTX or LTO-IR
+
+struct DeviceCode {
+  HostFormat host = HostFormat::none;
+  std::string machine;   ///< of the host file: "x86-64", "aarch64"; empty for bare images
+  std::string build_id;  ///< hexadecimal; empty where the file has none
+  std::uint64_t fatbins = 0;
+  std::vector<CodeImage> images;
+  std::vector<CodeModule> modules;
+  std::vector<Damage> damage;
+  std::uint64_t searched = 0;  ///< bytes that were looked through for fatbins outside of their own sections
+};
+
+/// Reads an ELF or PE file, a fatbin, a wrapper, a cubin, PTX or LTO-IR. Anything else has no images and no
+/// damage.
+DeviceCode find_device_code(Bytes file);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/json_finding.h"
+
+namespace kshim::analysis {
+namespace {
+
+Json to_json(const Place& place) {
+  Json out = {{"file", text_or_null(place.file)},
+              {"line", place.line == 0 ? Json(nullptr) : Json(place.line)},
+              {"function", text_or_null(place.function)},
+              {"language", place.python ? "python" : "native"}};
+  if (!place.python) {
+    out["object"] = text_or_null(place.object);
+    out["offset"] = place.offset;
+  }
+  return out;
+}
+
+Json to_json(const ImageVerdict& image) {
+  return {{"kind", image.kind},   {"arch", image.arch}, {"isa", text_or_null(image.isa)},
+          {"count", image.count}, {"fits", image.fits}, {"reason", image.reason}};
+}
+
+Json to_json(const Fix& fix) {
+  return {{"kind", to_name(fix.kind)},
+          {"title", fix.title},
+          {"commands", fix.commands},
+          {"why", text_or_null(fix.why)},
+          {"caveat", text_or_null(fix.caveat)}};
+}
+
+// A sentence that ends with the report line that proves it.
+std::string sentence(const Evidence& evidence) {
+  if (evidence.location.empty()) return evidence.text;
+  return evidence.text + " (" + evidence.location + ")";
+}
+
+}  // namespace
+
+Json to_json(const Finding& finding) {
+  Json out = {{"cause", row_of(finding.cause).name},
+              {"severity", to_name(finding.severity)},
+              {"confidence", finding.confidence},
+              {"code", value_or_null(finding.code)},
+              {"code_name", text_or_null(finding.code_name)},
+              {"headline", finding.headline},
+              {"object", text_or_null(finding.object)},
+              {"package", text_or_null(finding.package)},
+              {"kernels", finding.kernels},
+              {"kernels_complete", finding.kernels_complete},
+              {"kernels_total", finding.kernels_total == 0 ? Json(nullptr) : Json(finding.kernels_total)},
+              {"have", finding.have},
+              {"need", text_or_null(finding.need)}};
+  out["images"] = json_list(finding.images, [](const ImageVerdict& image) { return to_json(image); });
+  out["devices"] = finding.devices;
+  out["count"] = finding.count;
+  out["failed_call"] = text_or_null(finding.failed_call);
+  out["failed_kernel"] = text_or_null(finding.failed_kernel);
+  out["evidence"] = json_list(finding.evidence, sentence);
+  out["where"] = finding.where.empty() ? Json(nullptr) : to_json(finding.where.front());
+  out["stack"] = json_list(finding.where, [](const Place& place) { return to_json(place); });
+  out["fixes"] = json_list(finding.fixes, [](const Fix& fix) { return to_json(fix); });
+  out["dead_ends"] = json_list(finding.dead_ends, [](const DeadEnd& end) {
+    return Json{{"action", end.action}, {"why", end.why}};
+  });
+  out["remarks"] = finding.remarks;
+  return out;
+}
+
+std::string dumped(const Json& json) {
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding as JSON, for every schema that has findings, and what such JSON is made with.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analyzer/analysis/finding.h"
+
+namespace kshim::analysis {
+
+using Json = nlohmann::ordered_json;
+
+/// Keys stand in the order of the contract, additions behind them. What is not known is null; lists are never
+/// null.
+Json to_json(const Finding& finding);
+/// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
+/// lost. Bytes that are no UTF-8 become U+FFFD.
+std::string dumped(const Json& json);
+
+inline Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+template <class T>
+Json value_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+template <class Items, class Make>
+Json json_list(const Items& items, Make&& make) {
+  Json out = Json::array();
+  for (const auto& item : items) out.push_back(make(item));
+  return out;
+}
+
+}  // namespace kshim::analysis

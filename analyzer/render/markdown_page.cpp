@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/markdown_page.h"
+
+#include <algorithm>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+// An issue takes 65,536 characters.
+constexpr ShareLimits kIssue = {.rows = 40, .columns = 200};
+constexpr ShareLimits kEverything = {.rows = 1'000'000, .columns = 1'000'000};
+
+enum class Where : std::uint8_t { block, cell };
+
+std::size_t longest_run(std::string_view text, char c) {
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char other : text) {
+    run = other == c ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  return longest;
+}
+
+// In a table even code ends at a bar, unless a backslash stands before it; the table takes that away again.
+std::string bars_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string code_span(std::string_view text, Where where) {
+  if (text.find_first_not_of(' ') == std::string_view::npos) return {};
+  const std::string fence(longest_run(text, '`') + 1, '`');
+  // One blank is taken away at each end where there are two and the text is not only blanks.
+  const bool pad = text.front() == '`' || text.back() == '`' || (text.front() == ' ' && text.back() == ' ');
+  const std::string inside = where == Where::cell ? bars_escaped(text) : std::string(text);
+  return fence + (pad ? " " : "") + inside + (pad ? " " : "") + fence;
+}
+
+// What GitHub turns into a mention, a link, an issue, an emoji or a formula even where no Markdown is. Code
+// it leaves alone.
+bool attracts(std::string_view word) {
+  if (word.find_first_of("@$") != std::string_view::npos) return true;
+  if (word.find("://") != std::string_view::npos || word.find("www.") != std::string_view::npos) return true;
+  if (std::count(word.begin(), word.end(), ':') > 1) return true;
+  for (std::size_t at = word.find_first_of("#-"); at != std::string_view::npos;
+       at = word.find_first_of("#-", at + 1)) {
+    const bool number = at + 1 < word.size() && word[at + 1] >= '0' && word[at + 1] <= '9';
+    if (number && (word[at] == '#' || word.substr(0, at).ends_with("GH"))) return true;
+  }
+  return false;
+}
+
+bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::string escaped_word(std::string_view word, Where where) {
+  if (attracts(word)) return code_span(word, where);
+  std::string out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const char c = word[i];
+    // CMAKE_CUDA_ARCHITECTURES is no emphasis: between letters the underscore means nothing.
+    const bool inside =
+        c == '_' && i > 0 && i + 1 < word.size() && is_alnum(word[i - 1]) && is_alnum(word[i + 1]);
+    if (!inside && std::string_view("\\`*_[]<>&|~#").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// At the beginning of a block "1.", "-" and "=" start lists and underline headings.
+std::string escaped_start(std::string text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits != 0 && digits < text.size() && (text[digits] == '.' || text[digits] == ')')) {
+    text.insert(digits, "\\");
+  } else if (!text.empty() && std::string_view("-+=").find(text.front()) != std::string_view::npos) {
+    text.insert(0, "\\");
+  }
+  return text;
+}
+
+std::string escaped(std::string_view text, Where where) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (word.empty()) {
+      text.remove_prefix(1);
+      if (!out.empty() && out.back() != ' ') out += ' ';
+      continue;
+    }
+    out += escaped_word(word, where);
+    text.remove_prefix(word.size());
+  }
+  return out;
+}
+
+std::string marked(const Span& span, Where where) {
+  // Where a sentence ends with a blank the next span begins behind it.
+  switch (span.style) {
+    case Style::code:
+      return code_span(span.text, where);
+    case Style::strong: {
+      const std::string inside = escaped(span.text, where);
+      return inside.empty() || inside.front() == ' ' || inside.back() == ' ' ? inside : "**" + inside + "**";
+    }
+    case Style::plain:
+    case Style::good:
+    case Style::bad:
+    case Style::dim:
+    case Style::number:
+      return (span.text.starts_with(' ') ? " " : "") + escaped(span.text, where);
+  }
+  return {};
+}
+
+std::string joined(const Line& line, Where where) {
+  std::string out;
+  for (const Span& span : line) {
+    const std::string next = marked(span, where);
+    // Two code spans that touch would be one.
+    if (!out.empty() && out.back() == '`' && next.starts_with('`')) out += ' ';
+    out += next;
+  }
+  const std::size_t begin = std::min(out.find_first_not_of(' '), out.size());
+  return out.substr(begin, out.find_last_not_of(' ') + 1 - begin);
+}
+
+std::string table_row(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& cell : cells) out += cell.empty() ? " |" : " " + cell + " |";
+  return out;
+}
+
+}  // namespace
+
+ShareLimits MarkdownPage::limits() const { return unlimited_ ? kEverything : kIssue; }
+
+void MarkdownPage::block(std::string_view text) {
+  if (text.empty()) return;
+  if (!out_.empty()) out_ += '\n';
+  out_ += text;
+  out_ += '\n';
+}
+
+void MarkdownPage::heading(unsigned level, const Line& text) {
+  block(std::string(level, '#') + ' ' + joined(text, Where::block));
+}
+
+void MarkdownPage::paragraph(const Line& text) { block(escaped_start(joined(text, Where::block))); }
+
+void MarkdownPage::list(const std::vector<Line>& items) {
+  std::string out;
+  for (const Line& item : items) {
+    if (!out.empty()) out += '\n';
+    out += "- " + escaped_start(joined(item, Where::block));
+  }
+  block(out);
+}
+
+void MarkdownPage::table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) {
+  if (rows.empty()) return;
+  const std::size_t width = head.empty() ? rows.front().size() : head.size();
+  std::vector<std::string> names;
+  for (const std::string& name : head) names.push_back(escaped(name, Where::cell));
+  names.resize(width);
+  std::vector<std::string> rule(width, "---");
+  for (std::size_t i = 0; i < width; ++i) {
+    const Line* first = i < rows.front().size() ? &rows.front()[i] : nullptr;
+    if (first != nullptr && !first->empty() && first->front().style == Style::number) rule[i] = "---:";
+  }
+  std::string out = table_row(names) + '\n' + table_row(rule);
+  for (const auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const Line& cell : row) cells.push_back(joined(cell, Where::cell));
+    cells.resize(width);
+    out += '\n' + table_row(cells);
+  }
+  block(out);
+}
+
+void MarkdownPage::commands(const std::vector<std::string>& commands) {
+  if (commands.empty()) return;
+  std::size_t run = 2;
+  for (const std::string& command : commands) run = std::max(run, longest_run(command, '`'));
+  const std::string fence(run + 1, '`');
+  block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
+}
+
+// Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
+void MarkdownPage::open_details(std::string_view summary) {
+  block("<details>\n<summary>" + std::string(summary) + "</summary>");
+}
+
+void MarkdownPage::close_details() { block("</details>"); }
+
+}  // namespace kshim::analysis

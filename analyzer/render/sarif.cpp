@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/sarif.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "analyzer/render/finding_text.h"
+#include "analyzer/render/json_finding.h"
+#include "analyzer/render/markdown_page.h"
+#include "analyzer/render/render.h"
+#include "analyzer/render/share_finding.h"
+#include "analyzer/text/text.h"
+#include "kshim/base/hash.h"
+#include "kshim/version.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kKernels = 20;
+
+constexpr std::array kCauses = {
+#define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
+#include "analyzer/analysis/causes.def"
+#undef KSHIM_CAUSE
+};
+
+const char* level_of(Severity severity) {
+  switch (severity) {
+    case Severity::error:
+      return "error";
+    case Severity::warning:
+      return "warning";
+    case Severity::info:
+      return "note";
+    case Severity::none:
+      break;
+  }
+  return "none";
+}
+
+Json text_json(const std::string& text) { return {{"text", text}}; }
+
+Json rule_json(Cause cause) {
+  const CauseRow& row = row_of(cause);
+  return {{"id", row.name},
+          {"shortDescription", text_json(as_sentence(std::string(row.headline)))},
+          {"fullDescription", text_json(as_sentence(std::string(row.when)))},
+          {"help", text_json(as_sentence(std::string(row.when)) +
+                             " Each result names the commands that repair it, best first.")},
+          {"defaultConfiguration", {{"level", level_of(row.severity)}}}};
+}
+
+Json location_json(const FilePlace& place) {
+  Json physical = {{"artifactLocation", {{"uri", file_uri(place.file)}}}};
+  if (place.line != 0) physical["region"] = {{"startLine", place.line}};
+  return {{"physicalLocation", std::move(physical)}};
+}
+
+Json locations_json(const PlacedFinding& placed) {
+  Json location = placed.place.file.empty() ? Json::object() : location_json(placed.place);
+  Json logical = Json::array();
+  if (!placed.place.member.empty()) {
+    logical.push_back({{"fullyQualifiedName", placed.place.member}, {"kind", "module"}});
+  }
+  const std::vector<std::string>& kernels = placed.raw.kernels;
+  for (std::size_t i = 0; i < std::min(kernels.size(), kKernels); ++i)
+    logical.push_back({{"fullyQualifiedName", kernels[i]}, {"kind", "function"}});
+  if (!logical.empty()) location["logicalLocations"] = std::move(logical);
+  return location.empty() ? Json::array() : Json::array({std::move(location)});
+}
+
+// The file with the device code, where the result points at the user's own line.
+Json related_json(const PlacedFinding& placed) {
+  Json out = Json::array();
+  if (!placed.raw.object.empty() && placed.place.line != 0 && placed.place.file != placed.raw.object) {
+    out.push_back(location_json({placed.raw.object, 0, {}}));
+    out.back()["message"] = text_json("holds the device code");
+  }
+  return out;
+}
+
+std::string markdown_message(const Finding& finding) {
+  MarkdownPage page(false);
+  page.paragraph({strong(as_sentence(title_of(finding)))});
+  share_fixes(finding, page);
+  return std::move(page).take();
+}
+
+// The same trouble has the same hash in the next run: no process, report, count, time or folder of the
+// machine is in it.
+std::string fingerprint(const Finding& finding) {
+  std::string text;
+  const auto add = [&](std::string_view part) { text.append(part).append(1, '\0'); };
+  add(row_of(finding.cause).name);
+  add(basename_of(finding.object));
+  add(std::string_view(finding.package).substr(0, finding.package.find(' ')));
+  add(finding.need);
+  add(finding.code ? std::to_string(*finding.code) : "");
+  add(finding.failed_kernel);
+  if (!finding.where.empty()) {
+    add(basename_of(finding.where.front().file));
+    add(finding.where.front().function);
+  }
+  return fmt::format("{:016x}", content_hash({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+}
+
+Json result_json(const PlacedFinding& placed, std::map<std::string, unsigned>& seen) {
+  const Finding& finding = placed.finding;
+  const std::string hash = fingerprint(placed.raw);
+  Json out = {{"ruleId", row_of(finding.cause).name},
+              {"ruleIndex", static_cast<unsigned>(finding.cause)},
+              {"level", level_of(finding.severity)},
+              {"rank", finding.confidence * 100},
+              {"message", {{"text", message_text(finding)}, {"markdown", markdown_message(finding)}}}};
+  out["locations"] = locations_json(placed);
+  if (Json related = related_json(placed); !related.empty()) out["relatedLocations"] = std::move(related);
+  out["partialFingerprints"] = {{"kshim/v1", fmt::format("{}:{}", hash, ++seen[hash])}};
+  if (finding.count != 0) out["occurrenceCount"] = finding.count;
+  out["properties"] = {{"finding", to_json(placed.raw)}};
+  return out;
+}
+
+Json notification(const std::string& text, const char* level) {
+  return {{"level", level}, {"message", text_json(harmless(text))}};
+}
+
+}  // namespace
+
+std::string file_uri(std::string_view path) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  std::string out = path.starts_with('/') ? "file://" : "";
+  for (const char c : path) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+std::string sarif_log(const SarifRun& run) {
+  Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
+  driver["rules"] = json_list(kCauses, rule_json);
+  Json invocation = {{"executionSuccessful", run.failures.empty()}};
+  invocation["toolExecutionNotifications"] =
+      json_list(run.notes, [](const std::string& note) { return notification(note, "note"); });
+  for (const std::string& failure : run.failures)
+    invocation["toolExecutionNotifications"].push_back(notification(failure, "error"));
+  Json one = {{"tool", {{"driver", std::move(driver)}}}, {"columnKind", "unicodeCodePoints"}};
+  one["invocations"] = Json::array({std::move(invocation)});
+  std::map<std::string, unsigned> seen;
+  one["results"] =
+      json_list(run.findings, [&](const PlacedFinding& placed) { return result_json(placed, seen); });
+  const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
+                    {"version", "2.1.0"},
+                    {"runs", Json::array({std::move(one)})}};
+  return dumped(log);
+}
+
+std::string render_sarif(const Analysis& analysis, const RenderOptions& /*options*/) {
+  SarifRun run{placed(analysis.findings), analysis.notes, {}};
+  for (const BlindProcess& process : analysis.blind) {
+    const std::string text =
+        fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);
+    (analysis.verdict == Verdict::blind ? run.failures : run.notes).push_back(text);
+  }
+  return sarif_log(run);
+}
+
+}  // namespace kshim::analysis

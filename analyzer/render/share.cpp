@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/share.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+
+#include "analyzer/render/each_string.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kDeepest = 300;      // bytes of a path before /home
+constexpr std::size_t kLongestHost = 255;  // HOST_NAME_MAX and more
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+/// What a path is made of when it stands in a sentence or a command.
+bool is_path(char c) { return std::string_view(" \t\n'\"`=:;,()<>|&!").find(c) == std::string_view::npos; }
+bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || c == '-'; }
+
+/// Where the path begins that `slash` is part of; `slash` itself behind an option (-I/home/ada); npos for
+/// what is no absolute path.
+std::size_t path_begin(std::string_view text, std::size_t slash) {
+  std::size_t run = slash;
+  while (run > 0 && is_path(text[run - 1])) {
+    // No folder that holds homes lies this deep; a text of nothing but slashes must not be read again and
+    // again.
+    if (slash - run == kDeepest) return std::string_view::npos;
+    --run;
+  }
+  if (run == slash) return slash;
+  const std::size_t first = text.find('/', run);
+  // A server's name stands between, as in https://example.org/home/ada; file:///home/ada has none.
+  if (run == first && text.substr(run, 2) == "//") return slash == run + 2 ? slash : std::string_view::npos;
+  return run == first || text[run] == '-' || text[run] == '@' ? first : std::string_view::npos;
+}
+
+/// Whether a home may lie in this folder: "" for /home/ada, "/mnt" for /mnt/home/ada.
+bool holds_homes(std::string_view before, bool users) {
+  if (before.empty()) return true;
+  if (users && before.size() == 6 && before.starts_with("/mnt/")) return true;
+  return before.find('/', 1) == std::string_view::npos;
+}
+
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
+std::size_t name_end(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] != '/' && is_path(text[at])) ++at;
+  return at;
+}
+
+bool ends_component(std::string_view text, std::size_t at) {
+  return at >= text.size() || text[at] == '/' || !is_path(text[at]);
+}
+
+/// The home folder whose path has its first slash, or that of "/home/", at `at`.
+std::optional<Range> home_at(std::string_view text, std::size_t at, std::string_view home) {
+  const std::string_view rest = text.substr(at);
+  for (const std::string_view whole : {home, std::string_view("/root")}) {
+    if (whole.size() > 1 && rest.starts_with(whole) && ends_component(text, at + whole.size()) &&
+        path_begin(text, at) == at) {
+      return Range{at, at + whole.size()};
+    }
+  }
+  for (const std::string_view parent : {std::string_view("/home/"), std::string_view("/Users/")}) {
+    if (!rest.starts_with(parent)) continue;
+    const std::size_t begin = path_begin(text, at);
+    const std::size_t end = name_end(text, at + parent.size());
+    if (begin == std::string_view::npos || end == at + parent.size()) continue;
+    if (holds_homes(text.substr(begin, at - begin), parent == "/Users/")) return Range{begin, end};
+  }
+  return std::nullopt;
+}
+
+/// Behind the UUID (8-4-4-4-12 hexadecimal digits) that begins at `at`; 0 where none does.
+std::size_t uuid_end(std::string_view text, std::size_t at) {
+  for (const std::size_t digits : {8U, 4U, 4U, 4U, 12U}) {
+    if (digits != 8) {
+      if (at >= text.size() || text[at] != '-') return 0;
+      ++at;
+    }
+    if (text.size() - at < digits ||
+        !std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at),
+                     text.begin() + static_cast<std::ptrdiff_t>(at + digits), is_hex)) {
+      return 0;
+    }
+    at += digits;
+  }
+  return at < text.size() && is_hex(text[at]) ? 0 : at;
+}
+
+template <class Replace>
+std::string replace_homes(std::string_view text, std::string_view home, Replace&& replace) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = text.find('/'); at != std::string_view::npos; at = text.find('/', at)) {
+    const auto found = home_at(text, at, home);
+    if (!found || found->begin < done) {
+      ++at;
+      continue;
+    }
+    out += text.substr(done, found->begin - done);
+    replace(out);
+    done = at = found->end;
+  }
+  return out += text.substr(done);
+}
+
+}  // namespace
+
+Shortener::Shortener(std::vector<std::string> hosts, std::string home) : home_(std::move(home)) {
+  while (home_.size() > 1 && home_.back() == '/') home_.pop_back();
+  std::vector<std::string> known;
+  for (std::string& host : hosts) {
+    // A name of one or two letters is in every sentence.
+    const bool usable = host.size() > 2 && host != "localhost";
+    if (usable && std::find(known.begin(), known.end(), host) == known.end())
+      known.push_back(std::move(host));
+  }
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const std::string shown = known.size() == 1 ? "host" : fmt::format("host{}", i + 1);
+    hosts_.emplace(known[i], shown);
+    // What a report's name has of node7.example.org.
+    if (std::string first = known[i].substr(0, known[i].find('.')); first.size() > 2)
+      hosts_.emplace(std::move(first), shown);
+  }
+}
+
+Shortener Shortener::for_user(std::vector<std::string> hosts) {
+  const char* home = std::getenv("HOME");
+  return {std::move(hosts), home == nullptr ? "" : home};
+}
+
+std::string Shortener::text(std::string_view text) const {
+  return shorten_rest(replace_homes(text, home_, [](std::string& out) { out += '~'; }));
+}
+
+std::string Shortener::command(std::string_view command) const {
+  return shorten_rest(replace_homes(command, home_, [](std::string& out) {
+    const bool quoted = std::count(out.begin(), out.end(), '\'') % 2 == 1;
+    if (quoted && out.back() == '\'') {
+      out.pop_back();
+      out += "\"$HOME\"'";
+    } else {
+      out += quoted ? "'\"$HOME\"'" : "$HOME";
+    }
+  }));
+}
+
+std::map<std::string, std::string, std::less<>>::const_iterator Shortener::host_in(
+    std::string_view text) const {
+  std::size_t end = 0;
+  while (end < text.size() && end < kLongestHost && (is_word(text[end]) || text[end] == '.')) ++end;
+  // node7.example.org.17.jsonl: every dot may be the name's end.
+  for (; end != 0 && end != std::string_view::npos; end = text.substr(0, end).rfind('.')) {
+    if (const auto found = hosts_.find(text.substr(0, end)); found != hosts_.end()) return found;
+  }
+  return hosts_.end();
+}
+
+std::string Shortener::shorten_rest(std::string_view text) const {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool begins = at == 0 || !is_word(text[at - 1]);
+    const bool may_be_uuid = is_hex(text[at]) && (begins || text[at - 1] == '-');
+    if (const std::size_t end = may_be_uuid ? uuid_end(text, at) : 0; end != 0) {
+      out += text.substr(at, 8);
+      at = end;
+    } else if (const auto host = begins && !hosts_.empty() ? host_in(text.substr(at)) : hosts_.end();
+               host != hosts_.end()) {
+      out += host->second;
+      at += host->first.size();
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
+namespace {
+
+template <class Whole>
+Whole shortened(Whole whole, const Shortener& shortener, bool full) {
+  each_string(
+      whole,
+      [&](std::string& text) {
+        text = harmless(text);
+        if (!full) text = shortener.text(text);
+      },
+      [&](std::string& command) {
+        command = harmless(command);
+        if (!full) command = shortener.command(command);
+      });
+  return whole;
+}
+
+}  // namespace
+
+Analysis for_sharing(Analysis analysis, bool full) {
+  std::vector<std::string> hosts;
+  for (const ProcessSummary& process : analysis.processes) hosts.push_back(harmless(process.host));
+  for (const DeviceSummary& device : analysis.devices) hosts.push_back(harmless(device.host));
+  return shortened(std::move(analysis), Shortener::for_user(std::move(hosts)), full);
+}
+
+std::vector<Finding> for_sharing(std::vector<Finding> findings, bool full) {
+  return shortened(std::move(findings), Shortener::for_user({}), full);
+}
+
+std::string for_sharing(std::string_view text, bool full) {
+  const std::string clean = harmless(text);
+  return full ? clean : Shortener::for_user({}).text(clean);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/share_place.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "analyzer/render/each_string.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+
+FilePlace parse_location(const std::string& location) {
+  const std::size_t colon = location.rfind(':');
+  if (colon == std::string::npos) return {location, 0, {}};
+  unsigned line = 0;
+  const char* const end = location.data() + location.size();
+  const auto [stop, error] = std::from_chars(location.data() + colon + 1, end, line);
+  if (error != std::errc() || stop != end) return {location, 0, {}};
+  return {location.substr(0, colon), line, {}};
+}
+
+FilePlace place_of(const Finding& finding) {
+  const auto own = std::find_if(finding.where.begin(), finding.where.end(),
+                                [](const Place& place) { return !place.file.empty() && place.line != 0; });
+  if (own != finding.where.end()) return {own->file, own->line, {}};
+  if (!finding.object.empty()) return {finding.object, 0, {}};
+  const auto proof = std::find_if(finding.evidence.begin(), finding.evidence.end(),
+                                  [](const Evidence& evidence) { return !evidence.location.empty(); });
+  return proof == finding.evidence.end() ? FilePlace{} : parse_location(proof->location);
+}
+
+std::vector<PlacedFinding> placed(const std::vector<Finding>& findings) {
+  std::vector<PlacedFinding> out;
+  out.reserve(findings.size());
+  for (const Finding& finding : findings)
+    out.push_back({harmless_finding(finding), finding, place_of(finding)});
+  return out;
+}
+
+Finding harmless_finding(Finding finding) {
+  each_string(finding, [](std::string& text) { text = harmless(text); });
+  return finding;
+}
+
+std::string clipped(std::string text, std::size_t bytes) {
+  constexpr std::string_view kMore = "...";
+  if (text.size() <= bytes || bytes < kMore.size()) return text;
+  std::size_t end = bytes - kMore.size();
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text.append(kMore);
+}
+
+}  // namespace kshim::analysis

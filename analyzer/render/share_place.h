@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where programs (SARIF viewers, GitHub) should show a finding.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/finding.h"
+
+namespace kshim::analysis {
+
+struct FilePlace {
+  std::string file;  ///< as found, not made harmless; empty where none is known
+  unsigned line = 0;
+  std::string member;  ///< inside `file` where that is an archive
+};
+
+struct PlacedFinding {
+  Finding finding;  ///< made harmless
+  Finding raw;      ///< as found: for formats that escape everything
+  FilePlace place;
+};
+
+/// The user's own line, else the file with the device code, else the line of the report.
+FilePlace place_of(const Finding& finding);
+/// With place_of() each; the order is kept.
+std::vector<PlacedFinding> placed(const std::vector<Finding>& findings);
+/// "report.jsonl:8", as Evidence::location has it.
+FilePlace parse_location(const std::string& location);
+/// The finding with every string harmless().
+Finding harmless_finding(Finding finding);
+/// At most that many bytes, cut between characters, with an ellipsis where something is gone.
+std::string clipped(std::string text, std::size_t bytes);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict in a sentence, where there is no finding to say it.
+#include "analyzer/render/verdict_line.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+// The simulator's names say so themselves.
+std::string gpu_text(const DeviceSummary& device) {
+  constexpr std::string_view kSimulated = " (simulated)";
+  std::string_view name = device.name;
+  if (name.ends_with(kSimulated)) name.remove_suffix(kSimulated.size());
+  return fmt::format("{} ({}{})", name, device.cc ? image::to_name(*device.cc).view() : "?",
+                     device.simulated ? ", simulated" : "");
+}
+
+std::string gpus_text(const Analysis& analysis) {
+  // In the order of their ordinals, as the reports have them.
+  std::vector<std::string> names;
+  for (const DeviceSummary& device : analysis.devices) {
+    std::string name = gpu_text(device);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
+  return enumerate(names);
+}
+
+std::string modules_text(const Analysis& analysis) {
+  std::uint64_t modules = 0;
+  for (const ProcessSummary& process : analysis.processes) modules += process.modules;
+  std::string text = fmt::format("{} loaded", counted(modules, "kernel module"));
+  if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
+  return text;
+}
+
+std::vector<std::string> incomplete_reports(const Analysis& analysis) {
+  std::vector<std::string> out;
+  for (const ProcessSummary& process : analysis.processes) {
+    if (!process.complete) out.emplace_back(basename_of(process.report));
+  }
+  return out;
+}
+
+// A gap that nobody ran into leaves the verdict "ok", but something is missing.
+std::string outcome(const Analysis& analysis) {
+  const bool gap = std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                               [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
+  return gap ? "nothing failed" : "nothing missing";
+}
+
+// A driver that was asked for nothing: no claim is made of images that were never needed.
+bool used_nothing(const Analysis& analysis) {
+  return analysis.devices.empty() && analysis.findings.empty() &&
+         std::all_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules == 0; });
+}
+
+bool failed_by_itself(const Analysis& analysis) {
+  return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
+}
+
+std::string ending_text(const Analysis& analysis) {
+  if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
+  return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
+}
+
+VerdictLine ok_line(const Analysis& analysis) {
+  const std::string gpus = gpus_text(analysis);
+  if (failed_by_itself(analysis)) {
+    return {Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
+            fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
+                        ending_text(analysis))};
+  }
+  if (used_nothing(analysis)) {
+    return {Tone::good, "ok:", "CUDA was initialised, and neither a GPU nor a kernel module was used"};
+  }
+  return {
+      Tone::good, "ok:",
+      fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
+}
+
+}  // namespace
+
+VerdictLine verdict_line(const Analysis& analysis) {
+  switch (analysis.verdict) {
+    case Verdict::ok:
+      return ok_line(analysis);
+    case Verdict::no_cuda:
+      return {Tone::strong,
+              "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
+    case Verdict::incomplete: {
+      const std::vector<std::string> reports = incomplete_reports(analysis);
+      return {Tone::warning, "incomplete:",
+              fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
+                          modules_text(analysis), outcome(analysis), enumerate(reports),
+                          reports.size() == 1 ? "has" : "have")};
+    }
+    case Verdict::blind:
+      return {Tone::warning, "blind:", "nothing was recorded where it should have been"};
+    case Verdict::gap:
+    case Verdict::failure:
+      break;
+  }
+  return {};
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files inside files: members of wheels, zips, conda packages, tarballs and ar archives, without unpacking
+// anything to disk.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "kshim/base/bytes.h"
+
+namespace kshim::scan {
+
+enum class ContainerKind : std::uint8_t {
+  none,
+  ar,
+  thin_ar,
+  zip,
+  tar
+};  ///< tar: compressed in any way, or not
+
+/// By the first bytes (512 tell all there is to tell) and the name, for what they do not tell: a tarball in a
+/// compressed stream.
+ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept;
+
+struct Limits {
+  std::uint64_t member_bytes = 8ULL << 30;  ///< a larger member is a note, not read
+  std::uint64_t total_bytes =
+      64ULL << 30;  ///< of one container, uncompressed, nested ones included: beyond lie bombs
+  std::uint64_t members = 1'000'000;  ///< nested ones included
+  unsigned depth = 4;                 ///< containers in containers
+};
+
+struct Member {
+  std::string name;  ///< inside its container, containers in between included:
+                     ///< "pkg-foo.tar.zst!lib/libfoo.so". Bytes as found: escapes, NULs, "..", anything
+  Bytes bytes;       ///< valid during the visit only
+};
+
+constexpr std::uint64_t kUnknownSize = UINT64_MAX;
+
+struct ContainerVisitor {
+  /// Whether a member of this name and (uncompressed) size is worth its decompression; kUnknownSize only in
+  /// zips that lost their directory. Members with the names of containers (.whl, .tar.gz, .a ...) are looked
+  /// into whatever it answers; empty members are not asked about.
+  std::function<bool(std::string_view name, std::uint64_t size)> wants;
+  /// Asked next, with up to 64 first bytes, if there is one: false ends the decompression there.
+  std::function<bool(std::string_view name, Bytes first)> wants_content;
+  std::function<void(const Member&)> visit;
+  /// What could not be read: a member's name (may be empty), the byte offset of its header in its container
+  /// (as uncompressed), and a clause.
+  std::function<void(std::string_view member, std::uint64_t offset, std::string what)> damaged;
+  /// Bytes of the container itself done by this call, for a progress bar. May be empty.
+  std::function<void(std::uint64_t done)> progress;
+  /// To share a zip between threads: each visits the members whose index % stride_count is its stride_index.
+  /// Of other kinds, index 0 visits everything, the others nothing.
+  unsigned stride_index = 0;
+  unsigned stride_count = 1;
+};
+
+/// Visits every wanted member in order, those of nested containers too. `name` is the container's; for a file
+/// on disk its path, as a thin archive's members are looked for beside it. Never throws for what the bytes
+/// hold; what the visitor throws passes through.
+void each_member(Bytes container, const std::string& name, const Limits& limits,
+                 const ContainerVisitor& visitor);
+
+}  // namespace kshim::scan

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/scan/container_buffer.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kshim::scan {
+namespace {
+
+constexpr std::size_t kFirst = 1U << 20;
+constexpr std::size_t kKept = 256U << 20;  // bytes that stay mapped between members
+
+}  // namespace
+
+Buffer::~Buffer() {
+  if (data_ != nullptr) ::munmap(data_, capacity_);
+}
+
+bool Buffer::reserve(std::size_t size) noexcept {
+  if (size <= capacity_) return true;
+  // Doubling moves page tables, not bytes, and untouched pages cost nothing.
+  const std::size_t wanted = std::max({size, capacity_ * 2, kFirst});
+  const std::size_t capacity = (wanted + kFirst - 1) / kFirst * kFirst;
+  void* data = data_ == nullptr ? ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                                : ::mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
+  if (data == MAP_FAILED) return false;
+  data_ = static_cast<std::byte*>(data);
+  capacity_ = capacity;
+  return true;
+}
+
+bool Buffer::append(Bytes bytes) noexcept {
+  if (bytes.empty()) return true;
+  if (bytes.size() > SIZE_MAX / 4 - size_ || !reserve(size_ + bytes.size())) return false;
+  std::memcpy(data_ + size_, bytes.data(), bytes.size());
+  size_ += bytes.size();
+  return true;
+}
+
+void Buffer::clear() noexcept {
+  size_ = 0;
+  if (capacity_ <= kKept) return;
+  ::munmap(data_, capacity_);
+  data_ = nullptr;
+  capacity_ = 0;
+}
+
+}  // namespace kshim::scan

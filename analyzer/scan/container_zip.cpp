@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <cstring>
+#include <vector>
+
+#include "analyzer/scan/container_walk.h"
+#include "analyzer/scan/container_zip_index.h"
+
+namespace kshim::scan {
+namespace {
+
+constexpr std::uint16_t kStored = 0;
+constexpr std::uint16_t kMethods[] = {kStored, 8, 12, 14, 93, 95};  // and deflate, bzip2, lzma, zstd, xz
+constexpr std::uint16_t kFlagLzmaMarker = 2;
+
+template <class T>
+void put(std::vector<std::byte>& out, T value) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+  out.insert(out.end(), bytes, bytes + sizeof value);
+}
+
+/// A local header that says what the directory says: libarchive then reads one member without having to
+/// believe, or to seek, the zip's own. The sizes are always in a zip64 field.
+std::vector<std::byte> local_header(const ZipEntry& entry) {
+  constexpr std::uint32_t kElsewhere = 0xFFFFFFFF;
+  std::vector<std::byte> out;
+  put(out, std::uint32_t{0x04034b50});
+  put(out, std::uint16_t{45});  // version that reads zip64
+  put(out, entry.method == 14 ? kFlagLzmaMarker : std::uint16_t{0});
+  put(out, entry.method);
+  put(out, std::uint32_t{0});  // time and date
+  put(out, entry.crc);
+  put(out, kElsewhere);
+  put(out, kElsewhere);
+  put(out, std::uint16_t{1});   // name
+  put(out, std::uint16_t{20});  // extra
+  put(out, 'm');
+  put(out, std::uint16_t{1});
+  put(out, std::uint16_t{16});
+  put(out, entry.size);
+  put(out, entry.compressed_size);
+  return out;
+}
+
+bool known_method(std::uint16_t method) {
+  for (const std::uint16_t known : kMethods)
+    if (method == known) return true;
+  return false;
+}
+
+class ZipWalk {
+ public:
+  ZipWalk(Walk& walk, Bytes bytes, const Place& place, const ZipIndex& index)
+      : walk_(walk), bytes_(bytes), place_(place), index_(index) {}
+
+  void run() {
+    const unsigned count = place_.depth == 0 ? walk_.visitor().stride_count : 1;
+    const unsigned mine = place_.depth == 0 ? walk_.visitor().stride_index : 0;
+    std::uint64_t done = 0;
+    for (std::uint64_t number = 0;; ++number) {
+      const auto entry = index_.next();
+      if (!entry && entry.error().code == Errc::not_found) return;
+      if (!walk_.count_member(place_)) return;
+      const bool turn = count == 0 || number % count == mine;
+      if (!entry)  // nothing follows; one thread tells
+        return mine == 0 ? walk_.note(place_, {}, entry.error().offset,
+                                      fmt::format("has a directory that {}", describe(entry.error().code)))
+                         : void();
+      if (!turn) continue;
+      if (entry->file) member(*entry);
+      done += std::min<std::uint64_t>(entry->compressed_size, bytes_.size() - done);
+      walk_.progress(place_, done);
+    }
+  }
+
+ private:
+  void member(const ZipEntry& entry) {
+    const Candidate candidate{entry.name, entry.size, entry.offset};
+    if (!walk_.wanted(place_, candidate)) return;
+    const auto note = [&](std::string clause) {
+      walk_.note(place_, entry.name, entry.offset, std::move(clause));
+    };
+    if (entry.encrypted) return note("is encrypted");
+    if (!known_method(entry.method))
+      return note(fmt::format("is compressed by an unknown method ({})", entry.method));
+    const auto data = index_.data(entry);
+    if (!data) return note(describe(data.error().code));
+    // Members lie side by side in an honest zip. Where they share bytes, a small file inflates without end.
+    if (entry.compressed_size > bytes_.size() - read_)
+      return note("is not read: the members add up to more than the file, so some overlap");
+    read_ += entry.compressed_size;
+    const bool stored = entry.method == kStored;
+    if (stored && entry.size != entry.compressed_size) return note(describe(Errc::bad_header));
+
+    const std::vector<std::byte> header = local_header(entry);
+    MemorySource input(header, *data);
+    Stream stream(Stream::Format::zip, input);
+    if (stream.next_entry() != Stream::Step::entry) return note("cannot be read (" + stream.failure() + ")");
+    EntrySource source(stream, entry.size, walk_.budget());
+    walk_.member(place_, candidate, source, buffer_, stored ? *data : Bytes());
+  }
+
+  Walk& walk_;
+  Bytes bytes_;
+  const Place& place_;
+  ZipIndex index_;
+  Buffer buffer_;
+  std::uint64_t read_ = 0;  // compressed bytes of members so far
+};
+
+}  // namespace
+
+void walk_zip(Walk& walk, Bytes bytes, const Place& place) {
+  const auto index = ZipIndex::open(bytes);
+  if (index) return ZipWalk(walk, bytes, place, *index).run();
+  if (place.depth == 0 && walk.visitor().stride_index != 0) return;
+  walk.note(place, {}, bytes.size(), "has no directory at its end: read from its start, as far as that goes");
+  MemorySource source({}, bytes);
+  walk_stream(walk, Stream::Format::zip, source, {}, place);
+}
+
+}  // namespace kshim::scan

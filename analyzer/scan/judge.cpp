@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/scan/judge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "analyzer/model/image_contents.h"
+#include "kshim/image/decompress.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::CodeImage;
+using analysis::CodeModule;
+using analysis::DeviceCode;
+using image::Candidate;
+using image::Choice;
+using image::ImageKind;
+
+// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to have.
+constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
+
+// One file is seldom built by more than one toolkit: so many cubins are asked who made them.
+constexpr unsigned kMostToolkits = 64;
+
+bool same_program(const Candidate& a, const Candidate& b) {
+  return a.kind == b.kind && a.arch == b.arch && a.isa == b.isa;
+}
+
+bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
+
+// The indices of a module's images, those of its relocatable parts among them.
+template <class Visit>
+void each_image(const CodeModule& module, Visit&& visit) {
+  for (std::uint32_t i = 0; i < module.count; ++i) visit(module.first + i);
+  for (const std::uint32_t part : module.parts) visit(part);
+}
+
+class Payloads {
+ public:
+  explicit Payloads(std::vector<std::string>& damage) : damage_(damage) {}
+
+  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is broken.
+  std::optional<Bytes> read(const CodeImage& image) {
+    image::Image entry;
+    entry.kind = image.candidate.kind;
+    entry.arch = image.candidate.arch;
+    entry.compression = image.compression;
+    entry.uncompressed_size = image.bytes;
+    entry.payload = image.payload;
+    const auto clear = decompressor_.run(entry);
+    if (clear) return *clear;
+    note(image, describe(clear.error().code));
+    return std::nullopt;
+  }
+  void note(const CodeImage& image, std::string_view what) {
+    damage_.push_back(fmt::format("the {} image at offset {} {}",
+                                  image::to_name(image.candidate.kind, image.candidate.arch).view(),
+                                  image.offset, what));
+  }
+
+ private:
+  std::vector<std::string>& damage_;
+  image::Decompressor decompressor_;
+};
+
+class Judge {
+ public:
+  Judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver, Judgement& out)
+      : code_(code), targets_(targets), driver_(driver), out_(out), payloads_(out.damage) {
+    for (const image::Arch& target : targets) out_.targets.push_back({target, 0, 0, 0});
+    out_.lacking.resize(targets.size());
+  }
+
+  void by_headers() {
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      std::optional<bool> kernels;
+      each_target(index, [&](std::size_t target, const Chosen& chosen) {
+        if (count(target, chosen)) return;
+        if (!kernels) kernels = has_kernels(code_.modules[index]);
+        if (*kernels) lack(target, index);
+      });
+    }
+  }
+
+  void by_kernels(KernelTable& table) {
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      const CodeModule& module = code_.modules[index];
+      std::vector<Chosen> chosen(targets_.size());
+      each_target(index, [&](std::size_t target, const Chosen& choice) { chosen[target] = choice; });
+      bool kernels = false;
+      each_image(module, [&](std::uint32_t i) {
+        const CodeImage& image = code_.images[i];
+        std::uint64_t served = 0;
+        for (std::size_t target = 0; target < targets_.size(); ++target) {
+          if (chosen[target].choice != Choice::none && same_program(chosen[target].image, image.candidate))
+            served |= std::uint64_t{1} << target;
+        }
+        kernels = add_kernels(image, served, table) || kernels;
+      });
+      if (!has_executable(module)) continue;
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        if (!count(target, chosen[target]) && kernels) lack(target, index);
+      }
+    }
+  }
+
+ private:
+  struct Chosen {
+    Choice choice = Choice::none;
+    Candidate image;
+  };
+
+  bool has_executable(const CodeModule& module) const {
+    bool any = false;
+    each_image(module, [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
+    return any;
+  }
+
+  template <class Visit>
+  void each_target(std::uint32_t index, Visit&& visit) {
+    const CodeModule& module = code_.modules[index];
+    candidates_.clear();
+    each_image(module, [&](std::uint32_t i) { candidates_.push_back(code_.images[i].candidate); });
+    if (std::none_of(candidates_.begin(), candidates_.end(), is_executable)) return;  // for nvJitLink, not a driver
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
+      Chosen chosen{selection.choice, {}};
+      if (selection.choice != Choice::none) chosen.image = candidates_[selection.index];
+      visit(target, chosen);
+    }
+  }
+
+  /// False where nothing fits.
+  bool count(std::size_t target, const Chosen& chosen) {
+    TargetVerdict& verdict = out_.targets[target];
+    if (chosen.choice == Choice::sass) ++verdict.sass;
+    if (chosen.choice == Choice::jit) ++verdict.jit;
+    return chosen.choice != Choice::none;
+  }
+
+  void lack(std::size_t target, std::uint32_t module) {
+    ++out_.targets[target].lacking;
+    out_.lacking[target].push_back(module);
+  }
+
+  // One image of a module speaks for the others.
+  bool has_kernels(const CodeModule& module) {
+    const CodeImage* smallest = nullptr;
+    each_image(module, [&](std::uint32_t i) {
+      const CodeImage& image = code_.images[i];
+      if (is_executable(image.candidate) && (smallest == nullptr || image.bytes < smallest->bytes)) smallest = &image;
+    });
+    if (smallest == nullptr) return false;
+    if (opened_ + smallest->bytes > kMostOpened) return true;
+    opened_ += smallest->bytes;
+    const auto clear = payloads_.read(*smallest);
+    if (!clear) return true;
+    note_toolkit(*smallest, *clear);
+    bool any = false;
+    const bool whole = analysis::each_kernel_name(smallest->candidate.kind, *clear, [&](std::string_view) {
+      any = true;
+      return false;
+    });
+    return any || !whole;
+  }
+
+  void note_toolkit(const CodeImage& image, Bytes clear) {
+    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMostToolkits) return;
+    ++asked_toolkits_;
+    out_.toolkit = std::max(out_.toolkit, analysis::toolkit_of(image.candidate.kind, clear));
+  }
+
+  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
+    if (!is_executable(image.candidate)) return false;
+    const auto clear = payloads_.read(image);
+    table.complete = table.complete && clear.has_value();
+    if (!clear) return true;
+    table.clear_bytes += clear->size();
+    const std::uint16_t label = label_of(image.candidate, table);
+    bool any = false;
+    const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view name) {
+      any = true;
+      auto at = table.kernels.find(name);
+      if (at == table.kernels.end()) at = table.kernels.emplace(std::string(name), KernelCoverage{}).first;
+      KernelCoverage& kernel = at->second;
+      kernel.served |= served;
+      const auto place = std::lower_bound(kernel.labels.begin(), kernel.labels.end(), label);
+      if (place == kernel.labels.end() || *place != label) kernel.labels.insert(place, label);
+      return true;
+    });
+    if (!whole) payloads_.note(image, "has kernels that cannot be listed");
+    table.complete = table.complete && whole;
+    note_toolkit(image, *clear);
+    return any;
+  }
+
+  std::uint16_t label_of(const Candidate& image, KernelTable& table) {
+    const auto key = std::tuple(image.kind, image.arch.cc.number(), image.arch.suffix);
+    const auto known = labels_.find(key);
+    if (known != labels_.end()) return known->second;
+    const auto index = static_cast<std::uint16_t>(table.labels.size());
+    table.labels.push_back({image.kind, image.arch});
+    labels_.emplace(key, index);
+    return index;
+  }
+
+  const DeviceCode& code_;
+  const std::vector<image::Arch>& targets_;
+  image::Version driver_;
+  Judgement& out_;
+  Payloads payloads_;
+  std::vector<Candidate> candidates_;
+  std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
+  std::uint64_t opened_ = 0;
+  unsigned asked_toolkits_ = 0;
+};
+
+}  // namespace
+
+Judgement judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+                KernelTable* table) {
+  Judgement out;
+  Judge judge(code, targets, driver, out);
+  if (table != nullptr) {
+    judge.by_kernels(*table);
+  } else {
+    judge.by_headers();
+  }
+  return out;
+}
+
+std::vector<analysis::ImageCount> count_images(const DeviceCode& code) {
+  std::vector<analysis::ImageCount> out;
+  const bool linked = std::any_of(code.images.begin(), code.images.end(),
+                                  [](const CodeImage& image) { return !image.relocatable; });
+  for (const CodeImage& image : code.images) {
+    // In a linked file, the cubin of a relocatable part was the linker's input and is no driver's.
+    if (linked && image.relocatable && image.candidate.kind != ImageKind::ptx) continue;
+    auto at = std::find_if(out.begin(), out.end(), [&](const analysis::ImageCount& row) {
+      return same_program(row.candidate, image.candidate);
+    });
+    if (at == out.end()) at = out.insert(out.end(), {image.candidate, 0, 0});
+    ++at->count;
+    at->bytes += image.bytes;
+  }
+  std::sort(out.begin(), out.end(), [](const analysis::ImageCount& a, const analysis::ImageCount& b) {
+    return std::tuple(a.candidate.kind != ImageKind::cubin, a.candidate.kind, a.candidate.arch, a.candidate.isa) <
+           std::tuple(b.candidate.kind != ImageKind::cubin, b.candidate.kind, b.candidate.arch, b.candidate.isa);
+  });
+  return out;
+}
+
+}  // namespace kshim::scan

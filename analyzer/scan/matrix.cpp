@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/scan/matrix.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::ImageCount;
+using analysis::Page;
+using analysis::Tone;
+using image::ImageKind;
+
+constexpr std::size_t kNarrowestName = 16;
+constexpr std::size_t kWidestName = 48;
+
+/// "90a": an architecture without sm_ or compute_, for the head of a column.
+std::string number_of(image::Arch arch) {
+  const auto name = image::to_name(ImageKind::cubin, arch);
+  return std::string(name.view().substr(name.view().find('_') + 1));
+}
+
+std::vector<image::Arch> columns_of(const std::vector<MatrixRow>& rows) {
+  std::vector<image::Arch> out;
+  for (const MatrixRow& row : rows) {
+    for (const ImageCount& image : row.images) out.push_back(image.candidate.arch);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// "SP": SASS and PTX.
+std::string cell(const MatrixRow& row, image::Arch arch) {
+  std::array<bool, 3> has{};
+  for (const ImageCount& image : row.images) {
+    if (image.candidate.arch == arch) has[static_cast<std::size_t>(image.candidate.kind)] = true;
+  }
+  std::string out;
+  if (has[static_cast<std::size_t>(ImageKind::cubin)]) out += 'S';
+  if (has[static_cast<std::size_t>(ImageKind::ptx)]) out += 'P';
+  if (has[static_cast<std::size_t>(ImageKind::ltoir)]) out += 'L';
+  return out.empty() ? "." : out;
+}
+
+struct Word {
+  std::string text;
+  Tone tone = Tone::plain;
+};
+
+Word word_of(const TargetVerdict& verdict) {
+  if (verdict.nothing_fits()) return {"none", Tone::error};
+  if (!verdict.serves()) return {"part", Tone::warning};
+  if (verdict.jit != 0) return {"jit", Tone::plain};
+  return verdict.sass != 0 ? Word{"ok", Tone::good} : Word{"-", Tone::dim};
+}
+
+std::string padded(std::string text, std::size_t width) {
+  const std::size_t wide = analysis::columns(text);
+  return wide < width ? std::string(width - wide, ' ') + text : text;
+}
+
+class Matrix {
+ public:
+  Matrix(const Scan& scan, const std::vector<MatrixRow>& rows, std::size_t shown, Page& page)
+      : scan_(scan), rows_(rows), shown_(shown), page_(page) {
+    const auto archs = columns_of(rows);
+    for (const image::Arch arch : archs) {
+      Column column{arch, number_of(arch), 0};
+      column.width = column.head.size();
+      for (std::size_t i = 0; i < shown; ++i) column.width = std::max(column.width, cell(rows[i], arch).size());
+      width_ += column.width + 1;
+      columns_.push_back(std::move(column));
+    }
+    for (const image::Arch target : scan.targets)
+      target_width_ += 1 + std::max<std::size_t>(4, number_of(target).size() + 3);
+    if (target_width_ != 0) target_width_ += 2;
+    for (std::size_t i = 0; i < shown; ++i) name_ = std::max(name_, analysis::columns(rows[i].name));
+    name_ = std::clamp(name_, kNarrowestName, kWidestName);
+  }
+
+  void print() {
+    const std::size_t room = page_.width() > width_ + target_width_ ? page_.width() - width_ - target_width_ : 0;
+    if (room < kNarrowestName) return print_list();
+    name_ = std::min(name_, room);
+    std::string head(name_, ' ');
+    for (const Column& column : columns_) head += " " + padded(column.head, column.width);
+    if (!scan_.targets.empty()) head += " |";
+    for (const image::Arch target : scan_.targets) head += " " + padded(target_head(target), target_column(target));
+    page_.line(page_.paint(Tone::strong, head));
+    for (std::size_t i = 0; i < shown_; ++i) print_row(rows_[i]);
+  }
+
+ private:
+  struct Column {
+    image::Arch arch;
+    std::string head;
+    std::size_t width;
+  };
+
+  static std::string target_head(image::Arch target) { return "sm_" + number_of(target); }
+  static std::size_t target_column(image::Arch target) {
+    return std::max<std::size_t>(4, target_head(target).size());
+  }
+
+  void print_row(const MatrixRow& row) {
+    std::string line = analysis::tail(row.name, name_);
+    line.append(name_ - std::min(name_, analysis::columns(line)), ' ');
+    for (const Column& column : columns_) {
+      const std::string text = cell(row, column.arch);
+      line += ' ';
+      line += text == "." ? page_.paint(Tone::dim, padded(text, column.width)) : padded(text, column.width);
+    }
+    if (!row.targets.empty()) line += " |";
+    for (const TargetVerdict& verdict : row.targets) {
+      const Word word = word_of(verdict);
+      line += ' ' + page_.paint(word.tone, padded(word.text, target_column(verdict.target)));
+    }
+    page_.line(std::move(line));
+  }
+
+  // Where the columns do not fit, each file has its own lines.
+  void print_list() {
+    for (std::size_t i = 0; i < shown_; ++i) {
+      const MatrixRow& row = rows_[i];
+      page_.line(page_.paint(Tone::strong, row.name));
+      std::string text;
+      for (const Column& column : columns_) {
+        const std::string has = cell(row, column.arch);
+        if (has != ".") text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", column.head, has);
+      }
+      page_.paragraph(text, 2);
+      for (const TargetVerdict& verdict : row.targets)
+        page_.paragraph(fmt::format("{}: {}", target_head(verdict.target), word_of(verdict).text), 2, 0,
+                        word_of(verdict).tone);
+    }
+  }
+
+  const Scan& scan_;
+  const std::vector<MatrixRow>& rows_;
+  std::size_t shown_;
+  Page& page_;
+  std::vector<Column> columns_;
+  std::size_t width_ = 0;
+  std::size_t target_width_ = 0;
+  std::size_t name_ = 0;
+};
+
+void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& images) {
+  for (const ImageCount& row : more) {
+    const auto at = std::find_if(images.begin(), images.end(), [&](const ImageCount& known) {
+      return known.candidate.kind == row.candidate.kind && known.candidate.arch == row.candidate.arch;
+    });
+    if (at == images.end()) {
+      images.push_back(row);
+    } else {
+      at->count += row.count;
+      at->bytes += row.bytes;
+    }
+  }
+}
+
+void add_verdict(const TargetVerdict& more, TargetVerdict& sum) {
+  const bool first_gap = sum.serves() && sum.lacking == 0;
+  if (more.lacking != 0) sum.picks = first_gap ? more.picks : sum.picks && more.picks;
+  sum.sass += more.sass;
+  sum.jit += more.jit;
+  sum.lacking += more.lacking;
+  if (more.kernels_lacking) sum.kernels_lacking = sum.kernels_lacking.value_or(0) + *more.kernels_lacking;
+}
+
+// The file's name without the folders that all rows have in common.
+std::size_t common_folder(const Scan& scan) {
+  if (scan.objects.empty()) return 0;
+  std::string common = scan.objects.front().name();
+  for (const ScannedObject& object : scan.objects) {
+    const std::string name = object.name();
+    const auto ends = std::mismatch(common.begin(), common.end(), name.begin(), name.end());
+    common.erase(ends.first, common.end());
+  }
+  const std::size_t slash = common.rfind('/');
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+
+}  // namespace
+
+std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
+  std::vector<MatrixRow> out;
+  std::map<std::string, std::size_t> known;
+  const std::size_t skip = common_folder(scan);
+  for (const ScannedObject& object : scan.objects) {
+    const bool summed = by_distribution && !object.package.empty();
+    const std::string name = summed ? object.package : object.name().substr(skip);
+    const auto [at, added] = known.try_emplace(name, out.size());
+    if (added) out.push_back({name, 0, 0, {}, {}});
+    MatrixRow& row = out[at->second];
+    ++row.files;
+    row.bytes += object.bytes;
+    add_images(object.images, row.images);
+    for (std::size_t i = 0; i < object.targets.size(); ++i) {
+      if (i == row.targets.size()) row.targets.push_back({.target = object.targets[i].target});
+      add_verdict(object.targets[i], row.targets[i]);
+    }
+  }
+  for (MatrixRow& row : out) {
+    if (row.files > 1) row.name += fmt::format(" ({} files)", row.files);
+  }
+  return out;
+}
+
+void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, Page& page) {
+  if (rows.empty()) return;
+  // "and 1 more" takes as much room as that one.
+  const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
+  if (shown < rows.size()) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
+  }
+  page.blank();
+  Matrix(scan, rows, shown, page).print();
+  if (shown < rows.size())
+    page.line(page.paint(Tone::dim, fmt::format("and {} more, smaller ones", rows.size() - shown)));
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/scan/object.h"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "analyzer/scan/findings.h"
+#include "analyzer/scan/judge.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::scan {
+namespace {
+
+std::string format_of(const analysis::DeviceCode& code, Bytes bytes) {
+  switch (code.host) {
+    case analysis::HostFormat::elf:
+      return "ELF " + code.machine;
+    case analysis::HostFormat::pe:
+      return "PE " + code.machine;
+    case analysis::HostFormat::none:
+      break;
+  }
+  switch (image::identify(bytes)) {
+    case image::BlobKind::cubin:
+      return "cubin";
+    case image::BlobKind::ptx:
+      return "PTX";
+    case image::BlobKind::ltoir:
+      return "LTO-IR";
+    default:
+      return "fatbin";
+  }
+}
+
+// Cubins first, each kind by architecture.
+std::vector<std::uint16_t> label_order(const KernelTable& table) {
+  std::vector<std::uint16_t> order(table.labels.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+    const KernelTable::Label& left = table.labels[a];
+    const KernelTable::Label& right = table.labels[b];
+    return std::tuple(left.kind != image::ImageKind::cubin, left.arch) <
+           std::tuple(right.kind != image::ImageKind::cubin, right.arch);
+  });
+  return order;
+}
+
+std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
+  const auto order = label_order(table);
+  std::vector<ScannedKernel> out;
+  out.reserve(table.kernels.size());
+  for (const auto& [name, coverage] : table.kernels) {
+    ScannedKernel kernel{name, analysis::demangle(name), {}};
+    for (const std::uint16_t label : order) {
+      if (!std::binary_search(coverage.labels.begin(), coverage.labels.end(), label)) continue;
+      kernel.archs.emplace_back(image::to_name(table.labels[label].kind, table.labels[label].arch).view());
+    }
+    out.push_back(std::move(kernel));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const ScannedKernel& a, const ScannedKernel& b) { return a.name < b.name; });
+  return out;
+}
+
+}  // namespace
+
+std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
+  analysis::DeviceCode code = analysis::find_device_code(bytes);
+  if (code.images.empty() && code.damage.empty()) return std::nullopt;
+  // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
+  if (code.modules.empty() && !code.images.empty())
+    code.modules.push_back(
+        {.first = 0, .count = static_cast<std::uint32_t>(code.images.size()), .offset = code.images[0].offset, .parts = {}});
+  KernelTable table;
+  const Judgement judgement = judge(code, options.targets, options.driver, options.kernels ? &table : nullptr);
+  object.build_id = code.build_id;
+  object.format = format_of(code, bytes);
+  object.bytes = bytes.size();
+  object.fatbins = code.fatbins;
+  object.modules = code.modules.size();
+  object.images = count_images(code);
+  object.targets = judgement.targets;
+  if (options.kernels) object.kernels = list_kernels(table);
+  const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
+  const std::string name = object.name();
+  const bool library = code.host == analysis::HostFormat::pe ? !name.ends_with(".exe")
+                                                             : type.ok() && *type == ET_DYN &&
+                                                                   name.find(".so") != std::string::npos;
+  ObjectResult result;
+  result.findings = findings_of({object, code, judgement, options.kernels ? &table : nullptr, library},
+                                options.driver);
+  result.object = std::move(object);
+  return result;
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/github.h"
+#include "analyzer/scan/render.h"
+#include "analyzer/scan/render_place.h"
+
+namespace kshim::scan {
+
+std::string render_github(const Scan& scan, const analysis::RenderOptions& /*options*/) {
+  return analysis::github_commands(placed(scan), {}, scan.notes);
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/sarif.h"
+#include "analyzer/scan/render.h"
+#include "analyzer/scan/render_place.h"
+
+namespace kshim::scan {
+
+std::string render_sarif(const Scan& scan, const analysis::RenderOptions& /*options*/) {
+  return analysis::sarif_log({placed(scan), scan.notes, {}});
+}
+
+}  // namespace kshim::scan

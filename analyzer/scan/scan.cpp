@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files in parallel, the largest first: the last one to be taken should be a small one.
+#include "analyzer/scan/scan.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
+#include <thread>
+#include <tuple>
+
+#include "analyzer/model/mapped_file.h"
+#include "analyzer/scan/container.h"
+#include "analyzer/scan/distributions.h"
+#include "analyzer/scan/object.h"
+#include "analyzer/scan/walk.h"
+
+namespace kshim::scan {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Larger zips are worth a second look at their directory: every thread takes each n-th member.
+constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
+
+struct Task {
+  std::size_t input = 0;
+  unsigned stride_index = 0;
+  unsigned stride_count = 1;
+};
+
+struct Found {
+  std::vector<ObjectResult> objects;
+  std::vector<std::string> notes;
+};
+
+/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in `note`.
+Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+    return {};
+  }
+  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
+  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  ::close(fd);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+class Scanner {
+ public:
+  Scanner(const Inputs& inputs, const Options& options) : inputs_(inputs), options_(options) {}
+
+  void run() {
+    const unsigned jobs = options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
+    plan(jobs);
+    found_.resize(tasks_.size());
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < std::min<std::size_t>(jobs, tasks_.size()); ++i)
+      threads.emplace_back([this] { work(); });
+    report_progress();
+  }
+
+  std::vector<Found> take() && { return std::move(found_); }
+
+ private:
+  // Zips are told by their names here: opening them is the workers' part.
+  void plan(unsigned jobs) {
+    std::vector<std::size_t> order(inputs_.files.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return inputs_.files[a].bytes > inputs_.files[b].bytes; });
+    for (const std::size_t index : order) {
+      const Input& input = inputs_.files[index];
+      total_ += input.bytes;
+      const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
+      const unsigned shares = zip && input.bytes > kWorthSharing ? jobs : 1;
+      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, share, shares});
+    }
+  }
+
+  void work() {
+    for (;;) {
+      const std::size_t index = next_.fetch_add(1);
+      if (index >= tasks_.size()) break;
+      const Task& task = tasks_[index];
+      const Input& input = inputs_.files[task.input];
+      look_at(input, task, found_[index]);
+      done_.fetch_add(input.bytes / task.stride_count, std::memory_order_relaxed);
+    }
+    const std::lock_guard guard(lock_);
+    ++finished_;
+    changed_.notify_all();
+  }
+
+  void report_progress() {
+    const std::size_t workers =
+        std::min<std::size_t>(options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()),
+                              tasks_.size());
+    std::unique_lock guard(lock_);
+    while (finished_ != workers) {
+      changed_.wait_for(guard, std::chrono::milliseconds(100));
+      if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
+    }
+  }
+
+  void look_at(const Input& input, const Task& task, Found& out) {
+    const std::string name = input.path.string();
+    std::array<std::byte, kFirstBytes> buffer;
+    std::string note;
+    const Bytes first = read_first(input.path, buffer, note);
+    const FileKind kind = file_kind(first, name, input.named);
+    if (kind != FileKind::other) {
+      auto opened = analysis::MappedFile::open(input.path);
+      if (auto* why = std::get_if<std::string>(&opened)) {
+        note = *why;
+      } else {
+        const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
+        if (kind == FileKind::container) {
+          look_into(name, bytes, task, out);
+        } else {
+          ScannedObject object;
+          object.path = name;
+          keep(scan_object(std::move(object), bytes, options_), out);
+        }
+      }
+    } else if (input.named && note.empty()) {
+      note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
+    }
+    if (!note.empty()) out.notes.push_back(fmt::format("{}: {}", name, note));
+  }
+
+  void look_into(const std::string& name, Bytes bytes, const Task& task, Found& out) {
+    ContainerVisitor visitor;
+    visitor.stride_index = task.stride_index;
+    visitor.stride_count = task.stride_count;
+    visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
+    visitor.wants_content = [](std::string_view member, Bytes first) {
+      return file_kind(first, std::string(member), true) != FileKind::other;
+    };
+    visitor.visit = [&](const Member& member) {
+      ScannedObject object;
+      object.path = name;
+      object.member = member.name;
+      object.package = distribution_of_wheel(name);
+      keep(scan_object(std::move(object), member.bytes, options_), out);
+    };
+    visitor.damaged = [&](std::string_view member, std::uint64_t offset, const std::string& what) {
+      out.notes.push_back(fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
+    };
+    each_member(bytes, name, Limits{}, visitor);
+  }
+
+  // What is never device code by its name needs no decompression to be told.
+  static bool worth_a_look(std::string_view name) {
+    constexpr std::array<std::string_view, 12> kNever = {".py", ".pyc", ".pyi", ".h",   ".hpp", ".cuh",
+                                                         ".txt", ".md",  ".json", ".html", ".js",  ".png"};
+    return std::none_of(kNever.begin(), kNever.end(),
+                        [&](std::string_view ending) { return name.ends_with(ending); });
+  }
+
+  static void keep(std::optional<ObjectResult> result, Found& out) {
+    if (result) out.objects.push_back(std::move(*result));
+  }
+
+  const Inputs& inputs_;
+  const Options& options_;
+  std::vector<Task> tasks_;
+  std::vector<Found> found_;  ///< by task
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::uint64_t> done_{0};
+  std::uint64_t total_ = 0;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::size_t finished_ = 0;  ///< guarded by lock_
+};
+
+void sort_results(Scan& scan) {
+  std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
+    return std::tie(a.path, a.member) < std::tie(b.path, b.member);
+  });
+  std::stable_sort(scan.findings.begin(), scan.findings.end(),
+                   [](const analysis::Finding& a, const analysis::Finding& b) {
+                     return std::tuple(b.severity, b.confidence, a.object) <
+                            std::tuple(a.severity, a.confidence, b.object);
+                   });
+  std::sort(scan.notes.begin(), scan.notes.end());
+  scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
+}
+
+}  // namespace
+
+Scan scan(const std::vector<fs::path>& paths, const Options& options) {
+  Scan out;
+  out.targets = options.targets;
+  out.driver = options.driver;
+  Inputs inputs = list_inputs(paths);
+  out.files = inputs.files.size();
+  out.duplicates = inputs.duplicates;
+  for (const Input& input : inputs.files) out.bytes += input.bytes;
+  out.notes = std::move(inputs.notes);
+  Scanner scanner(inputs, options);
+  scanner.run();
+  Distributions distributions;
+  for (Found& found : std::move(scanner).take()) {
+    for (ObjectResult& result : found.objects) {
+      if (result.object.package.empty()) {
+        result.object.package = distributions.of(fs::absolute(result.object.path).lexically_normal().string());
+        for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
+      }
+      out.objects.push_back(std::move(result.object));
+      for (analysis::Finding& finding : result.findings) out.findings.push_back(std::move(finding));
+    }
+    for (std::string& note : found.notes) out.notes.push_back(std::move(note));
+  }
+  sort_results(out);
+  // A folder without device code was read all right; what was named and cannot be read was not.
+  out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
+  return out;
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files there are behind the paths of a command line.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kshim/base/bytes.h"
+
+namespace kshim::scan {
+
+struct Input {
+  std::filesystem::path path;
+  std::uint64_t bytes = 0;
+  bool named = false;  ///< by the user himself, not found in a folder
+};
+
+struct Inputs {
+  std::vector<Input> files;  ///< each file once, by whichever name came first
+  std::uint64_t duplicates = 0;
+  std::vector<std::string> notes;
+};
+
+/// Folders are walked, links to folders inside them are not followed, links to files are.
+Inputs list_inputs(const std::vector<std::filesystem::path>& paths);
+
+/// What a file is, by its first bytes.
+enum class FileKind : std::uint8_t { other, device_code, container };
+/// As much as file_kind() wants to see of a file.
+constexpr std::size_t kFirstBytes = 4096;
+/// `named`: a container that was found in a folder is opened only where its name is a package's; tarballs of data
+/// are not.
+FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept;
+
+}  // namespace kshim::scan

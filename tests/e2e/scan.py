@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kshim scan` on what nvcc built: files, archives, wheels, folders and Python environments. What it foretells of a sample is what
+the simulated driver then does with it."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import zipfile
+
+import e2e
+
+e2e.require(e2e.KSHIM, e2e.SAMPLES / "01_missing_architecture" / "saxpy", e2e.SAMPLES / "06_dlopen_library" / "libscale.so")
+SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 alone
+CONVERT = e2e.SAMPLES / "04_kernel_absent_from_one_image" / "convert"
+HISTOGRAM = e2e.SAMPLES / "02_ptx_newer_than_gpu" / "histogram"
+BLUR = e2e.SAMPLES / "05_driver_api" / "kernels.fatbin"
+
+
+class Scan(e2e.Case):
+    def scan(self, *argv, status=0):
+        done = self.kshim("scan", "--format", "json", *argv)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def archs(self, scan, index=0):
+        return {image["arch"] for image in scan["objects"][index]["images"]}
+
+    def test_program(self):
+        scan = self.scan(SAXPY)
+        self.assertEqual(scan["schema"], "kshim-scan/1")
+        self.assertEqual(len(scan["objects"]), 1)
+        self.assertEqual(self.archs(scan), {"sm_80", "sm_90"})
+        built = scan["objects"][0]
+        self.assertEqual(built["path"], str(SAXPY))
+        self.assertIsNone(built["member"])
+        note = subprocess.run(["readelf", "-n", SAXPY], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(built["build_id"], re.search(r"Build ID: (\w+)", note)[1])
+        self.assertEqual(scan["findings"], [])
+
+    def test_target(self):
+        found = self.scan("--target", "sm_120", SAXPY, status=1)["findings"]
+        self.assertEqual([finding["cause"] for finding in found], ["no-image-for-arch"])
+        self.assertEqual(found[0]["need"], "sm_120")
+        self.assertIn("code=sm_120", found[0]["fixes"][0]["commands"][0])
+        self.assertEqual(self.scan("--target", "8.6,sm_90", SAXPY)["findings"], [])
+
+    def test_driver(self):
+        ptx = self.scan(HISTOGRAM)["objects"][0]["images"]
+        newest = next(image["arch"] for image in ptx if image["kind"] == "ptx").replace("compute_", "sm_")
+        self.assertEqual(self.scan("--target", newest, HISTOGRAM)["findings"], [])
+
+    def test_kernels(self):
+        scan = self.scan("--kernels", SAXPY)
+        names = {kernel["demangled"]: kernel["archs"] for kernel in scan["objects"][0]["kernels"]}
+        self.assertEqual(names, {"saxpy(int, float, float const*, float*)": ["sm_80", "sm_90"]})
+
+    def test_kernel_that_one_image_lacks(self):
+        """All architectures are in the file, and the kernel is in one of them only."""
+        scan = self.scan(CONVERT)
+        archs = sorted(self.archs(scan))
+        kernels = self.scan("--kernels", CONVERT)["objects"][0]["kernels"]
+        missing = [(kernel, arch) for kernel in kernels for arch in archs if arch not in kernel["archs"]]
+        self.assertTrue(missing)
+        kernel, arch = missing[0]
+        found = self.scan("--kernels", "--target", arch, CONVERT)["findings"]
+        self.assertIn(kernel["demangled"], found[0]["kernels"])
+        self.assertEqual(self.kshim("scan", "--kernels", "--fail-on", "warning", "--target", arch, CONVERT).returncode, 1)
+
+    def test_fatbin(self):
+        self.assertEqual(self.scan(BLUR)["objects"][0]["format"], "fatbin")
+
+    def test_archive(self):
+        archive = self.folder / "libthings.a"
+        subprocess.run(["ar", "rcs", archive, SCALE, SAXPY], check=True)
+        scan = self.scan(archive)
+        self.assertEqual([each["member"] for each in scan["objects"]], ["libscale.so", "saxpy"])
+        self.assertEqual(self.archs(scan, 1), {"sm_80", "sm_90"})
+
+    def test_wheel(self):
+        wheel = self.folder / "things-1.2-cp311-cp311-linux_x86_64.whl"
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as out:
+            out.write(SCALE, "things/libscale.so")
+            out.writestr("things/__init__.py", "import this\n")
+            out.writestr("things-1.2.dist-info/METADATA", "Name: things\nVersion: 1.2\n")
+        scan = self.scan("--target", "7.5", wheel, status=1)
+        self.assertEqual(scan["objects"][0]["member"], "things/libscale.so")
+        self.assertEqual(scan["findings"][0]["package"], "things 1.2")
+        self.assertEqual(sorted(os.listdir(self.folder)), [wheel.name], "unpacked to disk")
+
+    def test_python_environment(self):
+        packages = self.folder / "venv" / "lib" / "python3.11" / "site-packages"
+        for name, version, built in (("alpha", "1.0", SAXPY), ("beta", "2.0", SCALE)):
+            (packages / name).mkdir(parents=True)
+            shutil.copy(built, packages / name / "_C.so")
+            info = packages / f"{name}-{version}.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\n")
+            (info / "RECORD").write_text(f"{name}/_C.so,sha256=x,1\n{name}-{version}.dist-info/METADATA,,\n")
+        scan = self.scan(self.folder / "venv")
+        self.assertEqual([each["package"] for each in scan["objects"]], ["alpha 1.0", "beta 2.0"])
+
+    def test_links_and_copies(self):
+        shutil.copy(SCALE, self.folder / "libscale.so.1.0")
+        (self.folder / "libscale.so").symlink_to("libscale.so.1.0")
+        os.link(self.folder / "libscale.so.1.0", self.folder / "hard.so")
+        (self.folder / "loop").symlink_to(".")
+        (self.folder / "nowhere.so").symlink_to("missing")
+        scan = self.scan(self.folder)
+        self.assertEqual(len(scan["objects"]), 1)
+        self.assertEqual(scan["totals"]["duplicates"], 2)
+
+    def test_damage_hides_nothing(self):
+        whole = SCALE.read_bytes()
+        shutil.copy(SAXPY, self.folder / "saxpy")
+        (self.folder / "torn.so").write_bytes(whole[:len(whole) // 2])
+        with zipfile.ZipFile(self.folder / "a.whl", "w", zipfile.ZIP_DEFLATED) as out:
+            out.write(SCALE, "libscale.so")
+        data = bytearray((self.folder / "a.whl").read_bytes())
+        data[len(data) // 3] ^= 0xff
+        (self.folder / "a.whl").write_bytes(data)
+        done = self.kshim("scan", "--format", "json", self.folder)
+        scan = json.loads(done.stdout)
+        self.assertIn(str(self.folder / "saxpy"), [each["path"] for each in scan["objects"]])
+        self.assertTrue(any("a.whl!libscale.so" in note for note in scan["notes"]), scan["notes"])
+
+    def test_nothing_readable(self):
+        text = self.folder / "notes.txt"
+        text.write_text("nothing of interest\n")
+        self.assert_says(self.kshim("scan", text), 3, "notes.txt", "neither a file that can hold device code")
+        self.assert_says(self.kshim("scan", self.folder / "missing"), 3, "missing")
+        done = self.kshim("scan", self.folder)
+        self.assertEqual((done.returncode, done.stdout.split(":")[0]), (0, "no device code"), done.stderr)
+
+    def test_misuse(self):
+        self.assert_says(self.kshim("scan", "--target", "sm_9000", SAXPY), 2, "--target")
+        self.assert_says(self.kshim("scan", "--format", "word", SAXPY), 2, "--format")
+
+    def test_formats(self):
+        words = {"text": "sm_120", "markdown": "sm_120", "html": "<html", "sarif": '"2.1.0"', "junit": "<testsuites", "github": "::error"}
+        for name, word in words.items():
+            done = self.kshim("scan", "--format", name, "--target", "sm_120", SAXPY)
+            self.assertEqual(done.returncode, 1, name + done.stderr)
+            self.assertIn(word, done.stdout, name)
+
+    def test_foretells_what_the_driver_does(self):
+        """Every sample on every GPU: findings of severity error if, and only if, the simulated driver refuses it."""
+        programs = {SAXPY: SAXPY, HISTOGRAM: HISTOGRAM, e2e.SAMPLES / "07_two_gpus" / "reduce": None,
+                    e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention": None}
+        compared = {0: 0, 1: 0}
+        for program in programs:
+            for arch in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "sm_121"):
+                foretold = self.kshim("scan", "--target", arch, program).returncode
+                analysis, done = self.analysis("--simulate", arch, "--", program)
+                self.assertEqual(foretold, 0 if analysis["verdict"] == "ok" else 1, f"{program} on {arch}: {done.stderr}")
+                compared[foretold] += 1
+        self.assertTrue(all(compared.values()), compared)
+
+
+if __name__ == "__main__":
+    e2e.main()

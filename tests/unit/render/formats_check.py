@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every format of hostile analyses and scans (formats_probe), read by parsers that are not ours.
+
+formats_check.py PROBE
+"""
+import glob
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+import xml.etree.ElementTree
+
+SOURCE = os.environ["KSHIM_SOURCE_DIR"]
+FOLDER = None
+CAUSES = 32
+BAD_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+
+
+def outputs(extension):
+    paths = sorted(glob.glob(os.path.join(FOLDER, "*." + extension)))
+    for path in paths:
+        with open(path, "rb") as file:
+            yield os.path.basename(path), file.read().decode("utf-8")
+    if not paths:
+        raise AssertionError(f"no *.{extension} was written")
+
+
+class Page(html.parser.HTMLParser):
+    """Balanced tags of the allowed kinds, no attribute that runs or loads anything."""
+
+    TAGS = {"html", "head", "body", "title", "style", "h1", "h2", "h3", "p", "ul", "li", "div", "table", "thead", "tbody",
+            "tr", "th", "td", "code", "pre", "strong", "span", "details", "summary"}
+    ATTRIBUTES = {"lang", "charset", "http-equiv", "content", "name", "class", "scope"}
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open = []
+        self.text = []
+        self.policy = None
+
+    def handle_starttag(self, tag, attrs):
+        for name, value in attrs:
+            if name not in self.ATTRIBUTES:
+                raise AssertionError(f"<{tag} {name}={value!r}>")
+        if tag == "meta":
+            if ("http-equiv", "Content-Security-Policy") in attrs:
+                self.policy = dict(attrs)["content"]
+            return
+        if tag not in self.TAGS:
+            raise AssertionError(f"<{tag}>")
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            raise AssertionError(f"</{tag}>")
+
+    def handle_comment(self, data):
+        raise AssertionError(f"<!--{data}")
+
+    def unknown_decl(self, data):
+        raise AssertionError(f"<![{data}")
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data)
+
+
+class Formats(unittest.TestCase):
+    def test_json_is_what_the_schemas_say(self):
+        import jsonschema
+        for name, text in outputs("json"):
+            kind = "scan" if name.startswith("scan") else "analysis"
+            with open(os.path.join(SOURCE, "docs", "schema", kind + ".json"), encoding="utf-8") as file:
+                schema = json.load(file)
+            self.assertTrue(text.isascii(), name)
+            self.assertTrue(text.endswith("}\n"), name)
+            data = json.loads(text)
+            # The probe's architectures are hostile texts too; their form is not what is tested here.
+            errors = [error for error in jsonschema.Draft202012Validator(schema).iter_errors(data)
+                      if error.validator not in ("pattern", "anyOf", "enum")]
+            self.assertEqual([error.message for error in errors], [], name)
+
+    def test_html_is_balanced_and_inert(self):
+        for name, text in outputs("html"):
+            page = Page()
+            page.feed(text)
+            page.close()
+            self.assertEqual(page.open, [], name)
+            self.assertIn("default-src 'none'", page.policy or "", name)
+            self.assertIsNone(BAD_CONTROLS.search(text), name)
+            if name.startswith("empty"):
+                continue
+            said = "".join(page.text)
+            for kept in ("</script><script>alert(1)</script>", "]]><![CDATA[ <evil/> &amp; &#0;", "\"><svg onload=alert(1)>'"):
+                self.assertIn(kept, said, name)
+
+    def test_junit_is_xml_and_counts(self):
+        for name, text in outputs("xml"):
+            self.assertIsNone(re.search("[\ufffe\uffff]", text), name)
+            self.assertIsNone(BAD_CONTROLS.search(text), name)
+            root = xml.etree.ElementTree.fromstring(text.encode("utf-8"))
+            self.assertEqual(root.tag, "testsuites")
+            self.assert_counts(root, name)
+            for suite in root:
+                self.assertEqual(suite.tag, "testsuite")
+                self.assert_counts(suite, name)
+                for case in suite:
+                    self.assertEqual(case.tag, "testcase")
+                    self.assertTrue(case.get("name") and case.get("classname"), name)
+                    self.assertLessEqual({child.tag for child in case}, {"failure", "error", "skipped", "system-out"})
+            if not name.startswith("empty"):
+                self.assertGreater(len(root.findall(".//failure")), 0, name)
+                # What a line of the text holds comes back as it went in, as long as it is no control.
+                self.assertIn("</script><script>alert(1)</script>", "".join(root.itertext()) + text_of_attributes(root), name)
+
+    def assert_counts(self, element, name):
+        for attribute, path in (("tests", ".//testcase"), ("failures", ".//failure"), ("errors", ".//error"),
+                                ("skipped", ".//skipped")):
+            self.assertEqual(int(element.get(attribute)), len(element.findall(path)), f"{name}: {attribute}")
+
+    def test_sarif_has_what_the_standard_requires(self):
+        for name, text in outputs("sarif"):
+            log = json.loads(text)
+            self.assertEqual(log["version"], "2.1.0")
+            (run,) = log["runs"]
+            driver = run["tool"]["driver"]
+            self.assertEqual(driver["name"], "kshim")
+            self.assertRegex(driver["semanticVersion"], r"^\d+\.\d+\.\d+")
+            rules = driver["rules"]
+            self.assertEqual(len({rule["id"] for rule in rules}), CAUSES)
+            prints = [result["partialFingerprints"]["kshim/v1"] for result in run["results"]]
+            self.assertEqual(len(prints), len(set(prints)), name)
+            for result in run["results"]:
+                self.assertEqual(rules[result["ruleIndex"]]["id"], result["ruleId"])
+                self.assertIn(result["level"], ("error", "warning", "note"))
+                self.assertTrue(result["message"]["text"])
+                for part in result["message"].values():
+                    self.assertIsNone(BAD_CONTROLS.search(part), name)
+                self.assertGreaterEqual(len(result["locations"]), 1)
+                for location in result["locations"] + result.get("relatedLocations", []):
+                    physical = location["physicalLocation"]
+                    uri = physical["artifactLocation"]["uri"]
+                    self.assertRegex(uri, r"^(file://)?([A-Za-z0-9\-._~/]|%[0-9A-F]{2})+$")
+                    self.assertEqual(urllib.parse.urlsplit(uri).fragment, "")
+                    self.assertGreaterEqual(physical.get("region", {"startLine": 1})["startLine"], 1)
+            if not name.startswith("empty"):
+                self.assertEqual(len(run["results"]), 4)
+
+    def test_sarif_names_files_as_they_are(self):
+        # The path of the first finding in the JSON, decoded from the URI of its SARIF.
+        for shift in range(16):
+            with open(os.path.join(FOLDER, f"analysis{shift}.json"), encoding="utf-8") as file:
+                finding = json.load(file)["findings"][0]
+            with open(os.path.join(FOLDER, f"analysis{shift}.sarif"), encoding="utf-8") as file:
+                result = json.load(file)["runs"][0]["results"][0]
+            place = result["locations"][0]["physicalLocation"]
+            self.assertEqual(place["region"]["startLine"], 7)
+            uri = urllib.parse.unquote(place["artifactLocation"]["uri"].removeprefix("file://"), errors="replace")
+            if "\ufffd" not in uri:  # where it is no UTF-8, two decoders differ in how many of these they write
+                self.assertEqual(uri, finding["where"]["file"])
+
+    def test_github_is_one_command_a_line(self):
+        order = {"error": 0, "warning": 1, "notice": 2}
+        for name, text in outputs("github"):
+            kinds = []
+            for line in text.split("\n")[:-1]:
+                match = re.fullmatch(r"::(error|warning|notice) ((?:[a-z]+=[^:,]*)(?:,[a-z]+=[^:,]*)*)::(.*)", line)
+                self.assertIsNotNone(match, f"{name}: {line[:200]!r}")
+                keys = [part.split("=", 1)[0] for part in match.group(2).split(",")]
+                self.assertEqual(len(keys), len(set(keys)))
+                self.assertLessEqual(set(keys), {"file", "line", "title"})
+                self.assertIsNone(BAD_CONTROLS.search(line), name)
+                self.assertLess(len(line), 32_000)
+                kinds.append(order[match.group(1)])
+            self.assertEqual(kinds[:4], sorted(kinds[:4]), name)
+            self.assertNotIn("\r", text)
+            self.assertEqual(kinds.count(0), 2)
+
+    def test_markdown_has_no_markup_of_strangers(self):
+        for name, text in outputs("md"):
+            self.assertIsNone(BAD_CONTROLS.search(text), name)
+            visible = without_code(text)
+            for line in visible.split("\n"):
+                plain = re.sub(r"\\.", "", line)
+                self.assertIsNone(re.search(r"<(?!/?details>|summary>|/summary>)", plain), f"{name}: {line[:200]}")
+                self.assertIsNone(re.search(r"[@$`\[\]~]|://|www\.|#\d|GH-\d|:\S+:", plain), f"{name}: {line[:200]}")
+            self.assertEqual(visible.count("<details>"), visible.count("</details>"), name)
+            rows = None
+            for line in text.split("\n"):
+                if line.startswith("|"):
+                    cells = len(re.findall(r"(?<!\\)\|", line))
+                    rows = rows or cells
+                    self.assertEqual(cells, rows, f"{name}: {line[:300]}")
+                else:
+                    rows = None
+            self.assertLess(len(text), 1_000_000)
+
+
+def text_of_attributes(root):
+    return "".join(value for element in root.iter() for value in element.attrib.values())
+
+
+def without_code(text):
+    """Without fenced blocks and code spans, found as CommonMark finds them: by runs of backticks of the same length."""
+    out = []
+    fence = None
+    for line in text.split("\n"):
+        run = re.match(r"`{3,}", line)
+        if fence is None and run and "`" not in line[run.end():]:
+            fence = run.group()
+        elif fence is not None:
+            if line == fence:
+                fence = None
+        else:
+            out.append(re.sub(r"(?<![\\`])(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", line))
+    if fence is not None:
+        raise AssertionError("a fence is not closed")
+    return "\n".join(out)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        FOLDER = os.environ.get("FORMATS_KEEP") or folder
+        subprocess.run([sys.argv[1], FOLDER], check=True)
+        sys.argv[1:] = []
+        unittest.main()

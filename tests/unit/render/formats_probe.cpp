@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes hostile analyses and scans in every format into a folder, for formats_check.py to read with parsers
+// that are not ours.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "analyzer/scan/render.h"
+#include "hostile.h"
+
+namespace {
+
+using kshim::analysis::Format;
+
+void write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::filesystem::path folder = argv[1];
+  const kshim::analysis::RenderOptions options{.unicode = true};
+  // As many as there are texts, so that every text stands in every place once.
+  for (std::size_t shift = 0; shift < kshim::test::hostile_texts().size(); ++shift) {
+    const auto analysis = kshim::test::hostile_analysis(shift);
+    const auto scan = kshim::test::hostile_scan(shift);
+    for (const auto& [format, name] :
+         {std::pair{Format::json, "json"}, std::pair{Format::markdown, "md"}, std::pair{Format::html, "html"},
+          std::pair{Format::sarif, "sarif"}, std::pair{Format::junit, "xml"},
+          std::pair{Format::github, "github"}}) {
+      const std::string number = std::to_string(shift) + "." + name;
+      write(folder / ("analysis" + number), render(analysis, format, options));
+      write(folder / ("scan" + number), render(scan, format, options));
+    }
+  }
+  write(folder / "empty.xml", render(kshim::analysis::Analysis{}, Format::junit, options));
+  write(folder / "empty.sarif", render(kshim::analysis::Analysis{}, Format::sarif, options));
+  write(folder / "empty.html", render(kshim::analysis::Analysis{}, Format::html, options));
+  return 0;
+}

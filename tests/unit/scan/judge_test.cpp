@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Modules against targets. PTX serves as device code throughout: its kernels can be written down here.
+#include "analyzer/scan/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "analyzer/scan/findings.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::Cause;
+using analysis::CodeModule;
+using analysis::DeviceCode;
+using analysis::Severity;
+using image::ImageKind;
+
+image::Arch arch(std::string_view text) { return image::parse_arch(text).value_or(image::Arch{}); }
+
+class Judging : public ::testing::Test {
+ protected:
+  // PTX for `target` with these kernels, as one more image.
+  void ptx(std::string_view target, const std::vector<std::string>& kernels, bool relocatable = false) {
+    std::string text = ".version 6.0\n.target sm_" + std::string(target) + "\n.address_size 64\n";
+    for (const std::string& kernel : kernels) text += ".visible .entry " + kernel + "()\n{\nret;\n}\n";
+    image(ImageKind::ptx, target, text);
+    code_.images.back().relocatable = relocatable;
+  }
+  void image(ImageKind kind, std::string_view target, std::string text) {
+    texts_.push_back(std::move(text));
+    analysis::CodeImage image;
+    image.candidate = {kind, arch(target), {}};
+    image.payload = Bytes(reinterpret_cast<const std::byte*>(texts_.back().data()), texts_.back().size());
+    image.bytes = texts_.back().size();
+    code_.images.push_back(image);
+  }
+  // The images added since the last module.
+  void module(std::vector<std::uint32_t> parts = {}) {
+    const auto end = static_cast<std::uint32_t>(code_.images.size());
+    CodeModule row;
+    row.first = taken_;
+    row.count = end - taken_ - static_cast<std::uint32_t>(parts.size());
+    row.parts = std::move(parts);
+    taken_ = end;
+    code_.modules.push_back(row);
+    code_.host = analysis::HostFormat::elf;
+  }
+
+  std::vector<analysis::Finding> findings(std::string_view target, bool kernels, std::string path = "libfoo.so") {
+    object_.path = std::move(path);
+    object_.images = count_images(code_);
+    table_ = {};
+    judgement_ = judge(code_, {arch(target)}, {}, kernels ? &table_ : nullptr);
+    object_.targets = judgement_.targets;
+    return findings_of({object_, code_, judgement_, kernels ? &table_ : nullptr, true}, {});
+  }
+
+  DeviceCode code_;
+  ScannedObject object_;
+  KernelTable table_;
+  Judgement judgement_;
+
+ private:
+  std::deque<std::string> texts_;  // payloads point into them
+  std::uint32_t taken_ = 0;
+};
+
+TEST_F(Judging, AFileInWhichNothingFitsIsAnError) {
+  ptx("80", {"one"});
+  module();
+  const auto found = findings("7.5", false);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::error);
+  EXPECT_EQ(found[0].cause, Cause::ptx_newer_than_device);
+  EXPECT_TRUE(object_.targets[0].nothing_fits());
+}
+
+TEST_F(Judging, AKernelThatOnlyOtherModulesServeIsNamed) {
+  // 1cat-87: one kernel of a library is built for fewer architectures than its neighbours.
+  ptx("70", {"common"});
+  ptx("80", {"common"});
+  module();
+  ptx("80", {"gptq_repack"});
+  module();
+  const auto found = findings("7.0", true);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::warning);
+  EXPECT_EQ(found[0].kernels, std::vector<std::string>{"gptq_repack"});
+  EXPECT_EQ(object_.targets[0].kernels_lacking, 1U);
+  EXPECT_FALSE(object_.targets[0].serves());
+  EXPECT_TRUE(findings("8.0", true).empty());
+}
+
+TEST_F(Judging, WithoutNamesTheModulesAreCounted) {
+  ptx("70", {"common"});
+  module();
+  ptx("80", {"gptq_repack"});
+  module();
+  const auto found = findings("7.0", false);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::warning);
+  EXPECT_LE(found[0].confidence, 0.5);
+  EXPECT_EQ(object_.targets[0].lacking, 1U);
+}
+
+TEST_F(Judging, TheSameKernelInAnotherModuleIsNoGap) {
+  ptx("70", {"common"});
+  module();
+  ptx("80", {"common"});
+  module();
+  EXPECT_TRUE(findings("7.0", true).empty());
+  EXPECT_TRUE(object_.targets[0].serves());
+}
+
+TEST_F(Judging, TheDriverTakesOneImageAndAKernelThatIsInAnotherIsMissing) {
+  ptx("70", {"common", "guarded"});
+  ptx("80", {"common"});  // taken on 8.0, where it is the closest
+  module();
+  const auto found = findings("8.0", true);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].kernels, std::vector<std::string>{"guarded"});
+  EXPECT_TRUE(findings("7.0", true).empty());
+}
+
+TEST_F(Judging, AModuleWithoutKernelsLacksNothing) {
+  ptx("70", {"common"});
+  module();
+  ptx("80", {});
+  module();
+  EXPECT_TRUE(findings("7.0", false).empty());
+  EXPECT_TRUE(findings("7.0", true).empty());
+  EXPECT_EQ(object_.targets[0].lacking, 0U);
+}
+
+TEST_F(Judging, AFileWithoutKernelsIsNoError) {
+  ptx("80", {});
+  module();
+  EXPECT_TRUE(findings("7.0", false).empty());
+}
+
+TEST_F(Judging, LtoIrIsForTheLinkerAndNoGap) {
+  ptx("70", {"common"});
+  module();
+  image(ImageKind::ltoir, "80", "not read");
+  module();
+  EXPECT_TRUE(findings("7.0", false).empty());
+  EXPECT_TRUE(findings("7.0", true).empty());
+}
+
+TEST_F(Judging, RelocatablePartsServeTheirModule) {
+  ptx("80", {"linked"});
+  ptx("70", {"part"}, true);
+  module({1});
+  EXPECT_TRUE(findings("7.0", false).empty());
+  EXPECT_EQ(judgement_.targets[0].jit, 1U);
+}
+
+TEST_F(Judging, LibrariesThatPickAnotherKernelAreTold) {
+  ptx("70", {"common"});
+  module();
+  ptx("80", {"for_ampere"});
+  module();
+  const auto found = findings("7.0", true, "/usr/lib/libcublasLt.so.13");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::info);
+  EXPECT_TRUE(object_.targets[0].picks);
+  EXPECT_TRUE(object_.targets[0].serves());
+}
+
+TEST_F(Judging, EvenThereAFileInWhichNothingFitsIsAnError) {
+  ptx("80", {"for_ampere"});
+  module();
+  const auto found = findings("7.0", true, "/usr/lib/libcublasLt.so.13");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::error);
+}
+
+TEST_F(Judging, LockedCodeBesideOtherCodeIsNoGap) {
+  ptx("70", {"common"});
+  module();
+  ptx("90a", {"wgmma"});
+  module();
+  const auto found = findings("8.0", true);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::info);
+  EXPECT_TRUE(object_.targets[0].picks);
+}
+
+TEST_F(Judging, BrokenPayloadsAreDamageAndTheRestIsJudged) {
+  ptx("70", {"common"});
+  module();
+  ptx("70", {"lost"});
+  code_.images.back().compression = image::Compression::zstd;  // which it is not
+  module();
+  const auto found = findings("7.0", true);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].cause, Cause::invalid_image);
+  EXPECT_EQ(table_.kernels.count("common"), 1U);
+  EXPECT_FALSE(table_.complete);
+}
+
+TEST_F(Judging, ImagesAreCountedByKindArchitectureAndIsa) {
+  ptx("80", {"one"});
+  ptx("80", {"two"});
+  ptx("70", {"three"});
+  module();
+  const auto rows = count_images(code_);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].candidate.arch, arch("70"));
+  EXPECT_EQ(rows[1].count, 2U);
+}
+
+TEST_F(Judging, CubinsOfRelocatablePartsAreTheLinkersOnly) {
+  ptx("80", {"one"});
+  image(ImageKind::cubin, "80", "raw");
+  code_.images.back().relocatable = true;
+  module({1});
+  EXPECT_EQ(count_images(code_).size(), 1U);
+  code_.images.erase(code_.images.begin());
+  EXPECT_EQ(count_images(code_).size(), 1U);  // nothing is linked yet: it is all there is
+}
+
+}  // namespace
+}  // namespace kshim::scan
