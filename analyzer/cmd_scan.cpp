@@ -38,7 +38,8 @@ scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
   result.targets = parse_archs("--target", options.targets);
   if (result.targets.size() > scan::kMostTargets)
-    throw UserError(fmt::format("--target: {} are named, {} are the most", result.targets.size(), scan::kMostTargets));
+    throw UserError(
+        fmt::format("--target: {} are named, {} are the most", result.targets.size(), scan::kMostTargets));
   if (!options.driver.empty()) result.driver = parse_cuda_version("--driver", options.driver);
   result.kernels = options.kernels;
   result.jobs = options.jobs;
@@ -61,7 +62,8 @@ int scan_paths(const ScanOptions& options) {
   scan::Options scan_options = to_scan(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
-    if (output.is_same_file(path)) throw UserError(fmt::format("--output {}: is one of the files to scan", path));
+    if (output.is_same_file(path))
+      throw UserError(fmt::format("--output {}: is one of the files to scan", path));
   }
   scan::Scan result;
   {
@@ -85,17 +87,21 @@ int scan_paths(const ScanOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ScanOptions>();
-  app.add_option("PATH", options->paths, "files, folders, wheels, Python environments")->required()->group("");
+  app.add_option("PATH", options->paths, "files, folders, wheels, Python environments")
+      ->required()
+      ->group("");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "say whether it runs on these GPUs: sm_75,12.0")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--driver", options->driver, "with a driver that serves up to this CUDA version (default: the newest)")
+  app.add_option("--driver", options->driver,
+                 "with a driver that serves up to this CUDA version (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "name kernels, and judge each of them; reads all payloads");
-  app.add_option("--fail-on", options->fail_on, "exit with 1 for findings of this severity: error (default), warning")
+  app.add_option("--fail-on", options->fail_on,
+                 "exit with 1 for findings of this severity: error (default), warning")
       ->type_name("SEVERITY")
       ->check(CLI::IsMember({"error", "warning"}));
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
@@ -107,21 +113,23 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command scan_command() {
-  return {.name = "scan",
-          .synopsis = "say what files are built for, and whether that runs on given GPUs",
-          .usage = "[OPTIONS] PATH...",
-          .details =
-              "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
-              "them), folders and Python environments. Needs no GPU, driver or toolkit, and runs nothing.",
-          .example =
-              "  kshim scan build/libfoo.so\n"
-              "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
-              "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
-              "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n",
-          .footer =
-              "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning), 2 wrong "
-              "arguments, 3 nothing readable in what was named.",
-          .set_up = set_up};
+  return {
+      .name = "scan",
+      .synopsis = "say what files are built for, and whether that runs on given GPUs",
+      .usage = "[OPTIONS] PATH...",
+      .details =
+          "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
+          "them), folders and Python environments. Needs no GPU, driver or toolkit, and runs nothing.",
+      .example =
+          "  kshim scan build/libfoo.so\n"
+          "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
+          "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
+          "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n",
+      .footer =
+          "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning), "
+          "2 wrong "
+          "arguments, 3 nothing readable in what was named.",
+      .set_up = set_up};
 }
 
 }  // namespace kshim::cli

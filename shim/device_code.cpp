@@ -167,12 +167,12 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
 void examine_file(const char* path, DeviceCode& out) noexcept {
   const ErrnoKeeper keeper;
   PathText name;
-  char letters[4096];
-  // As much of the path as can be read; it ends before the next page or at its NUL.
-  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), sizeof letters);
+  constexpr std::size_t kLongest = 4096;
+  // As much of the path as can be read. Nothing behind its NUL is touched: a sanitizer in the host would
+  // report it.
+  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kLongest);
   if (length == 0) return;
-  std::memcpy(letters, path, length);
-  name << std::string_view(letters, strnlen(letters, length));
+  name << std::string_view(path, strnlen(path, length));
   out.object = identity_of_file(name.view());
   const int file = raw::open_file(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;

@@ -93,7 +93,7 @@ std::string_view keep_text(std::string_view text) noexcept {
     if (block != nullptr) {
       const std::size_t start = block->used.fetch_add(text.size() + 1, std::memory_order_relaxed);
       if (start + text.size() + 1 <= sizeof(Block::bytes)) {
-        std::memcpy(block->bytes + start, text.data(), text.size());
+        if (!text.empty()) std::memcpy(block->bytes + start, text.data(), text.size());
         return {block->bytes + start, text.size()};
       }
     }

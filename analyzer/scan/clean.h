@@ -4,7 +4,8 @@
 
 namespace kshim::scan {
 
-/// The scan with every string harmless() or, without `unicode`, ascii(): names in archives and kernels are foreign.
+/// The scan with every string harmless() or, without `unicode`, ascii(): names in archives and kernels are
+/// foreign.
 Scan cleaned(Scan scan, bool unicode);
 
 }  // namespace kshim::scan

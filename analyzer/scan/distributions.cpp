@@ -63,7 +63,8 @@ const Distributions::Records& Distributions::records_of(const std::string& folde
     for (std::string line; left-- != 0 && std::getline(record, line);) {
       // Only what may hold device code: the rest of the lines would be most of the memory.
       std::string file = path_of(line);
-      if (!file.ends_with(".py") && !file.ends_with(".pyc") && !file.ends_with(".h")) records.emplace(file, name);
+      if (!file.ends_with(".py") && !file.ends_with(".pyc") && !file.ends_with(".h"))
+        records.emplace(file, name);
     }
   }
   return records;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python distribution a file belongs to, for thousands of files of one environment: RECORD files are read once.
+// Which Python distribution a file belongs to, for thousands of files of one environment: RECORD files are
+// read once.
 #pragma once
 #include <map>
 #include <string>

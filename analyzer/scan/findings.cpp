@@ -34,10 +34,12 @@ bool same(const ImageFact& known, const CodeImage& image) {
 }
 
 // The images of the modules that lack something, each kind of image once.
-std::vector<ImageFact> images_of(const analysis::DeviceCode& code, const std::vector<std::uint32_t>& modules) {
+std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
+                                 const std::vector<std::uint32_t>& modules) {
   std::vector<ImageFact> out;
   const auto add = [&](const CodeImage& image) {
-    const auto at = std::find_if(out.begin(), out.end(), [&](const ImageFact& row) { return same(row, image); });
+    const auto at =
+        std::find_if(out.begin(), out.end(), [&](const ImageFact& row) { return same(row, image); });
     if (at != out.end()) {
       ++at->count;
       return;
@@ -55,7 +57,8 @@ std::vector<ImageFact> images_of(const analysis::DeviceCode& code, const std::ve
   return out;
 }
 
-// Code that was deliberately locked to one architecture beside code that was not: the program has another way.
+// Code that was deliberately locked to one architecture beside code that was not: the program has another
+// way.
 bool all_locked(const std::vector<ImageFact>& images) {
   return std::all_of(images.begin(), images.end(), [](const ImageFact& image) {
     return image.candidate.arch.suffix != Suffix::none || image.candidate.kind == ImageKind::ltoir;
@@ -154,9 +157,9 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   const std::uint64_t served = verdict.sass + verdict.jit;
   if (kernels != nullptr) {
     finding.confidence = 0.9;
-    finding.headline = fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
-                                   analysis::counted(kernels->size(), "kernel"), at.kernels->kernels.size(),
-                                   finding.need);
+    finding.headline =
+        fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
+                    analysis::counted(kernels->size(), "kernel"), at.kernels->kernels.size(), finding.need);
     finding.kernels_total = kernels->size();
     finding.evidence.push_back(
         {fmt::format("{} run on {}; these are in no image that does.",
@@ -165,9 +168,9 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   } else {
     finding.confidence = 0.5;
     finding.kernels_complete = false;
-    finding.headline = fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
-                                   analysis::counted(verdict.lacking, "module"), served + verdict.lacking,
-                                   finding.need);
+    finding.headline =
+        fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
+                    analysis::counted(verdict.lacking, "module"), served + verdict.lacking, finding.need);
     finding.evidence.push_back(
         {fmt::format("{} run on {}, {} do not; kshim scan --kernels says which kernels these are.",
                      analysis::counted(served, "module"), finding.need, verdict.lacking),
@@ -198,7 +201,8 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
     if (!lacking) return std::nullopt;
     if (facts.images.empty())  // every module is served, but by an image without the kernel
       for (const analysis::ImageCount& row : at.object.images)
-        facts.images.push_back({.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
+        facts.images.push_back(
+            {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
     if (const std::string way = other_way(at.object, facts.images); !way.empty()) {
       at.object.targets[target].picks = true;

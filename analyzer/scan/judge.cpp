@@ -21,7 +21,8 @@ using image::Candidate;
 using image::Choice;
 using image::ImageKind;
 
-// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to have.
+// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
+// have.
 constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 
 // One file is seldom built by more than one toolkit: so many cubins are asked who made them.
@@ -44,7 +45,8 @@ class Payloads {
  public:
   explicit Payloads(std::vector<std::string>& damage) : damage_(damage) {}
 
-  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is broken.
+  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is
+  /// broken.
   std::optional<Bytes> read(const CodeImage& image) {
     image::Image entry;
     entry.kind = image.candidate.kind;
@@ -70,7 +72,8 @@ class Payloads {
 
 class Judge {
  public:
-  Judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver, Judgement& out)
+  Judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+        Judgement& out)
       : code_(code), targets_(targets), driver_(driver), out_(out), payloads_(out.damage) {
     for (const image::Arch& target : targets) out_.targets.push_back({target, 0, 0, 0});
     out_.lacking.resize(targets.size());
@@ -126,7 +129,8 @@ class Judge {
     const CodeModule& module = code_.modules[index];
     candidates_.clear();
     each_image(module, [&](std::uint32_t i) { candidates_.push_back(code_.images[i].candidate); });
-    if (std::none_of(candidates_.begin(), candidates_.end(), is_executable)) return;  // for nvJitLink, not a driver
+    if (std::none_of(candidates_.begin(), candidates_.end(), is_executable))
+      return;  // for nvJitLink, not a driver
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
       Chosen chosen{selection.choice, {}};
@@ -153,7 +157,8 @@ class Judge {
     const CodeImage* smallest = nullptr;
     each_image(module, [&](std::uint32_t i) {
       const CodeImage& image = code_.images[i];
-      if (is_executable(image.candidate) && (smallest == nullptr || image.bytes < smallest->bytes)) smallest = &image;
+      if (is_executable(image.candidate) && (smallest == nullptr || image.bytes < smallest->bytes))
+        smallest = &image;
     });
     if (smallest == nullptr) return false;
     if (opened_ + smallest->bytes > kMostOpened) return true;
@@ -249,8 +254,9 @@ std::vector<analysis::ImageCount> count_images(const DeviceCode& code) {
     at->bytes += image.bytes;
   }
   std::sort(out.begin(), out.end(), [](const analysis::ImageCount& a, const analysis::ImageCount& b) {
-    return std::tuple(a.candidate.kind != ImageKind::cubin, a.candidate.kind, a.candidate.arch, a.candidate.isa) <
-           std::tuple(b.candidate.kind != ImageKind::cubin, b.candidate.kind, b.candidate.arch, b.candidate.isa);
+    return std::tuple(a.candidate.kind != ImageKind::cubin, a.candidate.kind, a.candidate.arch,
+                      a.candidate.isa) < std::tuple(b.candidate.kind != ImageKind::cubin, b.candidate.kind,
+                                                    b.candidate.arch, b.candidate.isa);
   });
   return out;
 }

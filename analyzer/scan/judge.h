@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device code of one file against targets: which modules are served, by what, and which kernels lack what.
+// The device code of one file against targets: which modules are served, by what, and which kernels lack
+// what.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -28,24 +29,25 @@ struct KernelTable {
   };
   std::vector<Label> labels;
   std::unordered_map<std::string, KernelCoverage, Hash, std::equal_to<>> kernels;
-  bool complete = true;             ///< every payload could be read
-  std::uint64_t clear_bytes = 0;    ///< of all payloads, decompressed
+  bool complete = true;           ///< every payload could be read
+  std::uint64_t clear_bytes = 0;  ///< of all payloads, decompressed
 };
 
 struct Judgement {
   std::vector<TargetVerdict> targets;
-  std::vector<std::vector<std::uint32_t>> lacking;  ///< by target: modules with kernels for which nothing fits
-  std::vector<std::string> damage;                  ///< payloads that could not be read: clauses with offsets
-  image::Version toolkit;                           ///< the newest that built a cubin of a lacking module
+  std::vector<std::vector<std::uint32_t>>
+      lacking;                      ///< by target: modules with kernels for which nothing fits
+  std::vector<std::string> damage;  ///< payloads that could not be read: clauses with offsets
+  image::Version toolkit;           ///< the newest that built a cubin of a lacking module
 };
 
 /// Masks of KernelCoverage have so many bits.
 constexpr std::size_t kMostTargets = 64;
 
-/// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules without an
-/// image have kernels at all.
-Judgement judge(const analysis::DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
-                KernelTable* table);
+/// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules
+/// without an image have kernels at all.
+Judgement judge(const analysis::DeviceCode& code, const std::vector<image::Arch>& targets,
+                image::Version driver, KernelTable* table);
 
 /// Images that a driver or a linker can take as they are, by kind, architecture and ISA.
 std::vector<analysis::ImageCount> count_images(const analysis::DeviceCode& code);

@@ -74,7 +74,8 @@ class Matrix {
     for (const image::Arch arch : archs) {
       Column column{arch, number_of(arch), 0};
       column.width = column.head.size();
-      for (std::size_t i = 0; i < shown; ++i) column.width = std::max(column.width, cell(rows[i], arch).size());
+      for (std::size_t i = 0; i < shown; ++i)
+        column.width = std::max(column.width, cell(rows[i], arch).size());
       width_ += column.width + 1;
       columns_.push_back(std::move(column));
     }
@@ -86,13 +87,15 @@ class Matrix {
   }
 
   void print() {
-    const std::size_t room = page_.width() > width_ + target_width_ ? page_.width() - width_ - target_width_ : 0;
+    const std::size_t room =
+        page_.width() > width_ + target_width_ ? page_.width() - width_ - target_width_ : 0;
     if (room < kNarrowestName) return print_list();
     name_ = std::min(name_, room);
     std::string head(name_, ' ');
     for (const Column& column : columns_) head += " " + padded(column.head, column.width);
     if (!scan_.targets.empty()) head += " |";
-    for (const image::Arch target : scan_.targets) head += " " + padded(target_head(target), target_column(target));
+    for (const image::Arch target : scan_.targets)
+      head += " " + padded(target_head(target), target_column(target));
     page_.line(page_.paint(Tone::strong, head));
     for (std::size_t i = 0; i < shown_; ++i) print_row(rows_[i]);
   }

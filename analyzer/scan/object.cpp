@@ -72,10 +72,13 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
   if (code.modules.empty() && !code.images.empty())
-    code.modules.push_back(
-        {.first = 0, .count = static_cast<std::uint32_t>(code.images.size()), .offset = code.images[0].offset, .parts = {}});
+    code.modules.push_back({.first = 0,
+                            .count = static_cast<std::uint32_t>(code.images.size()),
+                            .offset = code.images[0].offset,
+                            .parts = {}});
   KernelTable table;
-  const Judgement judgement = judge(code, options.targets, options.driver, options.kernels ? &table : nullptr);
+  const Judgement judgement =
+      judge(code, options.targets, options.driver, options.kernels ? &table : nullptr);
   object.build_id = code.build_id;
   object.format = format_of(code, bytes);
   object.bytes = bytes.size();
@@ -86,12 +89,12 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   if (options.kernels) object.kernels = list_kernels(table);
   const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
   const std::string name = object.name();
-  const bool library = code.host == analysis::HostFormat::pe ? !name.ends_with(".exe")
-                                                             : type.ok() && *type == ET_DYN &&
-                                                                   name.find(".so") != std::string::npos;
+  const bool library = code.host == analysis::HostFormat::pe
+                           ? !name.ends_with(".exe")
+                           : type.ok() && *type == ET_DYN && name.find(".so") != std::string::npos;
   ObjectResult result;
-  result.findings = findings_of({object, code, judgement, options.kernels ? &table : nullptr, library},
-                                options.driver);
+  result.findings =
+      findings_of({object, code, judgement, options.kernels ? &table : nullptr, library}, options.driver);
   result.object = std::move(object);
   return result;
 }

@@ -14,7 +14,8 @@ struct ObjectResult {
   std::vector<analysis::Finding> findings;
 };
 
-/// nullopt for bytes without device code, and without damage to any. `object` brings path, member and package.
+/// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
+/// package.
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options);
 
 }  // namespace kshim::scan

@@ -38,12 +38,11 @@ bool is_problem(const Finding& finding) { return finding.severity > Severity::in
 void print_verdict(const Scan& scan, Page& page) {
   const std::string files = analysis::counted(scan.objects.size(), "file");
   if (scan.objects.empty()) {
-    page.titled(Tone::strong, "no device code:",
-                fmt::format("in {} looked at", analysis::counted(scan.files, "file")));
-  } else if (!scan.targets.empty() &&
-             std::none_of(scan.findings.begin(), scan.findings.end(), is_problem)) {
-    page.titled(Tone::good, "ok:", fmt::format("{} with device code, nothing lacks code for {}", files,
-                                               targets_text(scan)));
+    page.titled(Tone::strong,
+                "no device code:", fmt::format("in {} looked at", analysis::counted(scan.files, "file")));
+  } else if (!scan.targets.empty() && std::none_of(scan.findings.begin(), scan.findings.end(), is_problem)) {
+    page.titled(Tone::good, "ok:",
+                fmt::format("{} with device code, nothing lacks code for {}", files, targets_text(scan)));
   }
 }
 
@@ -53,10 +52,12 @@ void print_findings(const Scan& scan, const analysis::RenderOptions& options, Pa
     return;
   }
   // The most severe come first; what is no problem is left to --verbose.
-  const auto total = static_cast<std::size_t>(std::count_if(scan.findings.begin(), scan.findings.end(), is_problem));
+  const auto total =
+      static_cast<std::size_t>(std::count_if(scan.findings.begin(), scan.findings.end(), is_problem));
   if (total == 0) return;
   if (total == 1) return print_finding(scan.findings.front(), Detail::full, page);
-  // Most findings of one scan are one finding about many files: a line each, and the first with all there is to it.
+  // Most findings of one scan are one finding about many files: a line each, and the first with all there is
+  // to it.
   const std::size_t shown = total <= kFindings + 1 ? total : kFindings;
   for (std::size_t i = 0; i < shown; ++i) {
     const Finding& finding = scan.findings[i];
@@ -75,17 +76,20 @@ void print_kernels(const ScannedObject& object, bool verbose, Page& page) {
   std::stable_sort(order.begin(), order.end(),
                    [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
   page.blank();
-  page.line(page.paint(Tone::strong,
-                       fmt::format("{}: {}", object.name(), analysis::counted(object.kernels->size(), "kernel"))));
+  page.line(page.paint(Tone::strong, fmt::format("{}: {}", object.name(),
+                                                 analysis::counted(object.kernels->size(), "kernel"))));
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto& [archs, kernels] = *order[i];
     page.paragraph(fmt::format("{:>7}  {}", kernels.size(), analysis::join(archs, " ")), 2, 9);
-    const std::size_t most = verbose ? kernels.size() : order.size() == 1 ? 0 : std::min(kNamedKernels, kernels.size());
+    const std::size_t most = verbose             ? kernels.size()
+                             : order.size() == 1 ? 0
+                                                 : std::min(kNamedKernels, kernels.size());
     for (std::size_t k = 0; k < most; ++k) {
       const std::string& name = kernels[k]->demangled;
       page.line("           " + (verbose ? name : analysis::shorten(name, page.width() - 11)));
     }
-    if (most != 0 && most < kernels.size()) page.line(fmt::format("           and {} more", kernels.size() - most));
+    if (most != 0 && most < kernels.size())
+      page.line(fmt::format("           and {} more", kernels.size() - most));
   }
 }
 
@@ -102,16 +106,19 @@ void print_totals(const Scan& scan, Page& page) {
   }
   page.blank();
   std::string text = fmt::format("{} ({})", analysis::counted(scan.files, "file"), size_text(scan.bytes));
-  if (scan.duplicates != 0) text += fmt::format(" and {} to them", analysis::counted(scan.duplicates, "link"));
-  text += fmt::format(": {} with device code, {}, {}", scan.objects.size(), analysis::counted(fatbins, "fatbin"),
-                      analysis::counted(images, "image"));
+  if (scan.duplicates != 0)
+    text += fmt::format(" and {} to them", analysis::counted(scan.duplicates, "link"));
+  text += fmt::format(": {} with device code, {}, {}", scan.objects.size(),
+                      analysis::counted(fatbins, "fatbin"), analysis::counted(images, "image"));
   page.paragraph(text, 0);
   if (scan.objects.empty()) return;
   std::string legend = "S = SASS (cubin), P = PTX";
   if (ltoir) legend += ", L = LTO-IR";
   if (!scan.targets.empty())
-    legend += "; ok = SASS for every kernel, jit = compiled from PTX at load, part = some kernels lack code, none = "
-              "nothing runs";
+    legend +=
+        "; ok = SASS for every kernel, jit = compiled from PTX at load, part = some kernels lack code, none "
+        "= "
+        "nothing runs";
   page.paragraph(legend, 0, 0, Tone::dim);
 }
 

@@ -41,7 +41,8 @@ struct Found {
   std::vector<std::string> notes;
 };
 
-/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in `note`.
+/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
+/// `note`.
 Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
@@ -59,7 +60,8 @@ class Scanner {
   Scanner(const Inputs& inputs, const Options& options) : inputs_(inputs), options_(options) {}
 
   void run() {
-    const unsigned jobs = options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
+    const unsigned jobs =
+        options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
     plan(jobs);
     found_.resize(tasks_.size());
     std::vector<std::jthread> threads;
@@ -101,9 +103,9 @@ class Scanner {
   }
 
   void report_progress() {
-    const std::size_t workers =
-        std::min<std::size_t>(options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()),
-                              tasks_.size());
+    const std::size_t workers = std::min<std::size_t>(
+        options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()),
+        tasks_.size());
     std::unique_lock guard(lock_);
     while (finished_ != workers) {
       changed_.wait_for(guard, std::chrono::milliseconds(100));
@@ -153,14 +155,15 @@ class Scanner {
       keep(scan_object(std::move(object), member.bytes, options_), out);
     };
     visitor.damaged = [&](std::string_view member, std::uint64_t offset, const std::string& what) {
-      out.notes.push_back(fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
+      out.notes.push_back(
+          fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
     };
     each_member(bytes, name, Limits{}, visitor);
   }
 
   // What is never device code by its name needs no decompression to be told.
   static bool worth_a_look(std::string_view name) {
-    constexpr std::array<std::string_view, 12> kNever = {".py", ".pyc", ".pyi", ".h",   ".hpp", ".cuh",
+    constexpr std::array<std::string_view, 12> kNever = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
                                                          ".txt", ".md",  ".json", ".html", ".js",  ".png"};
     return std::none_of(kNever.begin(), kNever.end(),
                         [&](std::string_view ending) { return name.ends_with(ending); });
@@ -212,7 +215,8 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (Found& found : std::move(scanner).take()) {
     for (ObjectResult& result : found.objects) {
       if (result.object.package.empty()) {
-        result.object.package = distributions.of(fs::absolute(result.object.path).lexically_normal().string());
+        result.object.package =
+            distributions.of(fs::absolute(result.object.path).lexically_normal().string());
         for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));

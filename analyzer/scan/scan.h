@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files are built for, and whether that runs on given GPUs: what `kshim scan` calls. The names are those of the
-// scan JSON (docs/schema/scan.json).
+// What files are built for, and whether that runs on given GPUs: what `kshim scan` calls. The names are those
+// of the scan JSON (docs/schema/scan.json).
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -16,16 +16,16 @@
 namespace kshim::scan {
 
 struct Options {
-  std::vector<image::Arch> targets;       ///< compute capabilities to judge for
-  image::Version driver;                  ///< CUDA version of the driver to judge for; unknown = newest
-  bool kernels = false;                   ///< read payloads and name kernels
-  unsigned jobs = 0;                      ///< threads; 0 = one a core
+  std::vector<image::Arch> targets;  ///< compute capabilities to judge for
+  image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
+  bool kernels = false;              ///< read payloads and name kernels
+  unsigned jobs = 0;                 ///< threads; 0 = one a core
   /// Called now and then, from one thread at a time, with bytes done and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
 struct ScannedKernel {
-  std::string name;                ///< mangled
+  std::string name;  ///< mangled
   std::string demangled;
   std::vector<std::string> archs;  ///< labels of the images that hold it: sm_80, compute_90
 };
@@ -33,9 +33,9 @@ struct ScannedKernel {
 /// How one object does on one target.
 struct TargetVerdict {
   image::Arch target;
-  std::uint64_t sass = 0;     ///< modules with a cubin that fits
-  std::uint64_t jit = 0;      ///< modules whose PTX would be compiled
-  std::uint64_t lacking = 0;  ///< modules with kernels and without either
+  std::uint64_t sass = 0;                             ///< modules with a cubin that fits
+  std::uint64_t jit = 0;                              ///< modules whose PTX would be compiled
+  std::uint64_t lacking = 0;                          ///< modules with kernels and without either
   std::optional<std::uint64_t> kernels_lacking = {};  ///< with Options::kernels: names that no module runs
   bool picks = false;  ///< that is how the library is made: it picks other code for this GPU
   bool serves() const noexcept { return picks || kernels_lacking.value_or(lacking) == 0; }
@@ -44,11 +44,11 @@ struct TargetVerdict {
 
 struct ScannedObject {
   std::string path;
-  std::string member;      ///< inside `path` where that is an archive or wheel; else empty
+  std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
-  std::string format;      ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
-  std::string package;     ///< "torch 2.9.1" where it belongs to one
-  std::uint64_t bytes = 0; ///< of the file or member
+  std::string format;       ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
+  std::string package;      ///< "torch 2.9.1" where it belongs to one
+  std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
   std::vector<analysis::ImageCount> images;
@@ -60,12 +60,12 @@ struct ScannedObject {
 struct Scan {
   std::vector<image::Arch> targets;
   image::Version driver;
-  std::vector<ScannedObject> objects;         ///< with device code only, by name
-  std::vector<analysis::Finding> findings;    ///< most severe first; Finding::object is ScannedObject::name()
-  std::vector<std::string> notes;             ///< what could not be read, and where
-  std::uint64_t files = 0;                    ///< looked at
-  std::uint64_t bytes = 0;                    ///< of those
-  std::uint64_t duplicates = 0;               ///< other names of files already counted
+  std::vector<ScannedObject> objects;       ///< with device code only, by name
+  std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<std::string> notes;           ///< what could not be read, and where
+  std::uint64_t files = 0;                  ///< looked at
+  std::uint64_t bytes = 0;                  ///< of those
+  std::uint64_t duplicates = 0;             ///< other names of files already counted
   bool nothing_readable = false;
 };
 

@@ -29,8 +29,8 @@ Inputs list_inputs(const std::vector<std::filesystem::path>& paths);
 enum class FileKind : std::uint8_t { other, device_code, container };
 /// As much as file_kind() wants to see of a file.
 constexpr std::size_t kFirstBytes = 4096;
-/// `named`: a container that was found in a folder is opened only where its name is a package's; tarballs of data
-/// are not.
+/// `named`: a container that was found in a folder is opened only where its name is a package's; tarballs of
+/// data are not.
 FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept;
 
 }  // namespace kshim::scan

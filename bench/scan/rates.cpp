@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kshim scan --kernels` costs beside decompressing the same payloads and looking at none of them, on one thread;
-// and what scanning a wheel costs beside inflating the same members and looking at none of them.
+// What `kshim scan --kernels` costs beside decompressing the same payloads and looking at none of them, on
+// one thread; and what scanning a wheel costs beside inflating the same members and looking at none of them.
 //   rates FILE... [WHEEL...]     each in turn, three times; the smallest of each
 #include <archive.h>
 #include <archive_entry.h>
@@ -117,8 +117,9 @@ int main(int argc, char** argv) {
     const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
     const Pair pair = path.ends_with(".whl") ? wheel(path, bytes) : kernels(bytes);
     const double clear = static_cast<double>(pair.bytes) / 1e9;
-    fmt::print("{:<44} {:>8.2f} {:>12.2f} {:>12.2f} {:>7.2f}\n", path.substr(path.rfind('/') + 1).substr(0, 44), clear,
-               clear / pair.bare, clear / pair.ours, pair.bare / pair.ours);
+    fmt::print("{:<44} {:>8.2f} {:>12.2f} {:>12.2f} {:>7.2f}\n",
+               path.substr(path.rfind('/') + 1).substr(0, 44), clear, clear / pair.bare, clear / pair.ours,
+               pair.bare / pair.ours);
   }
   return 0;
 }

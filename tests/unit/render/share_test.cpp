@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/sarif.h"

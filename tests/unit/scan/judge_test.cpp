@@ -48,7 +48,8 @@ class Judging : public ::testing::Test {
     code_.host = analysis::HostFormat::elf;
   }
 
-  std::vector<analysis::Finding> findings(std::string_view target, bool kernels, std::string path = "libfoo.so") {
+  std::vector<analysis::Finding> findings(std::string_view target, bool kernels,
+                                          std::string path = "libfoo.so") {
     object_.path = std::move(path);
     object_.images = count_images(code_);
     table_ = {};

@@ -53,7 +53,10 @@ Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 TEST(FileKinds, ByFirstBytesAndForSomeByName) {
-  EXPECT_EQ(file_kind(bytes_of("\x7f" "ELF\2\1\1"), "x", false), FileKind::device_code);
+  EXPECT_EQ(file_kind(bytes_of("\x7f"
+                               "ELF\2\1\1"),
+                      "x", false),
+            FileKind::device_code);
   EXPECT_EQ(file_kind(bytes_of("MZ\x90"), "x.dll", false), FileKind::device_code);
   EXPECT_EQ(file_kind(bytes_of("//\n.version 8.0\n"), "x", false), FileKind::device_code);
   EXPECT_EQ(file_kind(bytes_of("// only a comment so far"), "x.ptx", false), FileKind::device_code);
