@@ -41,9 +41,9 @@ bool each_ptx_kernel(Bytes clear, const std::function<bool(std::string_view)>& v
   const auto ptx = image::PtxReader::open(clear);
   if (!ptx) return false;
   for (std::uint64_t cursor = 0;;) {
-    const auto name = ptx->next_name(cursor);
-    if (!name) return name.error().code == Errc::not_found;
-    if (!visit(*name)) return true;
+    const auto kernel = ptx->next_brief(cursor);
+    if (!kernel) return kernel.error().code == Errc::not_found;
+    if (!visit(kernel->name)) return true;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analyzer/model/image_contents.h"
+#include "analyzer/model/kernel_list.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::scan {
@@ -39,6 +40,21 @@ template <class Visit>
 void each_image(const CodeModule& module, Visit&& visit) {
   for (std::uint32_t i = 0; i < module.count; ++i) visit(module.first + i);
   for (const std::uint32_t part : module.parts) visit(part);
+}
+
+void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
+  const auto raise = [](std::uint32_t& known, std::uint32_t value) {
+    constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
+    if (known == kUnknown || (value != kUnknown && value > known)) known = value;
+  };
+  auto use =
+      std::lower_bound(uses.begin(), uses.end(), label,
+                       [](const KernelUse& each, std::uint16_t wanted) { return each.label < wanted; });
+  if (use == uses.end() || use->label != label) use = uses.insert(use, {.label = label});
+  raise(use->registers, kernel.registers);
+  raise(use->shared_bytes, kernel.shared_bytes);
+  raise(use->local_bytes, kernel.local_bytes);
+  raise(use->max_threads, kernel.max_threads);
 }
 
 class Payloads {
@@ -187,21 +203,18 @@ class Judge {
     if (!clear) return true;
     table.clear_bytes += clear->size();
     const std::uint16_t label = label_of(image.candidate, table);
-    bool any = false;
-    const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view name) {
-      any = true;
-      auto at = table.kernels.find(name);
-      if (at == table.kernels.end()) at = table.kernels.emplace(std::string(name), KernelCoverage{}).first;
-      KernelCoverage& kernel = at->second;
-      kernel.served |= served;
-      const auto place = std::lower_bound(kernel.labels.begin(), kernel.labels.end(), label);
-      if (place == kernel.labels.end() || *place != label) kernel.labels.insert(place, label);
-      return true;
-    });
-    if (!whole) payloads_.note(image, "has kernels that cannot be listed");
-    table.complete = table.complete && whole;
+    const auto list = lister_.list(image.candidate.kind, *clear);
+    for (const image::KernelSlot& slot : list.kernels) {
+      auto at = table.kernels.find(slot.info.name);
+      if (at == table.kernels.end())
+        at = table.kernels.emplace(std::string(slot.info.name), KernelCoverage{}).first;
+      at->second.served |= served;
+      add_use(slot.info, label, at->second.uses);
+    }
+    if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
+    table.complete = table.complete && list.whole;
     note_toolkit(image, *clear);
-    return any;
+    return !list.kernels.empty();
   }
 
   std::uint16_t label_of(const Candidate& image, KernelTable& table) {
@@ -219,6 +232,7 @@ class Judge {
   image::Version driver_;
   Judgement& out_;
   Payloads payloads_;
+  analysis::KernelLister lister_;
   std::vector<Candidate> candidates_;
   std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
   std::uint64_t opened_ = 0;

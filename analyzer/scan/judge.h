@@ -10,13 +10,23 @@
 
 #include "analyzer/model/device_code.h"
 #include "analyzer/scan/scan.h"
+#include "kshim/image/cubin.h"
 
 namespace kshim::scan {
 
+/// A kernel in the images of one architecture, all modules together: the most that any of them takes.
+struct KernelUse {
+  std::uint16_t label = 0;  ///< index into KernelTable::labels
+  std::uint32_t registers = image::KernelInfo::kUnknown;
+  std::uint32_t shared_bytes = image::KernelInfo::kUnknown;
+  std::uint32_t local_bytes = image::KernelInfo::kUnknown;
+  std::uint32_t max_threads = image::KernelInfo::kUnknown;
+};
+
 /// One kernel name over all modules of a file.
 struct KernelCoverage {
-  std::vector<std::uint16_t> labels;  ///< indices into KernelTable::labels, ascending
-  std::uint64_t served = 0;           ///< bit i: on target i some module runs it
+  std::vector<KernelUse> uses;  ///< by label, ascending
+  std::uint64_t served = 0;     ///< bit i: on target i some module runs it
 };
 
 struct KernelTable {

@@ -4,7 +4,6 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "analyzer/scan/findings.h"
@@ -36,27 +35,24 @@ std::string format_of(const analysis::DeviceCode& code, Bytes bytes) {
 }
 
 // Cubins first, each kind by architecture.
-std::vector<std::uint16_t> label_order(const KernelTable& table) {
-  std::vector<std::uint16_t> order(table.labels.size());
-  std::iota(order.begin(), order.end(), std::uint16_t{0});
-  std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-    const KernelTable::Label& left = table.labels[a];
-    const KernelTable::Label& right = table.labels[b];
-    return std::tuple(left.kind != image::ImageKind::cubin, left.arch) <
-           std::tuple(right.kind != image::ImageKind::cubin, right.arch);
-  });
-  return order;
+bool comes_before(const KernelTable::Label& a, const KernelTable::Label& b) {
+  return std::tuple(a.kind != image::ImageKind::cubin, a.arch) <
+         std::tuple(b.kind != image::ImageKind::cubin, b.arch);
 }
 
 std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
-  const auto order = label_order(table);
   std::vector<ScannedKernel> out;
   out.reserve(table.kernels.size());
   for (const auto& [name, coverage] : table.kernels) {
     ScannedKernel kernel{name, analysis::demangle(name), {}};
-    for (const std::uint16_t label : order) {
-      if (!std::binary_search(coverage.labels.begin(), coverage.labels.end(), label)) continue;
-      kernel.archs.emplace_back(image::to_name(table.labels[label].kind, table.labels[label].arch).view());
+    std::vector<KernelUse> uses = coverage.uses;
+    std::sort(uses.begin(), uses.end(), [&](const KernelUse& left, const KernelUse& right) {
+      return comes_before(table.labels[left.label], table.labels[right.label]);
+    });
+    for (const KernelUse& use : uses) {
+      const KernelTable::Label& label = table.labels[use.label];
+      kernel.images.push_back({std::string(image::to_name(label.kind, label.arch).view()), use.registers,
+                               use.shared_bytes, use.local_bytes, use.max_threads});
     }
     out.push_back(std::move(kernel));
   }
@@ -66,6 +62,13 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
 }
 
 }  // namespace
+
+std::vector<std::string> ScannedKernel::archs() const {
+  std::vector<std::string> out;
+  out.reserve(images.size());
+  for (const KernelNeeds& image : images) out.push_back(image.arch);
+  return out;
+}
 
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
   analysis::DeviceCode code = analysis::find_device_code(bytes);

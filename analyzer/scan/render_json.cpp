@@ -4,6 +4,7 @@
 
 #include "analyzer/render/json_finding.h"
 #include "analyzer/scan/render.h"
+#include "kshim/image/cubin.h"
 
 namespace kshim::scan {
 namespace {
@@ -25,8 +26,23 @@ Json to_json(const analysis::ImageCount& image) {
           {"bytes", image.bytes}};
 }
 
+Json known_or_null(std::uint32_t value) {
+  return value != image::KernelInfo::kUnknown ? Json(value) : Json(nullptr);
+}
+
+Json to_json(const KernelNeeds& image) {
+  return {{"arch", image.arch},
+          {"registers", known_or_null(image.registers)},
+          {"shared_bytes", known_or_null(image.shared_bytes)},
+          {"local_bytes", known_or_null(image.local_bytes)},
+          {"max_threads", known_or_null(image.max_threads)}};
+}
+
 Json to_json(const ScannedKernel& kernel) {
-  return {{"name", kernel.name}, {"demangled", kernel.demangled}, {"archs", kernel.archs}};
+  return {{"name", kernel.name},
+          {"demangled", kernel.demangled},
+          {"archs", kernel.archs()},
+          {"images", json_list(kernel.images, [](const KernelNeeds& image) { return to_json(image); })}};
 }
 
 Json to_json(const TargetVerdict& verdict) {

@@ -10,6 +10,7 @@
 #include "analyzer/render/share_analysis.h"
 #include "analyzer/render/share_finding.h"
 #include "analyzer/scan/clean.h"
+#include "analyzer/scan/kernel_needs.h"
 #include "analyzer/scan/matrix.h"
 #include "analyzer/text/text.h"
 
@@ -128,10 +129,11 @@ void share_kernels(const Scan& scan, SharePage& page) {
     for (std::size_t i = 0; i < shown; ++i) {
       const ScannedKernel& kernel = (*object.kernels)[i];
       table.push_back({{code(analysis::shorten(kernel.demangled, page.limits().columns))},
-                       {{analysis::join(kernel.archs, ", ")}}});
+                       {{analysis::join(kernel.archs(), ", ")}},
+                       {{needs_text(kernel)}}});
     }
     say_more(table, object.kernels->size(), shown);
-    page.table({"Kernel", "In images for"}, table);
+    page.table({"Kernel", "In images for", "Takes"}, table);
     page.close_details();
   }
 }

@@ -8,6 +8,7 @@
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/scan/clean.h"
+#include "analyzer/scan/kernel_needs.h"
 #include "analyzer/scan/matrix.h"
 #include "analyzer/scan/render.h"
 #include "analyzer/text/text.h"
@@ -70,7 +71,7 @@ void print_findings(const Scan& scan, const analysis::RenderOptions& options, Pa
 // Kernels of one file, grouped by the architectures that they have: what differs from the rest is the news.
 void print_kernels(const ScannedObject& object, bool verbose, Page& page) {
   std::map<std::vector<std::string>, std::vector<const ScannedKernel*>> groups;
-  for (const ScannedKernel& kernel : *object.kernels) groups[kernel.archs].push_back(&kernel);
+  for (const ScannedKernel& kernel : *object.kernels) groups[kernel.archs()].push_back(&kernel);
   std::vector<decltype(groups)::const_pointer> order;
   for (const auto& group : groups) order.push_back(&group);
   std::stable_sort(order.begin(), order.end(),
@@ -87,6 +88,8 @@ void print_kernels(const ScannedObject& object, bool verbose, Page& page) {
     for (std::size_t k = 0; k < most; ++k) {
       const std::string& name = kernels[k]->demangled;
       page.line("           " + (verbose ? name : analysis::shorten(name, page.width() - 11)));
+      const std::string needs = verbose ? needs_text(*kernels[k]) : std::string();
+      if (!needs.empty()) page.line("             " + page.paint(Tone::dim, needs));
     }
     if (most != 0 && most < kernels.size())
       page.line(fmt::format("           and {} more", kernels.size() - most));

@@ -24,10 +24,21 @@ struct Options {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
+/// What a kernel takes in the images of one architecture; where several modules hold the name, the most that
+/// any does. kUnknown of image::KernelInfo where the image does not say, as PTX, which is compiled later.
+struct KernelNeeds {
+  std::string arch;                ///< sm_80, compute_90
+  std::uint32_t registers = 0;     ///< a thread
+  std::uint32_t shared_bytes = 0;  ///< static, a block
+  std::uint32_t local_bytes = 0;   ///< a thread: stack and spilled registers
+  std::uint32_t max_threads = 0;   ///< a block, by __launch_bounds__; unknown: as many as the device takes
+};
+
 struct ScannedKernel {
   std::string name;  ///< mangled
   std::string demangled;
-  std::vector<std::string> archs;  ///< labels of the images that hold it: sm_80, compute_90
+  std::vector<KernelNeeds> images;         ///< cubins first, each kind by architecture
+  std::vector<std::string> archs() const;  ///< of those
 };
 
 /// How one object does on one target.

@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "analyzer/model/device_code.h"
+#include "analyzer/model/kernel_list.h"
 #include "analyzer/model/mapped_file.h"
-#include "kshim/image/cubin.h"
 #include "kshim/image/decompress.h"
-#include "kshim/image/ptx.h"
 
 namespace {
 
@@ -79,23 +78,18 @@ json kernels_of(const analysis::CodeImage& image) {
   packed.uncompressed_size = image.bytes;
   packed.payload = image.payload;
   std::vector<std::byte> plain;
-  json names = json::array();
   const auto size = image::decompress(packed, plain);
   if (!size) return fmt::format("the payload {}", kshim::describe(size.error().code));
-  if (packed.kind == image::ImageKind::cubin) {
-    const auto cubin = image::CubinReader::open(plain);
-    if (!cubin) return fmt::format("the cubin {}", kshim::describe(cubin.error().code));
-    std::uint64_t cursor = 0;
-    for (auto name = cubin->next_name(cursor); name; name = cubin->next_name(cursor))
-      names.push_back(name->name);
-  } else if (packed.kind == image::ImageKind::ptx) {
-    const auto ptx = image::PtxReader::open(plain);
-    if (!ptx) return fmt::format("the PTX {}", kshim::describe(ptx.error().code));
-    std::uint64_t cursor = 0;
-    for (auto kernel = ptx->next_kernel(cursor); kernel; kernel = ptx->next_kernel(cursor))
-      names.push_back(kernel->name);
-  }
-  return names;
+  analysis::KernelLister lister;
+  const auto list = lister.list(packed.kind, plain);
+  if (!list.whole) return "the image cannot be read to its end";
+  json out = json::array();
+  for (const image::KernelSlot& each : list.kernels)
+    out.push_back({{"name", each.info.name},
+                   {"registers", each.info.registers},
+                   {"shared_bytes", each.info.shared_bytes},
+                   {"local_bytes", each.info.local_bytes}});
+  return out;
 }
 
 int list_kernels(int argc, char** argv) {

@@ -158,6 +158,17 @@ std::uint64_t read_product(PtxScanner& scanner, PtxWord& word) noexcept {
   }
 }
 
+/// What stands before an entry's body, from `ahead` on; returns the word that ends it: `{`, `;`, or nothing.
+std::string_view read_directives(PtxScanner& scanner, PtxWord ahead, KernelInfo& kernel) noexcept {
+  while (!ahead.text.empty() && ahead.text != "{" && ahead.text != ";") {
+    if (ahead.text == ".maxntid" || ahead.text == ".reqntid")
+      kernel.max_threads = to_u32(read_product(scanner, ahead));
+    else
+      ahead = scanner.next();
+  }
+  return ahead.text;
+}
+
 /// Static shared memory of a body: variables that ptxas's front end has demoted into the function that uses
 /// them.
 std::uint64_t read_body(PtxScanner& scanner) noexcept {
@@ -234,17 +245,12 @@ Result<KernelInfo> PtxReader::next_kernel(std::uint64_t& cursor) const noexcept 
     } else {
       kernel.parameter_bytes = 0;
     }
-    while (!ahead.text.empty() && ahead.text != "{" && ahead.text != ";") {
-      if (ahead.text == ".maxntid" || ahead.text == ".reqntid")
-        kernel.max_threads = to_u32(read_product(scanner, ahead));
-      else
-        ahead = scanner.next();
-    }
+    const std::string_view last = read_directives(scanner, ahead, kernel);
     if (!is_identifier(kernel.name)) {
       cursor = text_.size();
       return Error{Errc::malformed_text, word.end};
     }
-    const bool declared_only = ahead.text != "{";
+    const bool declared_only = last != "{";
     if (!declared_only) kernel.shared_bytes = to_u32(read_body(scanner));
     cursor = scanner.position();
     if (declared_only) continue;
@@ -252,7 +258,7 @@ Result<KernelInfo> PtxReader::next_kernel(std::uint64_t& cursor) const noexcept 
   }
 }
 
-Result<std::string_view> PtxReader::next_name(std::uint64_t& cursor) const noexcept {
+Result<KernelInfo> PtxReader::next_brief(std::uint64_t& cursor) const noexcept {
   PtxScanner scanner(text_, cursor < text_.size() ? static_cast<std::size_t>(cursor) : text_.size());
   for (;;) {
     const PtxWord word = scanner.next();
@@ -262,17 +268,17 @@ Result<std::string_view> PtxReader::next_name(std::uint64_t& cursor) const noexc
     }
     if (word.text == "{") scanner.skip_block();
     if (word.text != ".entry") continue;
-    const std::string_view name = scanner.next().text;
-    std::string_view ahead = scanner.next().text;
-    while (!ahead.empty() && ahead != "{" && ahead != ";") ahead = scanner.next().text;
-    if (!is_identifier(name)) {
+    KernelInfo kernel;
+    kernel.name = scanner.next().text;
+    const std::string_view last = read_directives(scanner, scanner.next(), kernel);
+    if (!is_identifier(kernel.name)) {
       cursor = text_.size();
       return Error{Errc::malformed_text, word.end};
     }
-    if (ahead != "{") continue;  // declared only
+    if (last != "{") continue;  // declared only
     scanner.skip_block();
     cursor = scanner.position();
-    return name;
+    return kernel;
   }
 }
 

@@ -2,6 +2,7 @@
 // Cubins: ELF with machine 190. Architecture, kernels and what they need, global variables. Views, no heap.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "kshim/image/elf.h"
@@ -27,7 +28,14 @@ struct KernelInfo {
 struct KernelName {
   std::string_view name;  ///< mangled
   std::uint64_t code_bytes = 0;
-  std::uint64_t symbol = 0;  ///< index into the symbol table
+  std::uint64_t symbol = 0;   ///< index into the symbol table
+  std::uint32_t section = 0;  ///< index of its .text section
+};
+/// One kernel of many whose attributes are looked for together.
+struct KernelSlot {
+  KernelInfo info;
+  std::uint64_t symbol = 0;
+  std::uint32_t section = 0;
 };
 struct ParameterInfo {
   std::uint32_t offset = 0;
@@ -69,6 +77,10 @@ class CubinReader {
   /// The cheap way through all kernels: one step a symbol. `cursor` starts at 0; Errc::not_found at the end.
   Result<KernelName> next_name(std::uint64_t& cursor) const noexcept;
   Result<KernelInfo> find_kernel(std::string_view name) const noexcept;
+  /// Fills the attributes of all kernels of the span, which next_name() found, in one pass over the sections:
+  /// a cubin has several sections a kernel, and thousands of kernels. Leaves them ordered by symbol. Errors
+  /// are of sections that cannot be read.
+  Result<std::size_t> describe(std::span<KernelSlot> kernels) const noexcept;
   /// Parameter `ordinal` of a kernel (KPARAM_INFO). Errc::not_found past the last.
   Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
 
@@ -90,7 +102,7 @@ class CubinReader {
   Result<KernelInfo> next_kernel(
       std::uint64_t& cursor) const noexcept;  ///< cursor: index into the symbol table
   Result<GlobalInfo> next_global(std::uint64_t& cursor) const noexcept;
-  Result<KernelInfo> kernel_of(const ElfSymbol& symbol, std::uint64_t index) const noexcept;
+  Result<KernelInfo> kernel_of(const KernelName& name) const noexcept;
   ElfReader elf_;
   ElfSection symbols_;
   Arch arch_;

@@ -20,8 +20,9 @@ class PtxReader {
   /// Entries in order; `cursor` starts at 0 and is a byte offset. Errc::not_found at the end. registers are
   /// unknown.
   Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;
-  /// The cheap way through the names of all kernels: bodies and parameters are skipped. As next_kernel().
-  Result<std::string_view> next_name(std::uint64_t& cursor) const noexcept;
+  /// The cheap way through all kernels: bodies and parameters are skipped, name and max_threads are read. As
+  /// next_kernel().
+  Result<KernelInfo> next_brief(std::uint64_t& cursor) const noexcept;
   Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
   /// Module-scope .global and .const variables with a size; initial values are not evaluated.
   Result<GlobalInfo> next_global(std::uint64_t& cursor) const noexcept;

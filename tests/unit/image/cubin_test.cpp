@@ -90,6 +90,63 @@ TEST(Cubin, CountsAllOfSharedMemoryBefore90) {
   EXPECT_EQ(open_whole(bytes).find_kernel("_Z5firstPid")->shared_bytes, 1280U);
 }
 
+std::vector<KernelSlot> described(const CubinReader& cubin) {
+  std::vector<KernelSlot> out;
+  for (std::uint64_t cursor = 0;;) {
+    const auto name = cubin.next_name(cursor);
+    if (!name) break;
+    out.push_back({{}, name->symbol, name->section});
+    out.back().info.name = name->name;
+  }
+  EXPECT_EQ(*cubin.describe(out), out.size());
+  return out;
+}
+
+TEST(Cubin, DescribesAllKernelsAtOnceAsItDoesEach) {
+  CubinSpec spec = sample(80);
+  spec.kernels.push_back({.name = "my_second", .registers = 77, .shared_bytes = 64, .max_threads = 1024});
+  spec.kernels.push_back({.name = "d", .registers = 11});
+  const Buffer bytes = build_cubin(spec);
+  const CubinReader cubin = open_whole(bytes);
+  const auto all = described(cubin);
+  ASSERT_EQ(all.size(), 4U);
+  for (const KernelSlot& slot : all) {
+    const auto alone = cubin.find_kernel(slot.info.name);
+    ASSERT_TRUE(alone.ok());
+    EXPECT_EQ(slot.info.registers, alone->registers) << slot.info.name;
+    EXPECT_EQ(slot.info.shared_bytes, alone->shared_bytes) << slot.info.name;
+    EXPECT_EQ(slot.info.local_bytes, alone->local_bytes) << slot.info.name;
+    EXPECT_EQ(slot.info.max_threads, alone->max_threads) << slot.info.name;
+    EXPECT_EQ(slot.info.parameter_bytes, alone->parameter_bytes) << slot.info.name;
+  }
+  EXPECT_EQ(all[2].info.name, "my_second");
+  EXPECT_EQ(all[2].info.registers, 77U);
+  EXPECT_EQ(all[2].info.shared_bytes, 64U);
+  EXPECT_EQ(all[3].info.registers, 11U);
+  EXPECT_EQ(all[3].info.shared_bytes, 0U);
+}
+
+TEST(Cubin, ReadsTheRegistersOfCuda8FromTheTextSection) {
+  test::ElfBuilder elf;
+  elf.flags = 0x500U | 61U << 16 | 61U;
+  elf.abi_version = 7;
+  const auto text = elf.section(".text.k", 1, Buffer(128), 0, 0x20000001);
+  elf.symbol("k", 0x12, 0x10, text, 0, 128);
+  const Buffer bytes = elf.build();
+  EXPECT_EQ(open_whole(bytes).find_kernel("k")->registers, 32U);
+}
+
+TEST(Cubin, ASectionThatBelongsToNoKernelDescribesNone) {
+  test::ElfBuilder elf;
+  elf.flags = 0x06005000U | 0x2U;
+  const auto text = elf.section(".text.k", 1, Buffer(128));
+  elf.symbol("k", 0x12, 0x10, text, 0, 128);
+  elf.section(".nv.shared.other", test::ElfBuilder::kNoBits, {}, 512, text);
+  elf.section(".nv.shared.k", test::ElfBuilder::kNoBits, {}, 256, 0xffffffff);
+  const Buffer bytes = elf.build();
+  EXPECT_EQ(open_whole(bytes).find_kernel("k")->shared_bytes, 0U);
+}
+
 TEST(Cubin, AKernelWithoutAttributesHasDefaults) {
   const Buffer bytes = build_cubin(sample());
   const auto kernel = open_whole(bytes).find_kernel("second");

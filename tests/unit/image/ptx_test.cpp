@@ -184,9 +184,9 @@ TEST(Ptx, NamesAreThoseOfTheKernels) {
   }
   std::vector<std::string> names;
   for (std::uint64_t cursor = 0;;) {
-    const auto name = ptx.next_name(cursor);
-    if (!name) break;
-    names.emplace_back(*name);
+    const auto kernel = ptx.next_brief(cursor);
+    if (!kernel) break;
+    names.emplace_back(kernel->name);
   }
   EXPECT_EQ(names, kernels);
   ASSERT_GE(names.size(), 2U);
@@ -336,7 +336,7 @@ TEST(PtxDamage, ATextCutOffAnywhereIsReadInsideItsBounds) {  // AddressSanitizer
     for (std::uint64_t cursor = 0; ptx.next_kernel(cursor);) ++kernels;
     EXPECT_LE(kernels, 4U) << size;
     std::size_t names = 0;
-    for (std::uint64_t cursor = 0; ptx.next_name(cursor);) ++names;
+    for (std::uint64_t cursor = 0; ptx.next_brief(cursor);) ++names;
     EXPECT_EQ(names, kernels) << size;
     EXPECT_LE(globals_of(cut).size(), 6U) << size;
   }

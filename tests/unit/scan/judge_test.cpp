@@ -94,6 +94,25 @@ TEST_F(Judging, AKernelThatOnlyOtherModulesServeIsNamed) {
   EXPECT_TRUE(findings("8.0", true).empty());
 }
 
+TEST_F(Judging, TellsTheMostThatAKernelTakesOverAllModules) {
+  const auto text = [](std::string_view threads) {
+    return ".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n.maxntid " +
+           std::string(threads) + "\n{\nret;\n}\n";
+  };
+  image(ImageKind::ptx, "70", text("64, 2, 1"));
+  module();
+  image(ImageKind::ptx, "70", text("256"));
+  module();
+  image(ImageKind::ptx, "80", text("32"));
+  module();
+  findings("7.0", true);
+  const std::vector<KernelUse>& uses = table_.kernels.at("k").uses;
+  ASSERT_EQ(uses.size(), 2U) << "one an architecture";
+  EXPECT_EQ(uses[0].max_threads, 256U);
+  EXPECT_EQ(uses[1].max_threads, 32U);
+  EXPECT_EQ(uses[0].registers, image::KernelInfo::kUnknown) << "PTX has none yet";
+}
+
 TEST_F(Judging, WithoutNamesTheModulesAreCounted) {
   ptx("70", {"common"});
   module();

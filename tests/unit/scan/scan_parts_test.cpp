@@ -7,9 +7,11 @@
 #include <string>
 
 #include "analyzer/scan/distributions.h"
+#include "analyzer/scan/kernel_needs.h"
 #include "analyzer/scan/matrix.h"
 #include "analyzer/scan/render.h"
 #include "analyzer/scan/walk.h"
+#include "kshim/image/cubin.h"
 
 namespace kshim::scan {
 namespace {
@@ -126,6 +128,18 @@ TEST(Matrices, ForeignNamesAreHarmlessAndNarrowPagesGetAList) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_NE(text.find("none"), std::string::npos) << text;
   }
+}
+
+TEST(KernelNeeds, AreRangesOverWhatIsKnown) {
+  constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
+  ScannedKernel kernel;
+  kernel.images = {{"sm_80", 24, 512, 0, kUnknown},
+                   {"sm_90", 40, 512, 0, 256},
+                   {"compute_90", kUnknown, kUnknown, kUnknown, kUnknown}};
+  EXPECT_EQ(needs_text(kernel), "24 to 40 registers, 512 bytes shared, up to 256 threads");
+  EXPECT_EQ(kernel.archs(), (std::vector<std::string>{"sm_80", "sm_90", "compute_90"}));
+  kernel.images.erase(kernel.images.begin(), kernel.images.begin() + 2);
+  EXPECT_EQ(needs_text(kernel), "");
 }
 
 }  // namespace
