@@ -91,11 +91,9 @@ ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept 
 void each_member(Bytes container, const std::string& name, const Limits& limits,
                  const ContainerVisitor& visitor) {
   const ContainerKind kind = container_kind(container.first(std::min(container.size(), kTarHeader)), name);
-  if (visitor.stride_index != 0 &&
-      (kind != ContainerKind::zip || visitor.stride_index >= visitor.stride_count))
-    return;
   const Utf8Names names;
   Walk walk(limits, visitor, name);
+  if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
   walk.container(kind, container, {});
   if (walk.budget().exhausted())
     walk.note({}, {}, 0,

@@ -11,6 +11,9 @@
 
 namespace kshim::scan {
 
+class MemberQueue;
+class MemoryPool;
+
 enum class ContainerKind : std::uint8_t {
   none,
   ar,
@@ -52,15 +55,19 @@ struct ContainerVisitor {
   std::function<void(std::string_view member, std::uint64_t offset, std::string what)> damaged;
   /// Bytes of the container itself done by this call, for a progress bar. May be empty.
   std::function<void(std::uint64_t done)> progress;
-  /// To share a zip between threads: each visits the members whose index % stride_count is its stride_index.
-  /// Of other kinds, index 0 visits everything, the others nothing.
-  unsigned stride_index = 0;
-  unsigned stride_count = 1;
+  /// Compressed bytes that were read through: if they are a mapped file's, their pages may go. Not always the
+  /// container's own (nested ones are inflated elsewhere), and what is stored may be read again. Must not
+  /// throw. May be empty.
+  std::function<void(Bytes passed)> passed;
+  /// Shared by the threads that read this container. May be null.
+  MemberQueue* queue = nullptr;
+  /// What members are inflated to, shared by threads. Null: not bounded but by Limits.
+  MemoryPool* memory = nullptr;
 };
 
-/// Visits every wanted member in order, those of nested containers too. `name` is the container's; for a file
-/// on disk its path, as a thin archive's members are looked for beside it. Never throws for what the bytes
-/// hold; what the visitor throws passes through.
+/// Visits every wanted member, those of nested containers too; in order, but with a queue. `name` is the
+/// container's; for a file on disk its path, as a thin archive's members are looked for beside it. Never
+/// throws for what the bytes hold; what the visitor throws passes through.
 void each_member(Bytes container, const std::string& name, const Limits& limits,
                  const ContainerVisitor& visitor);
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "analyzer/scan/container_memory.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
@@ -11,13 +12,15 @@ namespace kshim::scan {
 /// announces.
 class Buffer {
  public:
-  Buffer() = default;
+  explicit Buffer(MemoryLease& lease) : lease_(lease) {}
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
-  /// False when there is no memory.
-  bool append(Bytes bytes) noexcept;
-  /// Ready for the next member. Pages are kept for it unless they are many.
+  /// So many bytes are to come: waits until other threads have given back as many. Nothing is allocated.
+  void expect(std::uint64_t size);
+  /// False when there is no memory. May wait for other threads that hold some.
+  bool append(Bytes bytes);
+  /// Ready for the next member. A few pages are kept for it.
   void clear() noexcept;
   Bytes bytes() const noexcept { return {data_, size_}; }
   std::size_t size() const noexcept { return size_; }
@@ -25,9 +28,11 @@ class Buffer {
  private:
   bool reserve(std::size_t size) noexcept;
 
+  MemoryLease& lease_;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
+  std::uint64_t counted_ = 0;  // in the lease
 };
 
 }  // namespace kshim::scan

@@ -17,6 +17,9 @@ constexpr std::size_t kBlock = 16U << 10;
 // One header with all its extensions; libarchive itself bounds names but not the maps of sparse files.
 constexpr std::uint64_t kHeaderMax = 16U << 20;
 
+// Read bytes that are told of at once.
+constexpr std::size_t kPassed = 4U << 20;
+
 using Support = int (*)(archive*);
 
 /// Filters that this libarchive has built in: of the others it would start a program.
@@ -44,8 +47,17 @@ Bytes take(Bytes& from, std::size_t size) {
 
 std::uint64_t Source::skip(std::uint64_t) { return 0; }
 
+// Called before a block is taken: whoever had the one before is done with it.
+void MemorySource::pass() {
+  const std::size_t read = unpassed_.size() - body_.size();
+  if (!passed_ || (read < kPassed && !body_.empty())) return;
+  const Bytes done = take(unpassed_, read);
+  if (!done.empty()) passed_(done);
+}
+
 Bytes MemorySource::next() {
   if (!head_.empty()) return std::exchange(head_, {});
+  pass();
   return take(body_, kBlock);
 }
 

@@ -2,6 +2,7 @@
 // Bytes that arrive block by block, and libarchive between two of such streams.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -50,16 +51,21 @@ class Source {
   std::string failure_;
 };
 
-/// `head`, then `body`.
+/// `head`, then `body`, of which `passed` hears what was read, now and then and when the source ends.
 class MemorySource final : public Source {
  public:
-  MemorySource(Bytes head, Bytes body) : head_(head), body_(body) {}
+  MemorySource(Bytes head, Bytes body, std::function<void(Bytes)> passed = {})
+      : head_(head), body_(body), unpassed_(body), passed_(std::move(passed)) {}
   Bytes next() override;
   std::uint64_t skip(std::uint64_t size) override;
 
  private:
+  void pass();
+
   Bytes head_;
   Bytes body_;
+  Bytes unpassed_;  // ends where body_ does
+  std::function<void(Bytes)> passed_;
 };
 
 /// What was already taken from another source, then its rest.

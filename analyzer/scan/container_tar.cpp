@@ -62,7 +62,7 @@ void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, con
 
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place) {
   Stream stream(format, input);
-  Buffer buffer;
+  Buffer buffer(walk.memory());
   bool damage_told = false;
   for (;;) {
     const Stream::Step step = stream.next_entry();

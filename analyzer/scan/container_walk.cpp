@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "analyzer/scan/container_queue.h"
+
 namespace kshim::scan {
 namespace {
 
@@ -29,8 +31,16 @@ bool Walk::count_member(const Place& place) {
   if (stopped()) return false;
   if (++members_ <= limits_.members) return true;
   stopped_ = true;
-  note(place, {}, 0, fmt::format("holds more than {} members: the rest is not read", limits_.members));
+  note_too_many(place);
   return false;
+}
+
+void Walk::note_too_many(const Place& place) const {
+  note(place, {}, 0, fmt::format("holds more than {} members: the rest is not read", limits_.members));
+}
+
+bool Walk::takes_whole(const Place& place) const noexcept {
+  return place.depth != 0 || visitor_.queue == nullptr || visitor_.queue->take_whole();
 }
 
 bool Walk::asked(const Place& place, const Candidate& member) const {
@@ -49,6 +59,8 @@ bool Walk::wanted(const Place& place, const Candidate& member) const {
 bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buffer& buffer,
                 std::size_t until) {
   const char* clause = nullptr;
+  // All at once: of two that start together the smaller might be the one that gets more than there is.
+  if (until == SIZE_MAX && member.size != kUnknownSize) buffer.expect(member.size);
   while (buffer.size() < until) {
     const Bytes block = source.next();
     if (block.empty()) break;
@@ -78,7 +90,7 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
 
 void Walk::member(const Place& place, const Candidate& member, Bytes bytes) {
   MemorySource nothing_left({}, {});
-  Buffer unused;
+  Buffer unused(memory_);
   if (bytes.empty()) return;
   if (budget_.spend(bytes.size())) return this->member(place, member, nothing_left, unused, bytes);
   note(place, member.name, member.offset, "is beyond the limit of what is read of one container");
@@ -131,7 +143,7 @@ void Walk::container(ContainerKind kind, Bytes bytes, const Place& place) {
     case ContainerKind::zip:
       return walk_zip(*this, bytes, place);
     case ContainerKind::tar: {
-      MemorySource source({}, bytes);
+      MemorySource source({}, bytes, visitor_.passed);
       return walk_stream(*this, Stream::Format::tar, source, bytes, place);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "analyzer/scan/container.h"
 #include "analyzer/scan/container_buffer.h"
+#include "analyzer/scan/container_memory.h"
 #include "analyzer/scan/container_stream.h"
 
 namespace kshim::scan {
@@ -30,13 +31,20 @@ bool is_container_name(std::string_view name) noexcept;
 class Walk {
  public:
   Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
-      : limits_(limits), visitor_(visitor), path_(std::move(path)), budget_(limits.total_bytes) {}
+      : limits_(limits),
+        visitor_(visitor),
+        path_(std::move(path)),
+        budget_(limits.total_bytes),
+        memory_(visitor.memory) {}
 
   void container(ContainerKind kind, Bytes bytes, const Place& place);
 
   // For the walks:
   /// Every member, wanted or not. False: the walk ends here.
   bool count_member(const Place& place);
+  void note_too_many(const Place& place) const;
+  /// Whether a container that cannot be shared is this thread's.
+  bool takes_whole(const Place& place) const noexcept;
   bool stopped() const noexcept { return stopped_ || budget_.exhausted(); }
   void note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const;
   void progress(const Place& place, std::uint64_t done) const;
@@ -51,6 +59,7 @@ class Walk {
   const ContainerVisitor& visitor() const noexcept { return visitor_; }
   const std::string& path() const noexcept { return path_; }
   Budget& budget() noexcept { return budget_; }
+  MemoryLease& memory() noexcept { return memory_; }
 
  private:
   bool asked(const Place& place, const Candidate& member) const;
@@ -62,6 +71,7 @@ class Walk {
   const ContainerVisitor& visitor_;
   std::string path_;
   Budget budget_;
+  MemoryLease memory_;
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <atomic>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
+#include "analyzer/scan/container_queue.h"
 #include "analyzer/scan/container_walk.h"
 #include "analyzer/scan/container_zip_index.h"
 
@@ -49,33 +52,63 @@ bool known_method(std::uint16_t method) {
   return false;
 }
 
+}  // namespace
+
 class ZipWalk {
  public:
   ZipWalk(Walk& walk, Bytes bytes, const Place& place, const ZipIndex& index)
-      : walk_(walk), bytes_(bytes), place_(place), index_(index) {}
+      : walk_(walk), bytes_(bytes), place_(place), index_(index), buffer_(walk.memory()) {}
 
   void run() {
-    const unsigned count = place_.depth == 0 ? walk_.visitor().stride_count : 1;
-    const unsigned mine = place_.depth == 0 ? walk_.visitor().stride_index : 0;
-    std::uint64_t done = 0;
-    for (std::uint64_t number = 0;; ++number) {
+    for (;;) {
       const auto entry = index_.next();
       if (!entry && entry.error().code == Errc::not_found) return;
       if (!walk_.count_member(place_)) return;
-      const bool turn = count == 0 || number % count == mine;
-      if (!entry)  // nothing follows; one thread tells
-        return mine == 0 ? walk_.note(place_, {}, entry.error().offset,
-                                      fmt::format("has a directory that {}", describe(entry.error().code)))
-                         : void();
-      if (!turn) continue;
-      if (entry->file) member(*entry);
-      done += std::min<std::uint64_t>(entry->compressed_size, bytes_.size() - done);
-      walk_.progress(place_, done);
+      if (!entry) return note_directory(entry.error());
+      member(*entry);
+    }
+  }
+
+  void run(MemberQueue& queue) {
+    read_ = &queue.read_;
+    std::call_once(queue.listed_, [&] { list(queue); });
+    while (const auto row = queue.take()) {
+      const auto entry = index_.at(row->directory_offset);
+      if (!entry || walk_.stopped()) return;
+      member(*entry);
     }
   }
 
  private:
+  void note_directory(Error error) const {  // nothing follows
+    walk_.note(place_, {}, error.offset, fmt::format("has a directory that {}", describe(error.code)));
+  }
+
+  void list(MemberQueue& queue) {
+    for (ZipIndex index = index_;;) {
+      const std::uint64_t position = index.position();
+      const auto entry = index.next();
+      if (!entry && entry.error().code == Errc::not_found) break;
+      if (queue.rows_.size() == walk_.limits().members) {
+        walk_.note_too_many(place_);
+        break;
+      }
+      if (!entry) {
+        note_directory(entry.error());
+        break;
+      }
+      queue.rows_.push_back({entry->compressed_size, position});
+    }
+    queue.sort();
+  }
+
   void member(const ZipEntry& entry) {
+    if (entry.file) open(entry);
+    done_ += std::min<std::uint64_t>(entry.compressed_size, bytes_.size() - done_);
+    walk_.progress(place_, done_);
+  }
+
+  void open(const ZipEntry& entry) {
     const Candidate candidate{entry.name, entry.size, entry.offset};
     if (!walk_.wanted(place_, candidate)) return;
     const auto note = [&](std::string clause) {
@@ -83,18 +116,20 @@ class ZipWalk {
     };
     if (entry.encrypted) return note("is encrypted");
     if (!known_method(entry.method))
-      return note(fmt::format("is compressed by an unknown method ({})", entry.method));
+      return note(fmt::format("is compressed by method {}, which is not read", entry.method));
     const auto data = index_.data(entry);
     if (!data) return note(describe(data.error().code));
     // Members lie side by side in an honest zip. Where they share bytes, a small file inflates without end.
-    if (entry.compressed_size > bytes_.size() - read_)
-      return note("is not read: the members add up to more than the file, so some overlap");
-    read_ += entry.compressed_size;
+    std::uint64_t read = read_->load();
+    do {
+      if (entry.compressed_size > bytes_.size() - read)
+        return note("is not read: the members add up to more than the file, so some overlap");
+    } while (!read_->compare_exchange_weak(read, read + entry.compressed_size));
     const bool stored = entry.method == kStored;
     if (stored && entry.size != entry.compressed_size) return note(describe(Errc::bad_header));
 
     const std::vector<std::byte> header = local_header(entry);
-    MemorySource input(header, *data);
+    MemorySource input(header, *data, walk_.visitor().passed);
     Stream stream(Stream::Format::zip, input);
     if (stream.next_entry() != Stream::Step::entry) return note("cannot be read (" + stream.failure() + ")");
     EntrySource source(stream, entry.size, walk_.budget());
@@ -106,17 +141,21 @@ class ZipWalk {
   const Place& place_;
   ZipIndex index_;
   Buffer buffer_;
-  std::uint64_t read_ = 0;  // compressed bytes of members so far
+  std::uint64_t done_ = 0;
+  std::atomic<std::uint64_t> own_{0};
+  std::atomic<std::uint64_t>* read_ = &own_;  // compressed bytes of members so far
 };
-
-}  // namespace
 
 void walk_zip(Walk& walk, Bytes bytes, const Place& place) {
   const auto index = ZipIndex::open(bytes);
-  if (index) return ZipWalk(walk, bytes, place, *index).run();
-  if (place.depth == 0 && walk.visitor().stride_index != 0) return;
+  if (index) {
+    ZipWalk zip(walk, bytes, place, *index);
+    MemberQueue* queue = place.depth == 0 ? walk.visitor().queue : nullptr;
+    return queue != nullptr ? zip.run(*queue) : zip.run();
+  }
+  if (!walk.takes_whole(place)) return;
   walk.note(place, {}, bytes.size(), "has no directory at its end: read from its start, as far as that goes");
-  MemorySource source({}, bytes);
+  MemorySource source({}, bytes, walk.visitor().passed);
   walk_stream(walk, Stream::Format::zip, source, {}, place);
 }
 

@@ -130,6 +130,12 @@ Result<ZipEntry> ZipIndex::next() noexcept {
   return entry;
 }
 
+Result<ZipEntry> ZipIndex::at(std::uint64_t position) const noexcept {
+  ZipIndex there = *this;
+  there.cursor_ = position;
+  return there.next();
+}
+
 Result<Bytes> ZipIndex::data(const ZipEntry& entry) const noexcept {
   const auto header = slice(bytes_, entry.offset, kLocalSize);
   if (!header) return header.error();

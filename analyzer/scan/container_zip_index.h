@@ -28,6 +28,9 @@ class ZipIndex {
   static Result<ZipIndex> open(Bytes bytes) noexcept;
   /// Errc::not_found: the regular end. Anything else: damaged at error().offset, and nothing follows.
   Result<ZipEntry> next() noexcept;
+  /// Where the directory goes on, for at().
+  std::uint64_t position() const noexcept { return cursor_; }
+  Result<ZipEntry> at(std::uint64_t position) const noexcept;
   /// The entry's compressed bytes.
   Result<Bytes> data(const ZipEntry& entry) const noexcept;
 

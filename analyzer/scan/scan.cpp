@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -18,6 +21,8 @@
 
 #include "analyzer/model/mapped_file.h"
 #include "analyzer/scan/container.h"
+#include "analyzer/scan/container_memory.h"
+#include "analyzer/scan/container_queue.h"
 #include "analyzer/scan/distributions.h"
 #include "analyzer/scan/object.h"
 #include "analyzer/scan/walk.h"
@@ -27,13 +32,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Larger zips are worth a second look at their directory: every thread takes each n-th member.
+// Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
+
+// Of inflated members, for each thread; what one member needs beyond that comes on top (docs/scan.md).
+constexpr std::uint64_t kMemoryOfThread = std::uint64_t{128} << 20;
 
 struct Task {
   std::size_t input = 0;
-  unsigned stride_index = 0;
-  unsigned stride_count = 1;
+  unsigned shares = 1;
+  std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
 };
 
 struct Found {
@@ -55,18 +63,32 @@ Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffe
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
+unsigned jobs_of(const Options& options) {
+  return options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
+void let_go(Bytes file, Bytes passed) {
+  constexpr std::uintptr_t kPage = 4096;  // or a multiple of it, and the call does nothing
+  const auto within = [&](const std::byte* at) {
+    return std::less_equal<>()(file.data(), at) && std::less_equal<>()(at, file.data() + file.size());
+  };
+  if (!within(passed.data()) || !within(passed.data() + passed.size())) return;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + kPage - 1) / kPage * kPage;
+  const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / kPage * kPage;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 class Scanner {
  public:
-  Scanner(const Inputs& inputs, const Options& options) : inputs_(inputs), options_(options) {}
+  Scanner(const Inputs& inputs, const Options& options)
+      : inputs_(inputs), options_(options), jobs_(jobs_of(options)), memory_(kMemoryOfThread * jobs_) {}
 
   void run() {
-    const unsigned jobs =
-        options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency());
-    plan(jobs);
+    plan();
     found_.resize(tasks_.size());
     std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < std::min<std::size_t>(jobs, tasks_.size()); ++i)
-      threads.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < workers(); ++i) threads.emplace_back([this] { work(); });
     report_progress();
   }
 
@@ -74,7 +96,7 @@ class Scanner {
 
  private:
   // Zips are told by their names here: opening them is the workers' part.
-  void plan(unsigned jobs) {
+  void plan() {
     std::vector<std::size_t> order(inputs_.files.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -83,19 +105,22 @@ class Scanner {
       const Input& input = inputs_.files[index];
       total_ += input.bytes;
       const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
-      const unsigned shares = zip && input.bytes > kWorthSharing ? jobs : 1;
-      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, share, shares});
+      const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
+      const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
+      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue});
     }
   }
+
+  std::size_t workers() const { return std::min<std::size_t>(jobs_, tasks_.size()); }
 
   void work() {
     for (;;) {
       const std::size_t index = next_.fetch_add(1);
       if (index >= tasks_.size()) break;
-      const Task& task = tasks_[index];
+      const Task task = std::move(tasks_[index]);
       const Input& input = inputs_.files[task.input];
       look_at(input, task, found_[index]);
-      done_.fetch_add(input.bytes / task.stride_count, std::memory_order_relaxed);
+      done_.fetch_add(input.bytes / task.shares, std::memory_order_relaxed);
     }
     const std::lock_guard guard(lock_);
     ++finished_;
@@ -103,11 +128,8 @@ class Scanner {
   }
 
   void report_progress() {
-    const std::size_t workers = std::min<std::size_t>(
-        options_.jobs != 0 ? options_.jobs : std::max(1U, std::thread::hardware_concurrency()),
-        tasks_.size());
     std::unique_lock guard(lock_);
-    while (finished_ != workers) {
+    while (finished_ != workers()) {
       changed_.wait_for(guard, std::chrono::milliseconds(100));
       if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
     }
@@ -141,8 +163,9 @@ class Scanner {
 
   void look_into(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
-    visitor.stride_index = task.stride_index;
-    visitor.stride_count = task.stride_count;
+    visitor.queue = task.queue.get();
+    visitor.memory = &memory_;
+    visitor.passed = [bytes](Bytes passed) { let_go(bytes, passed); };
     visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
     visitor.wants_content = [](std::string_view member, Bytes first) {
       return file_kind(first, std::string(member), true) != FileKind::other;
@@ -175,7 +198,9 @@ class Scanner {
 
   const Inputs& inputs_;
   const Options& options_;
-  std::vector<Task> tasks_;
+  unsigned jobs_;
+  MemoryPool memory_;
+  std::vector<Task> tasks_;   ///< each taken by one thread
   std::vector<Found> found_;  ///< by task
   std::atomic<std::size_t> next_{0};
   std::atomic<std::uint64_t> done_{0};

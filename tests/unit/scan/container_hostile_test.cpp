@@ -344,7 +344,7 @@ TEST(Hostile, UnknownMethodsAreTold) {
   odd.method = 99;
   const Seen seen = visit(build_zip({odd, stored("z", "ok")}), "a.zip");
   EXPECT_THAT(seen.members, ElementsAre("z=ok"));
-  EXPECT_THAT(seen.damage, ElementsAre("odd.so@0: is compressed by an unknown method (99)"));
+  EXPECT_THAT(seen.damage, ElementsAre("odd.so@0: is compressed by method 99, which is not read"));
 }
 
 TEST(Hostile, EmptyContainers) {

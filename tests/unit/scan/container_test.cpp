@@ -146,32 +146,6 @@ TEST(Container, KindByFirstBytes) {
   EXPECT_EQ(kind("", "x.tar.gz"), ContainerKind::none);
 }
 
-TEST(Container, StridesShareAZip) {
-  std::vector<test::ZipMember> members;
-  for (int i = 0; i < 10; ++i) members.push_back(stored("m" + std::to_string(i), "x"));
-  const std::string zip = build_zip(members);
-  std::vector<std::string> all;
-  for (unsigned index = 0; index < 4; ++index) {
-    Seen seen;
-    ContainerVisitor visitor = test::visitor_of(seen);
-    visitor.stride_index = index;
-    visitor.stride_count = 3;
-    each_member(bytes_of(zip), "a.zip", {}, visitor);
-    EXPECT_EQ(seen.members.size(), (std::vector<std::size_t>{4, 3, 3, 0}[index]));
-    all.insert(all.end(), seen.members.begin(), seen.members.end());
-    Seen tar;
-    ContainerVisitor other = test::visitor_of(tar);
-    other.stride_index = index;
-    other.stride_count = 3;
-    const std::string bytes = pack(Packing::tar, kFiles);
-    each_member(bytes_of(bytes), "a.tar", {}, other);
-    EXPECT_EQ(tar.members.size(), index == 0 ? 2U : 0U);
-  }
-  std::sort(all.begin(), all.end());
-  EXPECT_EQ(std::unique(all.begin(), all.end()), all.end());
-  EXPECT_EQ(all.size(), 10U);
-}
-
 TEST(Container, ProgressReachesTheEnd) {
   for (const auto& [packing, name] : {Packed{Packing::zip, "a.zip"}, Packed{Packing::tar_xz, "a.tar.xz"}}) {
     const std::string bytes = pack(packing, kFiles);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// One container, several threads: nothing twice, nothing left out, and no more memory than was agreed on.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "analyzer/scan/container.h"
+#include "analyzer/scan/container_buffer.h"
+#include "analyzer/scan/container_memory.h"
+#include "analyzer/scan/container_queue.h"
+#include "container_probe.h"
+
+namespace kshim::scan {
+namespace {
+
+using test::build_zip;
+using test::deflated;
+using test::pack;
+using test::Packing;
+using test::Seen;
+using test::stored;
+using test::ZipMember;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
+
+/// What each of `threads` sees, at the same time.
+std::vector<Seen> share(const std::string& bytes, const char* name, unsigned threads,
+                        MemoryPool* memory = nullptr, const Limits& limits = {}) {
+  std::vector<Seen> seen(threads);
+  MemberQueue queue;
+  {
+    std::vector<std::jthread> running;
+    for (Seen& mine : seen)
+      running.emplace_back([&] {
+        ContainerVisitor visitor = test::visitor_of(mine);
+        visitor.queue = &queue;
+        visitor.memory = memory;
+        each_member(bytes_of(bytes), name, limits, visitor);
+      });
+  }
+  return seen;
+}
+
+std::vector<std::string> all(const std::vector<Seen>& seen, std::vector<std::string> Seen::*which) {
+  std::vector<std::string> out;
+  for (const Seen& each : seen) out.insert(out.end(), (each.*which).begin(), (each.*which).end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(Shared, EveryMemberOfAZipOnce) {
+  std::vector<ZipMember> members;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 1000; ++i) {
+    members.push_back(stored(std::to_string(i), "x"));
+    expected.push_back(members.back().name + "=x");
+  }
+  std::sort(expected.begin(), expected.end());
+  const std::string zip = build_zip(members);
+  for (const unsigned threads : {1U, 2U, 7U}) {
+    const auto seen = share(zip, "a.zip", threads);
+    EXPECT_EQ(all(seen, &Seen::members), expected);
+    EXPECT_THAT(all(seen, &Seen::damage), IsEmpty());
+  }
+}
+
+TEST(Shared, TheLargestComeFirst) {
+  const std::string zip = build_zip({stored("b", "22"), deflated("packs well", std::string(10'000, 'x')),
+                                     stored("d", std::string(300, 'd')), stored("a", "1"), stored("dir/", ""),
+                                     stored("c", "22")});
+  const auto seen = share(zip, "a.zip", 1);
+  EXPECT_THAT(seen[0].asked, ElementsAre("d", "packs well", "b", "c", "a"));
+}
+
+TEST(Shared, WhatIsNoZipIsOfOneThread) {
+  const test::Files files = {{"a", "1"}, {"b", "2"}};
+  const std::string cut = build_zip({stored("a", "1"), stored("b", "2")});
+  for (const auto& [bytes, name] :
+       {std::pair{pack(Packing::tar, files), "a.tar"}, std::pair{pack(Packing::tar_gz, files), "a.tar.gz"},
+        std::pair{cut.substr(0, cut.find("PK\1\2")), "a.zip"}}) {
+    const auto seen = share(bytes, name, 4);
+    EXPECT_THAT(all(seen, &Seen::members), ElementsAre("a=1", "b=2")) << name;
+    EXPECT_LE(all(seen, &Seen::damage).size(), 2U) << name;
+  }
+  EXPECT_THAT(all(share("nothing", "a.zip", 4), &Seen::damage), SizeIs(1));
+}
+
+TEST(Shared, NestedContainersStayWhole) {
+  const std::string inner = pack(Packing::zip, {{"x", "1"}, {"y", "2"}});
+  const auto seen = share(pack(Packing::zip, {{"i.zip", inner}, {"j.zip", inner}}), "a.whl", 3);
+  EXPECT_THAT(all(seen, &Seen::members), ElementsAre("i.zip!x=1", "i.zip!y=2", "j.zip!x=1", "j.zip!y=2"));
+}
+
+TEST(Shared, DamageIsToldOnce) {
+  std::string zip = build_zip({stored("a", "1"), stored("b", "2")});
+  zip[zip.rfind("PK\1\2")] ^= 1;
+  const auto seen = share(zip, "a.zip", 4);
+  EXPECT_THAT(all(seen, &Seen::members), ElementsAre("a=1"));
+  EXPECT_THAT(all(seen, &Seen::damage), ElementsAre(testing::HasSubstr("has a directory that")));
+  Limits limits;
+  limits.members = 5;
+  const auto many =
+      share(build_zip(std::vector<ZipMember>(9, stored("a", "1"))), "a.zip", 3, nullptr, limits);
+  EXPECT_THAT(all(many, &Seen::members), SizeIs(5));
+  EXPECT_THAT(all(many, &Seen::damage), ElementsAre("@0: holds more than 5 members: the rest is not read"));
+}
+
+TEST(Shared, OverlapsAreSeenByAllTogether) {
+  ZipMember member = deflated("0", std::string(2'000'000, 'x'));
+  std::vector<ZipMember> members = {member};
+  member.offset = 0;
+  members.insert(members.end(), 200, member);
+  const std::string zip = build_zip(members);
+  const std::size_t fit = zip.size() / member.compressed_size;
+  const auto seen = share(zip, "a.zip", 4);
+  EXPECT_EQ(all(seen, &Seen::members).size(), fit);
+  EXPECT_EQ(all(seen, &Seen::damage).size(), 201 - fit);
+}
+
+bool waits(const std::future<void>& what) {
+  return what.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout;
+}
+
+TEST(Memory, OneMayExceedAndTheOthersWait) {
+  MemoryPool pool(100);
+  MemoryLease large(&pool);
+  MemoryLease small(&pool);
+  MemoryLease other(&pool);
+  small.raise(60);
+  large.raise(40);
+  large.raise(1000);  // does not wait; its 40 are free again
+  other.raise(40);
+  auto third = std::async(std::launch::async, [&] { other.raise(1); });
+  EXPECT_TRUE(waits(third));
+  large.raise(5000);
+  large.lower(6000);
+  EXPECT_TRUE(waits(third)) << "it still exceeds";
+  large.lower(40);
+  third.get();
+  auto fourth = std::async(std::launch::async, [&] { small.raise(100); });
+  EXPECT_TRUE(waits(fourth));
+  other.lower(41);
+  fourth.get();
+}
+
+TEST(Memory, ADestroyedLeaseGivesBack) {
+  MemoryPool pool(10);
+  for (int i = 0; i < 3; ++i) {
+    MemoryLease within(&pool);
+    MemoryLease beyond(&pool);
+    within.raise(10);
+    beyond.raise(10);
+  }
+  MemoryLease last(&pool);
+  last.raise(10);
+}
+
+TEST(Memory, ThreadsThatAllNeedTooMuchComeToAnEnd) {
+  // The nested zip is held while its compressed member is inflated beside it.
+  ZipMember flat = deflated("", std::string(24 * kMega, 'x'));
+  ZipMember nested = deflated("", build_zip({stored("pad", std::string(18 * kMega, 'p')), flat}));
+  std::vector<ZipMember> members;
+  for (int i = 0; i < 4; ++i) {
+    flat.name = std::to_string(i);
+    nested.name = flat.name + ".zip";
+    members.push_back(flat);
+    members.push_back(nested);
+  }
+  const std::string zip = build_zip(members);
+  MemoryPool memory(8 * kMega);
+  std::atomic<std::uint64_t> visited{0};
+  MemberQueue queue;
+  std::atomic<int> at_once{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        ContainerVisitor visitor;
+        visitor.queue = &queue;
+        visitor.memory = &memory;
+        visitor.visit = [&](const Member&) {
+          EXPECT_EQ(at_once.fetch_add(1), 0) << "two large members in memory";
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          visited += 1;
+          at_once.fetch_sub(1);
+        };
+        each_member(bytes_of(zip), "a.zip", {}, visitor);
+      });
+  }
+  EXPECT_EQ(visited, 12U);
+}
+
+TEST(Memory, IsGivenBackAfterEachMember) {
+  const std::string zip =
+      build_zip({deflated("large", std::string(40 * kMega, 'x')), deflated("small", "y")});
+  EXPECT_TRUE(test::survives(600, 20, [&] {
+    MemoryPool memory(64 * kMega);
+    ContainerVisitor visitor;
+    visitor.memory = &memory;
+    visitor.visit = [&](const Member& member) {
+      if (member.name != "small") return;
+      MemoryLease first(&memory);
+      MemoryLease second(&memory);
+      first.raise(1000 * kMega);  // so that the next one has to wait for what is not there
+      second.raise(64 * kMega);
+    };
+    each_member(bytes_of(zip), "a.zip", {}, visitor);
+  }));
+}
+
+TEST(Memory, WhatWasReadIsToldPieceByPiece) {
+  std::string noise;
+  std::uint32_t state = 1;
+  while (noise.size() < 14 * kMega) noise.push_back(static_cast<char>((state = state * 1664525U + 1) >> 24U));
+  for (const Packing packing : {Packing::zip, Packing::zip_stored, Packing::tar_gz}) {
+    const std::string bytes = pack(packing, {{"noise", noise}});
+    ContainerVisitor visitor;
+    std::uint64_t sum = 0;
+    std::uint64_t pieces = 0;
+    const std::byte* end = nullptr;
+    visitor.passed = [&](Bytes passed) {
+      EXPECT_TRUE(end == nullptr || end == passed.data()) << "in order, without gaps";
+      end = passed.data() + passed.size();
+      EXPECT_LE(end, bytes_of(bytes).data() + bytes.size());
+      sum += passed.size();
+      ++pieces;
+    };
+    each_member(bytes_of(bytes), "a", {}, visitor);
+    if (packing == Packing::tar_gz) each_member(bytes_of(bytes), "a.tar.gz", {}, visitor);
+    EXPECT_GE(pieces, 3U);
+    EXPECT_GT(sum, bytes.size() - 5 * kMega);
+  }
+}
+
+}  // namespace
+}  // namespace kshim::scan
