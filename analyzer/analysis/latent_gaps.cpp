@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "analyzer/analysis/failure_finding.h"
@@ -56,43 +57,52 @@ bool is_known(const std::vector<Finding>& known, const std::string& object, Comp
   });
 }
 
-bool serves(const std::vector<FileImage>& images, ComputeCapability cc, image::Version driver) {
-  return std::any_of(images.begin(), images.end(), [&](const FileImage& image) {
-    return image::judge(image.candidate, {cc, driver, {}}).fits;
+bool serves(const DeviceCode& code, const CodeModule& module, ComputeCapability cc, image::Version driver) {
+  bool any = false;
+  each_image_of(module, [&](std::uint32_t index) {
+    any = any || image::judge(code.images[index].candidate, {cc, driver, {}}).fits;
   });
+  return any;
 }
 
 // Code that was deliberately locked to one architecture beside code that was not: the program has another
 // way.
 bool all_locked(const std::vector<FileImage>& images) {
   return std::all_of(images.begin(), images.end(), [](const FileImage& image) {
-    return image.candidate.arch.suffix != image::Suffix::none;
+    return image.candidate.arch.suffix != image::Suffix::none ||
+           image.candidate.kind == image::ImageKind::ltoir;
   });
 }
 
 struct Unserved {
   std::vector<FileModule> modules;
   bool others_served = false;
-  bool complete = true;
+  bool complete = true;  ///< every payload of them could be read
 };
 
-Unserved unserved_modules(const ObjectFile& file, ComputeCapability cc, image::Version driver) {
+bool is_complete(const FileModule& module) {
+  return std::all_of(module.images.begin(), module.images.end(), [](const FileImage& image) {
+    return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
+  });
+}
+
+Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapability cc, image::Version driver) {
   Unserved out;
-  std::vector<std::uint64_t> addresses;
-  for (const std::uint64_t address : file.module_addresses()) {
-    const FileModule module = file.module_at(address, Depth::headers);
-    if (module.images.empty()) continue;
-    if (serves(module.images, cc, driver)) {
+  const DeviceCode& code = file.code();
+  std::vector<std::size_t> unserved;
+  for (std::size_t index = 0; index < code.modules.size(); ++index) {
+    if (serves(code, code.modules[index], cc, driver)) {
       out.others_served = true;
     } else {
-      addresses.push_back(address);
+      unserved.push_back(index);
     }
   }
-  std::uint64_t payload = 0;
-  for (const std::uint64_t address : addresses) {
-    FileModule module = file.module_at(address, payload < kMostPayload ? Depth::kernels : Depth::headers);
-    for (const FileImage& image : module.images) payload += image.bytes;
-    if (payload >= kMostPayload) out.complete = false;
+  // Such libraries keep most kernels for some GPUs only, and choose among them.
+  if (probing && out.others_served) return out;
+  std::uint64_t budget = kMostPayload;
+  for (const std::size_t index : unserved) {
+    FileModule module = file.module(index, budget);
+    out.complete = out.complete && is_complete(module);
     if (module.has_kernels() && !(out.others_served && all_locked(module.images)))
       out.modules.push_back(std::move(module));
   }
@@ -103,16 +113,16 @@ Unserved unserved_modules(const ObjectFile& file, ComputeCapability cc, image::V
 std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& object, const Wanted& wanted) {
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
-  const Unserved unserved = unserved_modules(*file, wanted.cc, driver_of(scene));
+  const bool probing = find_probing_library(object.path) != nullptr;
+  const Unserved unserved = unserved_modules(*file, probing, wanted.cc, driver_of(scene));
   if (unserved.modules.empty()) return std::nullopt;
-  // Such libraries keep most kernels for some GPUs only, and choose among them.
-  if (unserved.others_served && find_probing_library(object.path) != nullptr) return std::nullopt;
   Subject subject;
   subject.object = &object;
   subject.device = wanted.device;
   subject.facts.device = wanted.cc;
   subject.facts.driver = driver_of(scene);
   std::set<std::string> kernels;
+  std::map<Program, std::size_t> known;
   for (const FileModule& module : unserved.modules) {
     for (const FileImage& image : module.images) {
       kernels.insert(image.kernels.begin(), image.kernels.end());
@@ -121,15 +131,11 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
       fact.compression = image.compression;
       fact.toolkit = image.toolkit;
       subject.images.toolkit = std::max(subject.images.toolkit, image.toolkit);
-      const auto same = std::find_if(
-          subject.images.images.begin(), subject.images.images.end(), [&](const ImageFact& known) {
-            return known.candidate.kind == fact.candidate.kind &&
-                   known.candidate.arch == fact.candidate.arch && known.candidate.isa == fact.candidate.isa;
-          });
-      if (same == subject.images.images.end()) {
+      const auto [at, first] = known.try_emplace(program_of(fact.candidate), subject.images.images.size());
+      if (first) {
         subject.images.images.push_back(fact);
       } else {
-        ++same->count;
+        ++subject.images.images[at->second].count;
       }
     }
   }

@@ -4,6 +4,8 @@
 #include <elf.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "analyzer/model/device_code_collect.h"
 #include "analyzer/model/device_code_host.h"
 #include "kshim/image/cubin.h"
@@ -11,6 +13,8 @@
 
 namespace kshim::analysis {
 namespace {
+
+using image::BlobKind;
 
 void add_bare(Bytes file, const image::Candidate& candidate, std::uint64_t size, bool relocatable,
               DeviceCode& out) {
@@ -20,7 +24,7 @@ void add_bare(Bytes file, const image::Candidate& candidate, std::uint64_t size,
   image.bytes = size;
   image.payload = file.first(static_cast<std::size_t>(size));
   out.images.push_back(image);
-  out.modules.push_back({0, 1, 0, {}});
+  out.modules.push_back({.first = 0, .count = 1, .offset = 0, .parts = {}});
 }
 
 void add_cubin(Bytes file, DeviceCode& out) {
@@ -56,34 +60,70 @@ void add_ltoir(Bytes file, DeviceCode& out) {
   add_bare(file, {image::ImageKind::ltoir, arch, {}}, file.size(), false, out);
 }
 
+/// False for what is no image by itself.
+bool add_by_itself(BlobKind kind, Bytes bytes, DeviceCode& out) {
+  switch (kind) {
+    case BlobKind::cubin:
+      add_cubin(bytes, out);
+      return true;
+    case BlobKind::ptx:
+      add_ptx(bytes, out);
+      return true;
+    case BlobKind::ltoir:
+      add_ltoir(bytes, out);
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 DeviceCode find_device_code(Bytes file) {
   DeviceCode out;
-  switch (image::identify(file)) {
-    case image::BlobKind::fatbin:
+  const BlobKind kind = image::identify(file);
+  if (add_by_itself(kind, file, out)) return out;
+  switch (kind) {
+    case BlobKind::fatbin:
       // One or several behind each other, as in their section.
       CodeCollector(file, out).collect({{0, file.size(), RangeKind::fatbins}});
       break;
-    case image::BlobKind::fatbin_wrapper:
+    case BlobKind::fatbin_wrapper:
       // Its pointer is an address in a process that is no more. What it pointed at may stand behind it.
       CodeCollector(file, out).collect({{0, file.size(), RangeKind::data}});
       break;
-    case image::BlobKind::cubin:
-      add_cubin(file, out);
-      break;
-    case image::BlobKind::ptx:
-      add_ptx(file, out);
-      break;
-    case image::BlobKind::ltoir:
-      add_ltoir(file, out);
-      break;
-    case image::BlobKind::host_elf:
+    case BlobKind::host_elf:
       find_in_elf(file, out);
       break;
     default:
       find_in_pe(file, out);
   }
+  return out;
+}
+
+std::optional<std::size_t> find_module(const DeviceCode& code, std::uint64_t offset) {
+  const auto at =
+      std::lower_bound(code.modules.begin(), code.modules.end(), offset,
+                       [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
+  if (at == code.modules.end() || at->offset != offset) return std::nullopt;
+  return static_cast<std::size_t>(at - code.modules.begin());
+}
+
+DeviceCode read_device_code(Bytes file, std::uint64_t offset) {
+  DeviceCode out;
+  if (offset >= file.size()) return out;
+  Bytes bytes = file.subspan(static_cast<std::size_t>(offset));
+  const BlobKind kind = image::identify(bytes);
+  if (kind == BlobKind::fatbin) {
+    CodeCollector(file, out).collect_one(offset);
+    return out;
+  }
+  // A text in a program's data ends at its NUL.
+  if (kind == BlobKind::ptx) bytes = bytes.first(std::min(bytes.size(), text_of(bytes).find('\0')));
+  add_by_itself(kind, bytes, out);
+  for (CodeImage& image : out.images) image.offset += offset;
+  for (CodeModule& module : out.modules) module.offset += offset;
+  for (Damage& damage : out.damage) damage.offset += offset;
   return out;
 }
 

@@ -3,6 +3,7 @@
 // driver sees. Payloads are not touched: of a library of 700 MB a few hundred pages are read.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,15 @@ struct CodeModule {
   std::uint32_t count = 0;
   std::uint64_t offset = 0;          ///< of its fatbin (or bare image) in the file, bytes
   std::vector<std::uint32_t> parts;  ///< indices of relocatable images that belong to it
+  std::uint32_t damage = 0;          ///< the first thing wrong with it: 1 + index into DeviceCode::damage
 };
+
+/// Calls visit(index into DeviceCode::images) for each image of a module, those of its parts last.
+template <class Visit>
+void each_image_of(const CodeModule& module, Visit&& visit) {
+  for (std::uint32_t i = 0; i < module.count; ++i) visit(module.first + i);
+  for (const std::uint32_t part : module.parts) visit(part);
+}
 
 /// Something in the file that is not as it should be; the rest was read all the same.
 struct Damage {
@@ -48,7 +57,7 @@ struct DeviceCode {
   std::string build_id;  ///< hexadecimal; empty where the file has none
   std::uint64_t fatbins = 0;
   std::vector<CodeImage> images;
-  std::vector<CodeModule> modules;
+  std::vector<CodeModule> modules;  ///< by offset, ascending
   std::vector<Damage> damage;
   std::uint64_t searched = 0;  ///< bytes that were looked through for fatbins outside of their own sections
 };
@@ -56,5 +65,12 @@ struct DeviceCode {
 /// Reads an ELF or PE file, a fatbin, a wrapper, a cubin, PTX or LTO-IR. Anything else has no images and no
 /// damage.
 DeviceCode find_device_code(Bytes file);
+
+/// Which of DeviceCode::modules begins at an offset of the file.
+std::optional<std::size_t> find_module(const DeviceCode& code, std::uint64_t offset);
+
+/// The fatbin, cubin, PTX or LTO-IR that begins at an offset of a file, whatever lies there in the file's own
+/// view: a program may load any of its bytes. One module at most; a wrapper and anything else have none.
+DeviceCode read_device_code(Bytes file, std::uint64_t offset);
 
 }  // namespace kshim::analysis

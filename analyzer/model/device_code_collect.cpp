@@ -24,13 +24,15 @@ constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1)
 
 }  // namespace
 
-void CodeCollector::damage(std::uint64_t offset, std::string what) {
+void CodeCollector::damage(std::uint64_t offset, std::string what, CodeModule* module) {
   offset = std::min<std::uint64_t>(offset, file_.size());  // what is missing is missing at the end
   if (out_.damage.size() < kMostDamage) {
     out_.damage.push_back({offset, std::move(what)});
   } else if (out_.damage.size() == kMostDamage) {
     out_.damage.push_back({offset, "more is damaged than is listed here"});
   }
+  if (module != nullptr && module->damage == 0)
+    module->damage = static_cast<std::uint32_t>(out_.damage.size());
 }
 
 void CodeCollector::collect(std::vector<CodeRange> ranges) {
@@ -86,34 +88,37 @@ std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range
     return at + kAlignment;
   }
   FatbinReader reader = *opened;
-  const auto first = static_cast<std::uint32_t>(out_.images.size());
+  CodeModule group;
+  group.first = static_cast<std::uint32_t>(out_.images.size());
+  group.offset = at;
   bool unknown = false;
   for (;;) {
     const auto entry = reader.next();
     if (entry) {
-      if (add_image(*entry, at, relocatable)) continue;
+      if (add_image(*entry, group, relocatable)) continue;
       break;
     }
     const Error error = entry.error();
     if (error.code == Errc::not_found) break;
     if (error.code == Errc::unknown_kind) {
       // The walk goes on behind it.
-      if (!unknown) damage(at + error.offset, "a fatbin holds an image of a kind that is not known");
+      if (!unknown) damage(at + error.offset, "a fatbin holds an image of a kind that is not known", &group);
       unknown = true;
       continue;
     }
-    if (range.kind == RangeKind::data && out_.images.size() == first) return at + kAlignment;
-    damage(at + error.offset, fmt::format("a fatbin {}", describe(error.code)));
-    add_group(at, first, relocatable);
+    if (range.kind == RangeKind::data && out_.images.size() == group.first) return at + kAlignment;
+    damage(at + error.offset, fmt::format("a fatbin {}", describe(error.code)), &group);
+    add_group(std::move(group), relocatable);
     return std::max(at + kAlignment, aligned(at + reader.whole()));
   }
-  add_group(at, first, relocatable);
+  add_group(std::move(group), relocatable);
   return std::max(at + kAlignment, aligned(at + reader.size()));
 }
 
-bool CodeCollector::add_image(const image::Image& entry, std::uint64_t fatbin, bool relocatable) {
+bool CodeCollector::add_image(const image::Image& entry, CodeModule& group, bool relocatable) {
   if (out_.images.size() >= kMostImages) {
-    damage(fatbin + entry.offset, fmt::format("more than {} images: the rest is not listed", kMostImages));
+    damage(group.offset + entry.offset,
+           fmt::format("more than {} images: the rest is not listed", kMostImages), &group);
     return false;
   }
   CodeImage image;
@@ -122,21 +127,21 @@ bool CodeCollector::add_image(const image::Image& entry, std::uint64_t fatbin, b
   image.debug = entry.debug;
   image.relocatable = relocatable;
   image.flags = entry.flags;
-  image.offset = fatbin + entry.offset;
+  image.offset = group.offset + entry.offset;
   image.bytes = entry.uncompressed_size;
   image.payload = entry.payload;
   out_.images.push_back(image);
   return true;
 }
 
-void CodeCollector::add_group(std::uint64_t at, std::uint32_t first, bool relocatable) {
-  const auto count = static_cast<std::uint32_t>(out_.images.size()) - first;
+void CodeCollector::add_group(CodeModule group, bool relocatable) {
+  group.count = static_cast<std::uint32_t>(out_.images.size()) - group.first;
   ++out_.fatbins;
   if (parts_.size() + out_.modules.size() >= kMostFatbins) return;
   if (relocatable) {
-    parts_.push_back({at, first, count});
+    parts_.push_back({group.offset, group.first, group.count, group.damage});
   } else {
-    out_.modules.push_back({first, count, at, {}});
+    out_.modules.push_back(std::move(group));
   }
 }
 

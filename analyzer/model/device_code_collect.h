@@ -28,6 +28,7 @@ struct CodePart {
   std::uint64_t offset = 0;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
+  std::uint32_t damage = 0;  ///< as CodeModule::damage
 };
 
 class CodeCollector {
@@ -35,7 +36,10 @@ class CodeCollector {
   CodeCollector(Bytes file, DeviceCode& out) : file_(file), out_(out) {}
   /// All ranges, in the order of the file. Modules and parts come out sorted by offset.
   void collect(std::vector<CodeRange> ranges);
-  void damage(std::uint64_t offset, std::string what);
+  /// The fatbin at an offset, aligned or not.
+  void collect_one(std::uint64_t at) { add_fatbin(at, {at, file_.size(), RangeKind::fatbins}); }
+  /// With `module`, notes it there too.
+  void damage(std::uint64_t offset, std::string what, CodeModule* module = nullptr);
   const std::vector<CodePart>& parts() const { return parts_; }
 
  private:
@@ -44,8 +48,8 @@ class CodeCollector {
   /// Lists the fatbin at `at`, which ends at `end` at the latest; returns where to go on, beyond `at`. In
   /// data, what only looks like the start of a fatbin is passed over.
   std::uint64_t add_fatbin(std::uint64_t at, const CodeRange& range);
-  bool add_image(const image::Image& entry, std::uint64_t fatbin, bool relocatable);
-  void add_group(std::uint64_t at, std::uint32_t first, bool relocatable);
+  bool add_image(const image::Image& entry, CodeModule& group, bool relocatable);
+  void add_group(CodeModule group, bool relocatable);
   Bytes file_;
   DeviceCode& out_;
   std::vector<CodePart> parts_;

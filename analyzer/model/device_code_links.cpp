@@ -39,28 +39,19 @@ class PartLinker {
   /// false: enough is enough.
   bool link(std::uint64_t wrapper) {
     const auto address = pointers_.address_of(wrapper);
-    CodeModule* module =
-        address ? module_at(pointers_.read(*address + offsetof(FatbinWrapper, fatbin))) : nullptr;
-    if (module == nullptr) {
+    const auto fatbin = address ? pointers_.follow(*address + offsetof(FatbinWrapper, fatbin)) : std::nullopt;
+    const auto index = fatbin ? find_module(out_, *fatbin) : std::nullopt;
+    if (!index) {
       collector_.damage(wrapper, "a fatbin's wrapper points at no fatbin");
       return true;
     }
     // Two wrappers of one fatbin are one module all the same.
-    if (module->parts.empty())
-      add_parts(*module, pointers_.read(*address + offsetof(FatbinWrapper, prelinked)), wrapper);
+    if (CodeModule& module = out_.modules[*index]; module.parts.empty())
+      add_parts(module, pointers_.read(*address + offsetof(FatbinWrapper, prelinked)), wrapper);
     return links_ < kMostLinks;
   }
 
  private:
-  CodeModule* module_at(std::uint64_t address) {
-    const auto offset = address != PointerMap::kElsewhere ? pointers_.offset_of(address) : std::nullopt;
-    if (!offset) return nullptr;
-    const auto at =
-        std::lower_bound(out_.modules.begin(), out_.modules.end(), *offset,
-                         [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
-    return at != out_.modules.end() && at->offset == *offset ? &*at : nullptr;
-  }
-
   const CodePart* part_at(std::uint64_t address) const {
     const auto offset = address != PointerMap::kElsewhere ? pointers_.offset_of(address) : std::nullopt;
     if (!offset) return nullptr;
@@ -78,9 +69,10 @@ class PartLinker {
         if (target == 0 || ++links_ > kMostLinks) break;
         const CodePart* part = part_at(target);
         if (part == nullptr || steps == parts_.size()) {
-          collector_.damage(wrapper, part == nullptr
-                                         ? "the wrapper's list of parts points at something else"
-                                         : "the wrapper's list of parts is longer than there are parts");
+          collector_.damage(wrapper,
+                            part == nullptr ? "the wrapper's list of parts points at something else"
+                                            : "the wrapper's list of parts is longer than there are parts",
+                            &module);
           break;
         }
         add_part(module, *part);
@@ -94,6 +86,7 @@ class PartLinker {
 
   /// Of a relocatable part only the PTX can be loaded; its cubins are what the linker made the module's from.
   void add_part(CodeModule& module, const CodePart& part) {
+    if (module.damage == 0) module.damage = part.damage;
     for (std::uint32_t index = part.first; index < part.first + part.count; ++index) {
       ++links_;
       if (links_ > kMostLinks) return;

@@ -123,6 +123,11 @@ std::optional<std::uint64_t> PointerMap::offset_of(std::uint64_t address) const 
   return piece->offset + into;
 }
 
+std::optional<std::uint64_t> PointerMap::follow(std::uint64_t address) const {
+  const std::uint64_t target = read(address);
+  return target != 0 && target != kElsewhere ? offset_of(target) : std::nullopt;
+}
+
 std::optional<std::uint64_t> PointerMap::address_of(std::uint64_t offset) const {
   const auto piece = find_piece(by_offset_, offset, &Piece::offset);
   if (piece == by_offset_.end()) return std::nullopt;

@@ -23,6 +23,8 @@ class PointerMap {
   /// contents.
   std::uint64_t read(std::uint64_t address) const;
   std::optional<std::uint64_t> offset_of(std::uint64_t address) const;
+  /// The file offset that the pointer at an address leads to.
+  std::optional<std::uint64_t> follow(std::uint64_t address) const;
   std::optional<std::uint64_t> address_of(std::uint64_t offset) const;
   static constexpr std::uint64_t kElsewhere = UINT64_MAX;
 

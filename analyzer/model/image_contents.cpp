@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include "kshim/image/cubin.h"
 #include "kshim/image/decompress.h"
-#include "kshim/image/fatbin.h"
 #include "kshim/image/ptx.h"
 
 namespace kshim::analysis {
@@ -55,67 +57,93 @@ void read_contents(Bytes bytes, FileImage& out) {
   out.toolkit = toolkit_of(out.candidate.kind, bytes);
 }
 
-void read_payload(const image::Image& entry, FileImage& image, FileModule& out) {
-  std::vector<std::byte> payload;
-  const auto size = image::decompress(entry, payload);
-  if (size) {
-    read_contents(payload, image);
-  } else {
-    out.damage = fmt::format("the {} image {}", image::to_name(entry.kind, entry.arch).view(),
-                             describe(size.error().code));
-  }
+image::Image entry_of(const CodeImage& image) {
+  image::Image out;
+  out.kind = image.candidate.kind;
+  out.arch = image.candidate.arch;
+  out.isa = image.candidate.isa;
+  out.compression = image.compression;
+  out.debug = image.debug;
+  out.flags = image.flags;
+  out.uncompressed_size = image.bytes;
+  out.payload = image.payload;
+  return out;
 }
+
+class ModuleReader {
+ public:
+  ModuleReader(const DeviceCode& code, std::uint64_t& budget, FileModule& out)
+      : code_(code), budget_(budget), out_(out) {}
+
+  void read(const CodeModule& module) {
+    if (module.damage != 0) note(code_.damage[module.damage - 1]);
+    out_.images.reserve(module.count);
+    for (std::uint32_t i = 0; i < module.count; ++i)
+      out_.images.push_back(read(code_.images[module.first + i]));
+    for (const std::uint32_t part : module.parts) add_part(code_.images[part]);
+  }
+
+ private:
+  FileImage read(const CodeImage& image) {
+    FileImage out;
+    out.candidate = image.candidate;
+    out.compression = image.compression;
+    out.bytes = image.bytes;
+    const std::uint64_t cost = std::max<std::uint64_t>(image.bytes, image.payload.size());
+    if (cost > budget_) return out;
+    budget_ -= cost;
+    const auto clear = decompressor_.run(entry_of(image));
+    if (clear) {
+      read_contents(*clear, out);
+    } else {
+      const auto name = image::to_name(image.candidate.kind, image.candidate.arch);
+      note({image.offset, fmt::format("the {} image {}", name.view(), describe(clear.error().code))});
+    }
+    return out;
+  }
+
+  /// The relocatable parts of one architecture make one program: their kernels belong together, and what
+  /// cannot read the newest of them cannot link it.
+  void add_part(const CodeImage& image) {
+    FileImage part = read(image);
+    const auto [at, first] =
+        programs_.try_emplace({image.candidate.kind, image.candidate.arch}, out_.images.size());
+    if (first) {
+      out_.images.push_back(std::move(part));
+      return;
+    }
+    FileImage& whole = out_.images[at->second];
+    whole.kernels.insert(whole.kernels.end(), std::make_move_iterator(part.kernels.begin()),
+                         std::make_move_iterator(part.kernels.end()));
+    whole.kernels_read = whole.kernels_read && part.kernels_read;
+    whole.bytes += part.bytes;
+    whole.candidate.isa = std::max(whole.candidate.isa, part.candidate.isa);
+  }
+
+  void note(const Damage& damage) {
+    if (out_.damage.empty()) out_.damage = fmt::format("{} at offset {}", damage.what, damage.offset);
+  }
+
+  const DeviceCode& code_;
+  std::uint64_t& budget_;
+  FileModule& out_;
+  image::Decompressor decompressor_;
+  std::map<std::pair<image::ImageKind, image::Arch>, std::size_t> programs_;  ///< of parts, in out_.images
+};
 
 }  // namespace
 
-void read_fatbin(Bytes bytes, bool part, Depth depth, FileModule& out) {
-  const auto opened = image::FatbinReader::open(bytes);
-  if (!opened) {
-    out.damage = fmt::format("the fatbin {}", describe(opened.error().code));
-    return;
-  }
-  image::FatbinReader reader = *opened;
-  auto entry = reader.next();
-  for (; entry; entry = reader.next()) {
-    if (part && entry->kind != image::ImageKind::ptx) continue;
-    FileImage image;
-    image.candidate = {entry->kind, entry->arch, entry->isa};
-    image.compression = entry->compression;
-    image.bytes = entry->uncompressed_size;
-    if (depth == Depth::kernels) read_payload(*entry, image, out);
-    // The relocatable parts of one architecture make one program: their kernels belong together.
-    const auto same = std::find_if(out.images.begin(), out.images.end(), [&](const FileImage& other) {
-      return part && other.candidate.kind == image.candidate.kind &&
-             other.candidate.arch == image.candidate.arch;
-    });
-    if (same == out.images.end()) {
-      out.images.push_back(std::move(image));
-    } else {
-      same->kernels.insert(same->kernels.end(), image.kernels.begin(), image.kernels.end());
-      same->kernels_read = same->kernels_read && image.kernels_read;
-      same->bytes += image.bytes;
-    }
-  }
-  if (entry.error().code != Errc::not_found) {
-    out.damage =
-        fmt::format("the fatbin {} at offset {}", describe(entry.error().code), entry.error().offset);
-  }
+FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget) {
+  FileModule out;
+  ModuleReader(code, budget, out).read(module);
+  return out;
 }
 
-void read_bare_image(Bytes bytes, Depth depth, FileModule& out) {
-  FileImage image;
-  if (const auto cubin = image::CubinReader::open(bytes)) {
-    image.candidate = {image::ImageKind::cubin, cubin->arch(), {}};
-    image.bytes = cubin->elf().extent();
-  } else if (const auto ptx = image::PtxReader::open(bytes)) {
-    image.candidate = {image::ImageKind::ptx, ptx->target(), ptx->isa()};
-    image.bytes = bytes.size();
-  } else {
-    out.damage = "the image is neither a cubin nor PTX";
-    return;
-  }
-  if (depth == Depth::kernels) read_contents(bytes, image);
-  out.images.push_back(std::move(image));
+bool FileModule::has_kernels() const {
+  // LTO-IR is for a linker: no driver runs what is in it.
+  return std::any_of(images.begin(), images.end(), [](const FileImage& image) {
+    return image.candidate.kind != image::ImageKind::ltoir && (!image.kernels_read || !image.kernels.empty());
+  });
 }
 
 bool each_kernel_name(image::ImageKind kind, Bytes clear,

@@ -1,17 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is inside an image: its kernels and the toolkit that made it. Decompresses payloads.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
-#include "analyzer/model/object_file.h"
+#include "analyzer/model/device_code.h"
 
 namespace kshim::analysis {
 
-/// Appends the images of a fatbin. With `part`, a relocatable part: only its PTX can be loaded.
-void read_fatbin(Bytes bytes, bool part, Depth depth, FileModule& out);
-/// Appends a cubin or PTX that stands outside a fatbin.
-void read_bare_image(Bytes bytes, Depth depth, FileModule& out);
+/// One image of a module with what is inside.
+struct FileImage {
+  image::Candidate candidate;
+  image::Compression compression = image::Compression::none;
+  std::uint64_t bytes = 0;           ///< uncompressed
+  std::vector<std::string> kernels;  ///< mangled
+  bool kernels_read = false;
+  image::Version toolkit;  ///< that built it; unknown where the image does not say
+};
+
+struct FileModule {
+  std::vector<FileImage> images;
+  std::string damage;        ///< empty, or what is wrong and where: "a fatbin ends before ... at offset 4096"
+  bool has_kernels() const;  ///< where it was not read, it may have some: true
+};
+
+/// The images of a module as the driver sees them: those of its fatbin, and for each architecture of its
+/// relocatable parts one, which is all of them together. Payloads are read as long as they fit into `budget`,
+/// in bytes in the clear, and taken off it; of the rest only the headers.
+FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget);
 
 /// Calls visit(mangled name) for each kernel of a cubin or PTX in the clear, until it answers false. False
 /// where the image cannot be read to its end.

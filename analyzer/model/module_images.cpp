@@ -95,7 +95,7 @@ void from_module(FileModule module, const ObjectRecord& object, const std::strin
   out.line = object.line;
 }
 
-void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::uint64_t fatbins,
+void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
                  ModuleImages& out) {
   for (const ImageCount& row : counts) {
     ImageFact fact;
@@ -104,7 +104,7 @@ void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& obje
     out.images.push_back(fact);
   }
   if (out.images.empty()) return;
-  out.scope = fatbins == 1 ? ImageScope::module : ImageScope::file;
+  out.scope = modules == 1 ? ImageScope::module : ImageScope::file;
   out.source = "read from the whole file";
   out.line = object.line;
 }
@@ -128,7 +128,7 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
   if (question.gap != nullptr) from_gap(*question.gap, question.object, out);
   if (out.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
   if (out.scope == ImageScope::none && file != nullptr) {
-    from_counts(file->image_counts(), *question.object, file->fatbin_count(), out);
+    from_counts(file->image_counts(), *question.object, file->code().modules.size(), out);
   }
   return out;
 }

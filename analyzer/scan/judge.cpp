@@ -18,6 +18,7 @@ namespace {
 using analysis::CodeImage;
 using analysis::CodeModule;
 using analysis::DeviceCode;
+using analysis::same_program;
 using image::Candidate;
 using image::Choice;
 using image::ImageKind;
@@ -28,10 +29,6 @@ constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 
 // One file is seldom built by more than one toolkit: so many cubins are asked who made them.
 constexpr unsigned kMostToolkits = 64;
-
-bool same_program(const Candidate& a, const Candidate& b) {
-  return a.kind == b.kind && a.arch == b.arch && a.isa == b.isa;
-}
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
 
@@ -250,28 +247,6 @@ Judgement judge(const DeviceCode& code, const std::vector<image::Arch>& targets,
   } else {
     judge.by_headers();
   }
-  return out;
-}
-
-std::vector<analysis::ImageCount> count_images(const DeviceCode& code) {
-  std::vector<analysis::ImageCount> out;
-  const bool linked = std::any_of(code.images.begin(), code.images.end(),
-                                  [](const CodeImage& image) { return !image.relocatable; });
-  for (const CodeImage& image : code.images) {
-    // In a linked file, the cubin of a relocatable part was the linker's input and is no driver's.
-    if (linked && image.relocatable && image.candidate.kind != ImageKind::ptx) continue;
-    auto at = std::find_if(out.begin(), out.end(), [&](const analysis::ImageCount& row) {
-      return same_program(row.candidate, image.candidate);
-    });
-    if (at == out.end()) at = out.insert(out.end(), {image.candidate, 0, 0});
-    ++at->count;
-    at->bytes += image.bytes;
-  }
-  std::sort(out.begin(), out.end(), [](const analysis::ImageCount& a, const analysis::ImageCount& b) {
-    return std::tuple(a.candidate.kind != ImageKind::cubin, a.candidate.kind, a.candidate.arch,
-                      a.candidate.isa) < std::tuple(b.candidate.kind != ImageKind::cubin, b.candidate.kind,
-                                                    b.candidate.arch, b.candidate.isa);
-  });
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyzer/model/device_code.h"
+#include "analyzer/model/image_counts.h"
 #include "analyzer/scan/scan.h"
 #include "kshim/image/cubin.h"
 
@@ -58,8 +59,5 @@ constexpr std::size_t kMostTargets = 64;
 /// without an image have kernels at all.
 Judgement judge(const analysis::DeviceCode& code, const std::vector<image::Arch>& targets,
                 image::Version driver, KernelTable* table);
-
-/// Images that a driver or a linker can take as they are, by kind, architecture and ISA.
-std::vector<analysis::ImageCount> count_images(const analysis::DeviceCode& code);
 
 }  // namespace kshim::scan
