@@ -252,6 +252,13 @@ std::string as_sentence(std::string text) {
   return text;
 }
 
+std::string title_sentence(const Finding& finding) {
+  std::string title = title_of(finding);
+  const std::string_view file = basename_of(finding.object);
+  if (file.empty() || !title.starts_with(file)) return as_sentence(std::move(title));
+  return title + '.';
+}
+
 Tone tone_of(Severity severity) {
   return severity == Severity::error     ? Tone::error
          : severity == Severity::warning ? Tone::warning

@@ -14,6 +14,8 @@ Tone tone_of(Severity severity);
 std::string place_text(const Place& place);
 /// With a capital letter and a full stop.
 std::string as_sentence(std::string text);
+/// title_of() as one; the name of a file that it begins with stays as it is.
+std::string title_sentence(const Finding& finding);
 
 /// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
 /// needs. everything: without limits on lists.

@@ -8,6 +8,7 @@
 
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_finding.h"
+#include "analyzer/render/source_root.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -34,10 +35,12 @@ std::string_view command_of(Severity severity) {
   return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "notice";
 }
 
-std::string command(const PlacedFinding& placed) {
+std::string command(const PlacedFinding& placed, const SourceRoot& root) {
   const Finding& finding = placed.finding;
   std::string out = fmt::format("::{} ", command_of(finding.severity));
-  if (!placed.place.file.empty()) out += fmt::format("file={},", escaped(harmless(placed.place.file), true));
+  // The runner finds the line in the checkout by its path from there.
+  if (!placed.place.file.empty())
+    out += fmt::format("file={},", escaped(harmless(root.name(placed.place.file).path), true));
   if (placed.place.line != 0) out += fmt::format("line={},", placed.place.line);
   const std::string title = fmt::format("kshim: {}", row_of(finding.cause).headline);
   return out + fmt::format("title={}::{}\n", escaped(clipped(title, kTitleBytes), true),
@@ -57,8 +60,9 @@ std::string github_commands(const std::vector<PlacedFinding>& findings,
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return findings[a].finding.severity > findings[b].finding.severity;
   });
+  const SourceRoot root = SourceRoot::of_process();
   std::string out;
-  for (const std::size_t i : order) out += command(findings[i]);
+  for (const std::size_t i : order) out += command(findings[i], root);
   for (const std::string& warning : warnings) out += plain_command("warning", warning);
   for (const std::string& note : notes) out += plain_command("notice", note);
   return out;

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/text/escape.h"
+
 namespace kshim::analysis {
 namespace {
 
 // A page with 100,000 rows still opens; beyond nobody scrolls.
 constexpr ShareLimits kPage = {.rows = 100'000, .columns = 1'000'000};
 
+// A table without a head is a list of facts and breaks its values to fit; one with a head scrolls by itself.
 constexpr const char* kSheet = R"(
 :root{color-scheme:light dark;--ink:#1c1e21;--paper:#fff;--soft:#f4f5f7;--line:#d5d9de;--dim:#5c6370;--good:#17703a;--bad:#b42318}
 @media (prefers-color-scheme:dark){:root{--ink:#e4e6ea;--paper:#17191c;--soft:#22262b;--line:#3a4048;--dim:#a0a8b4;--good:#5fd38d;--bad:#ff8f80}}
@@ -19,7 +22,12 @@ h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.25rem;line-height:1.3;margin
 .scroll{overflow-x:auto;margin:.75rem 0}
 table{border-collapse:collapse}th,td{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;overflow-wrap:break-word}
 thead th{background:var(--soft);white-space:nowrap}tbody th{font-weight:600;white-space:nowrap;color:var(--dim)}
-td{min-width:3rem;max-width:40rem}td.number{text-align:right;font-variant-numeric:tabular-nums}
+td{max-width:40rem}tbody:first-child td{overflow-wrap:anywhere}
+thead~tbody td{min-width:3rem}
+@media (max-width:40rem){body{padding:.75rem}th,td{padding:.25rem .4rem;font-size:.9rem}
+thead~tbody td:not(:first-child){min-width:4.5rem}thead~tbody td:first-child:has(code){min-width:9rem}thead~tbody td:first-child code{overflow-wrap:anywhere}
+thead~tbody td:last-child{min-width:7rem}thead~tbody td.number{min-width:3rem}}
+td.number{text-align:right;font-variant-numeric:tabular-nums}
 code,pre{font-family:ui-monospace,monospace;font-size:.9em}
 pre{background:var(--soft);border:1px solid var(--line);border-radius:.3rem;padding:.6rem .8rem;overflow-x:auto;white-space:pre-wrap;user-select:all;-webkit-user-select:all}
 .good{color:var(--good)}.bad{color:var(--bad)}.dim{color:var(--dim)}
@@ -43,39 +51,12 @@ const char* class_of(Style style) {
   return nullptr;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 void HtmlWriter::begin(const char* tag, Attributes attributes) {
   out_.append("<").append(tag);
   for (const auto& [name, value] : attributes)
-    out_.append(" ").append(name).append("=\"").append(escaped(value)).append("\"");
+    out_.append(" ").append(name).append("=\"").append(escape_markup(value)).append("\"");
   out_ += '>';
 }
 
@@ -90,7 +71,7 @@ void HtmlWriter::close() {
   open_.pop_back();
 }
 
-void HtmlWriter::text(std::string_view text) { out_ += escaped(text); }
+void HtmlWriter::text(std::string_view text) { out_ += escape_markup(text); }
 
 void HtmlWriter::element(const char* tag, std::string_view content, Attributes attributes) {
   open(tag, attributes);

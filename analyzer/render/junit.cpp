@@ -6,6 +6,7 @@
 
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/share_place.h"
+#include "analyzer/text/escape.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -14,36 +15,8 @@ namespace {
 constexpr unsigned kWidth = 100;
 constexpr std::size_t kNameBytes = 500;  // CI servers make columns and URLs of names
 
-// XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF; harmless() knows the former.
-std::string xml_line(std::string_view text) {
-  std::string out;
-  const std::string clean = harmless(text);
-  for (std::size_t at = 0; at < clean.size(); ++at) {
-    const std::string_view rest = std::string_view(clean).substr(at);
-    if (rest.starts_with("\xEF\xBF\xBE") || rest.starts_with("\xEF\xBF\xBF")) {
-      out += '?';
-      at += 2;
-      continue;
-    }
-    switch (rest.front()) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += rest.front();
-    }
-  }
-  return out;
-}
+// XML 1.0 has no way to write most control characters, nor U+FFFE and U+FFFF.
+std::string xml_line(std::string_view text) { return escape_markup(harmless(text)); }
 
 std::string xml_text(std::string_view text) {
   std::string out;

@@ -12,6 +12,7 @@
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_finding.h"
+#include "analyzer/text/escape.h"
 #include "analyzer/text/text.h"
 #include "kshim/base/hash.h"
 #include "kshim/version.h"
@@ -20,6 +21,7 @@ namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kKernels = 20;
+constexpr const char* kRootId = "%SRCROOT%";  // the name that GitHub and the standard's examples know
 
 constexpr std::array kCauses = {
 #define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
@@ -53,14 +55,17 @@ Json rule_json(Cause cause) {
           {"defaultConfiguration", {{"level", level_of(row.severity)}}}};
 }
 
-Json location_json(const FilePlace& place) {
-  Json physical = {{"artifactLocation", {{"uri", file_uri(place.file)}}}};
+Json location_json(const FilePlace& place, const SourceRoot& root) {
+  const SourceRoot::Named name = root.name(place.file);
+  Json artifact = {{"uri", file_uri(name.path)}};
+  if (name.inside) artifact["uriBaseId"] = kRootId;
+  Json physical = {{"artifactLocation", std::move(artifact)}};
   if (place.line != 0) physical["region"] = {{"startLine", place.line}};
   return {{"physicalLocation", std::move(physical)}};
 }
 
-Json locations_json(const PlacedFinding& placed) {
-  Json location = placed.place.file.empty() ? Json::object() : location_json(placed.place);
+Json locations_json(const PlacedFinding& placed, const SourceRoot& root) {
+  Json location = placed.place.file.empty() ? Json::object() : location_json(placed.place, root);
   Json logical = Json::array();
   if (!placed.place.member.empty()) {
     logical.push_back({{"fullyQualifiedName", placed.place.member}, {"kind", "module"}});
@@ -73,10 +78,10 @@ Json locations_json(const PlacedFinding& placed) {
 }
 
 // The file with the device code, where the result points at the user's own line.
-Json related_json(const PlacedFinding& placed) {
+Json related_json(const PlacedFinding& placed, const SourceRoot& root) {
   Json out = Json::array();
   if (!placed.raw.object.empty() && placed.place.line != 0 && placed.place.file != placed.raw.object) {
-    out.push_back(location_json({placed.raw.object, 0, {}}));
+    out.push_back(location_json({placed.raw.object, 0, {}}, root));
     out.back()["message"] = text_json("holds the device code");
   }
   return out;
@@ -84,7 +89,7 @@ Json related_json(const PlacedFinding& placed) {
 
 std::string markdown_message(const Finding& finding) {
   MarkdownPage page(false);
-  page.paragraph({strong(as_sentence(title_of(finding)))});
+  page.paragraph({strong(title_sentence(finding))});
   share_fixes(finding, page);
   return std::move(page).take();
 }
@@ -107,7 +112,7 @@ std::string fingerprint(const Finding& finding) {
   return fmt::format("{:016x}", content_hash({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
 }
 
-Json result_json(const PlacedFinding& placed, std::map<std::string, unsigned>& seen) {
+Json result_json(const PlacedFinding& placed, const SourceRoot& root, std::map<std::string, unsigned>& seen) {
   const Finding& finding = placed.finding;
   const std::string hash = fingerprint(placed.raw);
   Json out = {{"ruleId", row_of(finding.cause).name},
@@ -115,8 +120,9 @@ Json result_json(const PlacedFinding& placed, std::map<std::string, unsigned>& s
               {"level", level_of(finding.severity)},
               {"rank", finding.confidence * 100},
               {"message", {{"text", message_text(finding)}, {"markdown", markdown_message(finding)}}}};
-  out["locations"] = locations_json(placed);
-  if (Json related = related_json(placed); !related.empty()) out["relatedLocations"] = std::move(related);
+  out["locations"] = locations_json(placed, root);
+  if (Json related = related_json(placed, root); !related.empty())
+    out["relatedLocations"] = std::move(related);
   out["partialFingerprints"] = {{"kshim/v1", fmt::format("{}:{}", hash, ++seen[hash])}};
   if (finding.count != 0) out["occurrenceCount"] = finding.count;
   out["properties"] = {{"finding", to_json(placed.raw)}};
@@ -129,19 +135,6 @@ Json notification(const std::string& text, const char* level) {
 
 }  // namespace
 
-std::string file_uri(std::string_view path) {
-  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
-  std::string out = path.starts_with('/') ? "file://" : "";
-  for (const char c : path) {
-    if (kPlain.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return out;
-}
-
 std::string sarif_log(const SarifRun& run) {
   Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
   driver["rules"] = json_list(kCauses, rule_json);
@@ -152,9 +145,11 @@ std::string sarif_log(const SarifRun& run) {
     invocation["toolExecutionNotifications"].push_back(notification(failure, "error"));
   Json one = {{"tool", {{"driver", std::move(driver)}}}, {"columnKind", "unicodeCodePoints"}};
   one["invocations"] = Json::array({std::move(invocation)});
+  if (!run.root.folder().empty())
+    one["originalUriBaseIds"] = {{kRootId, {{"uri", file_uri(run.root.folder() + '/')}}}};
   std::map<std::string, unsigned> seen;
-  one["results"] =
-      json_list(run.findings, [&](const PlacedFinding& placed) { return result_json(placed, seen); });
+  one["results"] = json_list(
+      run.findings, [&](const PlacedFinding& placed) { return result_json(placed, run.root, seen); });
   const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                     {"version", "2.1.0"},
                     {"runs", Json::array({std::move(one)})}};
@@ -162,7 +157,7 @@ std::string sarif_log(const SarifRun& run) {
 }
 
 std::string render_sarif(const Analysis& analysis, const RenderOptions& /*options*/) {
-  SarifRun run{placed(analysis.findings), analysis.notes, {}};
+  SarifRun run{.findings = placed(analysis.findings), .notes = analysis.notes, .failures = {}};
   for (const BlindProcess& process : analysis.blind) {
     const std::string text =
         fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);

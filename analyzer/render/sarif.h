@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/render/share_place.h"
+#include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
 
@@ -13,10 +14,8 @@ struct SarifRun {
   std::vector<PlacedFinding> findings;
   std::vector<std::string> notes;
   std::vector<std::string> failures;  ///< why the tool could not look: the run was no success
+  SourceRoot root = SourceRoot::of_process();
 };
 std::string sarif_log(const SarifRun& run);
-
-/// RFC 3986: an absolute path as file:///a%20b, a relative one as a relative reference.
-std::string file_uri(std::string_view path);
 
 }  // namespace kshim::analysis

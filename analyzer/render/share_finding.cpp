@@ -145,7 +145,7 @@ std::string counted_findings(std::span<const Finding> findings) {
 }
 
 std::string message_text(const Finding& finding) {
-  std::string text = as_sentence(title_of(finding));
+  std::string text = title_sentence(finding);
   for (const Fix& fix : finding.fixes) {
     text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
     for (const std::string& command : fix.commands) text += "\n    " + command;

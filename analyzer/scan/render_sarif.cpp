@@ -6,7 +6,7 @@
 namespace kshim::scan {
 
 std::string render_sarif(const Scan& scan, const analysis::RenderOptions& /*options*/) {
-  return analysis::sarif_log({placed(scan), scan.notes, {}});
+  return analysis::sarif_log({.findings = placed(scan), .notes = scan.notes, .failures = {}});
 }
 
 }  // namespace kshim::scan

@@ -3,16 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {
 
-void erase_all(std::string& text, std::string_view what, std::string_view by = "") {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
+// Kernel names come from files that anyone may have made: every step below takes time in proportion to the
+// text.
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  std::size_t at = text.find(what);
+  if (at == std::string::npos) return;
+  std::string out;
+  std::size_t done = 0;
+  for (; at != std::string::npos; at = text.find(what, done)) {
+    out.append(text, done, at - done).append(by);
+    done = at + what.size();
   }
+  text = out.append(text, done);
 }
 
 // Position behind the bracket that closes the one at `open`; npos where the text is not balanced.
@@ -46,27 +55,46 @@ void drop_return_type(std::string& text) {
   }
 }
 
-// Folds `open ... close` groups that stand `depth` groups deep, longest first, until the text fits.
-void fold(std::string& text, char open, std::string_view folded, int depth, std::size_t width) {
-  while (text.size() > width) {
-    std::size_t best = std::string::npos;
-    std::size_t best_length = folded.size() + 4;
-    int level = 0;
-    for (std::size_t at = 0; at < text.size(); ++at) {
-      const bool arrow = text[at] == '>' && at > 0 && text[at - 1] == '-';
-      if (text[at] == (open == '<' ? '>' : ')') && !arrow) --level;
-      if (text[at] != open) continue;
-      if (level++ != depth) continue;
-      const std::size_t end = behind_closing(text, at);
-      if (end == std::string::npos) return;
-      if (end - at > best_length) {
-        best = at;
-        best_length = end - at;
-      }
-    }
-    if (best == std::string::npos) return;
-    text.replace(best, best_length, folded);
+struct Group {
+  std::size_t begin = 0;
+  std::size_t size = 0;
+};
+
+// The `open ... close` groups that stand `depth` groups deep and are longer than `least`, in order and apart
+// from each other. None where one has no end.
+std::vector<Group> groups(std::string_view text, char open, int depth, std::size_t least) {
+  const char close = open == '<' ? '>' : ')';
+  std::vector<Group> found;
+  std::size_t seen = 0;  // what the group before took in is not looked at again
+  int level = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool arrow = text[at] == '>' && at > 0 && text[at - 1] == '-';
+    if (text[at] == close && !arrow) --level;
+    if (text[at] != open || level++ != depth || at < seen) continue;
+    seen = behind_closing(text, at);
+    if (seen == std::string_view::npos) return {};
+    if (seen - at > least) found.push_back({at, seen - at});
   }
+  return found;
+}
+
+// Folds such groups, longest first, until the text fits.
+void fold(std::string& text, char open, std::string_view folded, int depth, std::size_t width) {
+  if (text.size() <= width) return;
+  std::vector<Group> chosen = groups(text, open, depth, folded.size() + 4);
+  std::stable_sort(chosen.begin(), chosen.end(), [](Group a, Group b) { return a.size > b.size; });
+  std::size_t size = text.size();
+  std::size_t count = 0;
+  while (count < chosen.size() && size > width) size -= chosen[count++].size - folded.size();
+  chosen.resize(count);
+  std::sort(chosen.begin(), chosen.end(), [](Group a, Group b) { return a.begin < b.begin; });
+  std::string out;
+  std::size_t done = 0;
+  for (const Group& group : chosen) {
+    out.append(text, done, group.begin - done).append(folded);
+    done = group.begin + group.size;
+  }
+  text = out.append(text, done);
 }
 
 }  // namespace
@@ -79,14 +107,16 @@ std::string shorten(std::string_view demangled, std::size_t width) {
       {" >", ">"},
   }};
   std::string text = harmless(demangled);
-  for (const auto& [from, to] : kSpellings) erase_all(text, from, to);
+  for (const auto& [from, to] : kSpellings) replace_all(text, from, to);
   drop_return_type(text);
   // Parameters tell least, then the arguments of template arguments.
   fold(text, '(', "(...)", 0, width);
   fold(text, '<', "<...>", 1, width);
   fold(text, '<', "<...>", 0, width);
   if (text.size() > width && width > 3) {
-    text.resize(width - 3);
+    std::size_t end = width - 3;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
+    text.resize(end);
     text += "...";
   }
   return text;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/text/text.h"
 
-#include <cxxabi.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 namespace kshim::analysis {
@@ -38,9 +35,9 @@ Decoded decode(std::string_view text) {
 }
 
 // Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
-// 15, Zl and Zp, the soft hyphen excepted.
+// 15, Zl and Zp, the soft hyphen excepted. And what is no character: XML 1.0 cannot hold U+FFFE and U+FFFF.
 bool is_dangerous(char32_t code) {
-  constexpr std::array<std::pair<char32_t, char32_t>, 12> kRanges = {{{0x0000, 0x001F},
+  constexpr std::array<std::pair<char32_t, char32_t>, 13> kRanges = {{{0x0000, 0x001F},
                                                                       {0x007F, 0x009F},
                                                                       {0x0600, 0x0605},
                                                                       {0x061C, 0x061C},
@@ -48,10 +45,12 @@ bool is_dangerous(char32_t code) {
                                                                       {0x200B, 0x200F},
                                                                       {0x2028, 0x202E},
                                                                       {0x2060, 0x206F},
+                                                                      {0xFDD0, 0xFDEF},
                                                                       {0xFEFF, 0xFEFF},
                                                                       {0xFFF9, 0xFFFB},
                                                                       {0x1D173, 0x1D17A},
                                                                       {0xE0000, 0xE007F}}};
+  if ((code & 0xFFFEU) == 0xFFFE) return true;  // the last two of each plane
   return std::any_of(kRanges.begin(), kRanges.end(),
                      [code](const auto& range) { return code >= range.first && code <= range.second; });
 }
@@ -95,14 +94,6 @@ std::string tail(std::string_view text, std::size_t width) {
   const std::size_t slash = clean.find('/', begin);
   if (slash != std::string::npos && slash - begin < width / 2) begin = slash;
   return "..." + clean.substr(begin);
-}
-
-std::string demangle(std::string_view symbol) {
-  if (!symbol.starts_with("_Z") || symbol.size() > 65536) return std::string(symbol);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(
-      abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 && name ? std::string(name.get()) : std::string(symbol);
 }
 
 std::string join(const std::vector<std::string>& items, std::string_view separator) {

@@ -9,8 +9,8 @@
 namespace kshim::analysis {
 
 /// Text from a report as it may be printed on a UTF-8 terminal: control characters (escape sequences among
-/// them), invisible characters, those that turn the direction of writing, and bytes that are no UTF-8 each
-/// become `?`.
+/// them), invisible characters, those that turn the direction of writing, noncharacters, and bytes that are
+/// no UTF-8 each become `?`.
 std::string harmless(std::string_view text);
 /// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
 std::string ascii(std::string_view text);
@@ -18,7 +18,8 @@ std::string ascii(std::string_view text);
 /// most.
 std::string tail(std::string_view text, std::size_t width);
 
-/// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is.
+/// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is, and so does one that would
+/// become more than 32 times as long and 16 KiB.
 std::string demangle(std::string_view symbol);
 /// `ns::scale<float>(float*)` to `scale`: without return type, scopes, arguments of templates and parameters.
 std::string base_name(std::string_view demangled);

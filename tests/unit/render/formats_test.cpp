@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "analyzer/render/junit.h"
 #include "analyzer/scan/render.h"
@@ -155,7 +156,7 @@ TEST(FormatJunit, ABlindRunIsAnError) {
 }
 
 TEST(FormatJunit, HasNoControlsWhoeverCallsIt) {
-  const std::string evil = "a\x1b\x01<\xff\n";
+  const std::string evil = "a\x1b\x01<\ufffe\n";
   const std::string text =
       junit_xml(evil, {{evil, {{evil, evil, TestResult::failed, evil, evil, evil + evil}}}});
   EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) {
@@ -188,6 +189,24 @@ TEST(FormatGithub, PropertiesAndMessagesAreEscaped) {
             "::error file=/src/a%2Cb%3Ac%25.py,line=17,title=kshim%3A the evidence does not decide::"
             "50%25 a:b,c.%0AFix: Rebuild%0A    nvcc -o libx.so SOURCES\n");
   EXPECT_EQ(render(analysis_of({}), Format::github, {}), "");
+}
+
+TEST(FormatGithub, FilesOfTheWorkspaceAreRelativeToIt) {
+  ASSERT_EQ(setenv("GITHUB_WORKSPACE", "/opt", 1), 0);
+  const std::string github = scan::render(plain_scan(), Format::github, {});
+  const std::string sarif = scan::render(plain_scan(), Format::sarif, {});
+  unsetenv("GITHUB_WORKSPACE");
+  EXPECT_TRUE(github.starts_with("::error file=x.whl,title=")) << github;
+  EXPECT_HAS(sarif, "\"uri\": \"x.whl\"");
+  EXPECT_TRUE(scan::render(plain_scan(), Format::github, {}).starts_with("::error file=/opt/x.whl,"));
+}
+
+TEST(FormatGithub, NamesOfFilesKeepTheirLetters) {
+  Finding one = finding(Cause::no_image_for_arch);
+  one.failed_kernel.clear();
+  one.kernels.clear();
+  EXPECT_HAS(render(analysis_of({one}), Format::github, {}),
+             "::libx.so has no code for NVIDIA GeForce GTX 1080 (6.1).%0A");
 }
 
 TEST(FormatGithub, ErrorsComeFirst) {
@@ -238,7 +257,7 @@ TEST(FormatJson, AScanNamesWhatTheContractNames) {
   EXPECT_EQ(text.find("\"demangled\""), std::string::npos);
   scan.objects[0].member.clear();
   scan.objects[0].kernels.emplace();
-  scan.objects[0].kernels->push_back({"_Z1fv", "f()", {"sm_80"}});
+  scan.objects[0].kernels->push_back({"_Z1fv", "f()", {{"sm_80", 16, 0, 0, 1024}}});
   text = scan::render(scan, Format::json, {});
   EXPECT_HAS(text, "\"member\": null");
   EXPECT_HAS(text, "\"demangled\": \"f()\"");

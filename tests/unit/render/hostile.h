@@ -102,7 +102,7 @@ inline scan::Scan hostile_scan(std::size_t shift = 0) {
     for (scan::ScannedKernel& kernel : *object.kernels) {
       text(kernel.name);
       text(kernel.demangled);
-      kernel.archs = {"sm_80", "compute_90"};
+      kernel.images = {{"sm_80", 32, 0, 0, 1024}, {"compute_90", 0, 0, 0, 0}};
     }
   }
   out.findings = hostile_analysis(shift).findings;

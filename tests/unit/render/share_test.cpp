@@ -192,10 +192,46 @@ TEST(Place, IsTheUsersOwnLineFirst) {
   EXPECT_EQ(parse_location("a:99999999999").line, 0U);
 }
 
-TEST(Sarif, UrisArePercentEncoded) {
-  EXPECT_EQ(file_uri("/a b/\u00fc#?%.so"), "file:///a%20b/%C3%BC%23%3F%25.so");
-  EXPECT_EQ(file_uri("a:b/c"), "a%3Ab/c");
-  EXPECT_EQ(file_uri("\xff"), "%FF");
+TEST(SourceRoot, NamesWhatIsInsideFromThere) {
+  const SourceRoot root("/src/app/", {"/link"}, "/src/app/sub");
+  const auto name = [&](const char* path) {
+    const SourceRoot::Named named = root.name(path);
+    return named.path + (named.inside ? " inside" : "");
+  };
+  EXPECT_EQ(name("/src/app/lib/x.so"), "lib/x.so inside");
+  EXPECT_EQ(name("/src/app//x.so"), "x.so inside");
+  EXPECT_EQ(name("/link/x.so"), "x.so inside");
+  EXPECT_EQ(name("x.so"), "sub/x.so inside");
+  EXPECT_EQ(name("./dist/x.so"), "sub/dist/x.so inside");
+  EXPECT_EQ(name("../x.so"), "x.so inside");
+  EXPECT_EQ(name("../../x.so"), "/src/x.so");
+  EXPECT_EQ(name("/src/app/../secret/x.so"), "/src/secret/x.so");
+  EXPECT_EQ(name("/src/application/x.so"), "/src/application/x.so");
+  EXPECT_EQ(name("/src/app"), "/src/app");
+  EXPECT_EQ(name(""), "");
+}
+
+TEST(SourceRoot, TheWholeMachineIsNone) {
+  const SourceRoot root("/", {"/"}, "/");
+  EXPECT_EQ(root.folder(), "");
+  EXPECT_FALSE(root.name("/opt/x.so").inside);
+  EXPECT_EQ(SourceRoot("", {}, "").name("x.so").path, "x.so");
+}
+
+TEST(Sarif, FilesOfTheCheckoutAreRelativeToIt) {
+  Finding inside;
+  inside.object = "/src/a b/x.so";
+  Finding outside;
+  outside.object = "/opt/y.so";
+  const std::string text = sarif_log({.findings = placed({inside, outside}),
+                                      .notes = {},
+                                      .failures = {},
+                                      .root = SourceRoot("/src", {}, "/src")});
+  const auto has = [&](std::string_view what) { return text.find(what) != std::string::npos; };
+  EXPECT_TRUE(has("\"uri\": \"a%20b/x.so\",")) << text;
+  EXPECT_TRUE(has("\"uriBaseId\": \"%SRCROOT%\"")) << text;
+  EXPECT_TRUE(has("\"uri\": \"file:///opt/y.so\"\n")) << text;
+  EXPECT_TRUE(has("\"uri\": \"file:///src/\"")) << text;
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "analyzer/text/escape.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -47,7 +51,41 @@ TEST(Harmless, RefusesOverlongFormsAndSurrogates) {
   EXPECT_EQ(harmless("\xf5\x80\x80\x80"), "????");
 }
 
+// XML 1.0 has no way to write the first two.
+TEST(Harmless, ReplacesWhatIsNoCharacter) {
+  EXPECT_EQ(harmless("a\ufffeb\uffffc"), "a?b?c");
+  EXPECT_EQ(harmless("\ufdd0\ufdef\U0001FFFE\U0010FFFF"), "????");
+  EXPECT_EQ(harmless("\ufffd\ufdf0\ufdcf"), "\ufffd\ufdf0\ufdcf");
+}
+
 TEST(Ascii, ReplacesEachCharacterOnce) { EXPECT_EQ(ascii("j\u00fcrgen \u6a21\u578b \x1b"), "j?rgen ?? ?"); }
+
+TEST(Demangle, SaysWhatTheSourceSays) {
+  EXPECT_EQ(demangle("_Z5scalePfi"), "scale(float*, int)");
+  EXPECT_EQ(demangle("scale"), "scale");
+  EXPECT_EQ(demangle("_Z"), "_Z");
+  EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+}
+
+// f(A<int, int>, A<T1, T1>, A<T2, T2> ...): each argument is twice the one before.
+std::string bomb(unsigned arguments) {
+  const auto reference = [](unsigned number) {
+    constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return number == 0 ? std::string("S_") : std::string("S") + kDigits.at(number - 1) + '_';
+  };
+  std::string symbol = "_Z1f1AIiiE";
+  for (unsigned i = 1; i <= arguments; ++i) symbol += "S_I" + reference(i) + reference(i) + "E";
+  return symbol;
+}
+
+TEST(Demangle, WhatGrowsWithoutBoundStaysMangled) {
+  EXPECT_EQ(demangle(bomb(2)),
+            "f(A<int, int>, A<A<int, int>, A<int, int> >, A<A<A<int, int>, A<int, int> >, A<A<int, int>, "
+            "A<int, int> > >)");
+  if (KSHIM_BOUNDED_DEMANGLE == 0) GTEST_SKIP() << "no libstdc++.a";
+  EXPECT_EQ(demangle(bomb(17)), bomb(17));  // 4 MB
+  EXPECT_EQ(demangle(bomb(36)), bomb(36));  // 2 TB
+}
 
 TEST(Shorten, DropsTheReturnTypeAndDefaultNoise) {
   EXPECT_EQ(shorten("void saxpy<float>(int, float*)", 80), "saxpy<float>(int, float*)");
@@ -63,6 +101,39 @@ TEST(Shorten, FoldsInnerTemplateArgumentsBeforeOuterOnes) {
   EXPECT_EQ(shorten("void f<A<int, int, int, int>, double>(int, int, int)", 16), "f<...>(...)");
 }
 
+TEST(Shorten, FoldsTheLongestGroupsFirstAndNoMoreThanItMust) {
+  EXPECT_EQ(shorten("f<A<int, int, int>, B<int, int, int, int, int>, C<int, int, int>, bool>", 60),
+            "f<A<int, int, int>, B<...>, C<int, int, int>, bool>");
+  EXPECT_EQ(shorten("f<A<int, int, int>, B<int, int, int, int, int>, C<int, int, int>, bool>", 45),
+            "f<A<...>, B<...>, C<int, int, int>, bool>");
+}
+
+TEST(Shorten, CutsBetweenCharacters) {
+  EXPECT_EQ(shorten("\u0436\u0436\u0436\u0436", 6), "\u0436...");
+  const std::string cut = shorten(std::string("x\u0436\u0436\u0436\u0436"), 7);
+  EXPECT_EQ(harmless(cut), cut);
+}
+
+std::string repeated(std::string_view what, std::size_t size) {
+  std::string out;
+  while (out.size() < size) out += what;
+  return out;
+}
+
+// Each took minutes when a fold or a replacement moved all of the text.
+TEST(Shorten, TakesNoLongerThanTheTextIs) {
+  constexpr std::size_t kSize = 1'000'000;
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string_view part : {"<", "(", "<<>>", "<aaaaaaaaaaaa>", "(aaaaaaaaaaaa)", "<->", "([)",
+                                      "<(>", "unsigned int ", " >", "(anonymous namespace)::"}) {
+    EXPECT_LE(shorten(repeated(part, kSize), 60).size(), 60U) << part;
+  }
+  const std::string deep = repeated("<", kSize) + repeated(">", kSize);
+  EXPECT_EQ(shorten(deep, 60), "<<...>>");
+  EXPECT_EQ(shorten("f<" + repeated("<aaaaaaaaaaaa>", kSize) + ">", 60), "f<...>");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
 TEST(Shorten, NeverExceedsTheWidth) {
   const std::string longest(300, 'x');
   EXPECT_EQ(columns(shorten(longest, 40)), 40U);
@@ -74,6 +145,16 @@ TEST(BaseName, IsTheNameInTheSource) {
   EXPECT_EQ(base_name("void scale<float, A<int> >(float*, unsigned int)"), "scale");
   EXPECT_EQ(base_name("a::b<int>::scale(float*)"), "scale");
   EXPECT_EQ(base_name("void (anonymous namespace)::scale<(anonymous namespace)::A>(float*)"), "scale");
+}
+
+TEST(Escape, MarkupIsTextInContentAndAttributes) {
+  EXPECT_EQ(escape_markup("a<b> &amp; \"c\" 'd'"), "a&lt;b&gt; &amp;amp; &quot;c&quot; &#39;d&#39;");
+}
+
+TEST(Escape, UrisArePercentEncoded) {
+  EXPECT_EQ(file_uri("/a b/\u00fc#?%.so"), "file:///a%20b/%C3%BC%23%3F%25.so");
+  EXPECT_EQ(file_uri("a:b/c"), "a%3Ab/c");
+  EXPECT_EQ(file_uri("\xff"), "%FF");
 }
 
 TEST(Fill, IndentsFurtherLines) { EXPECT_EQ(fill("aaa bbb ccc", 9, 2), "aaa bbb\n  ccc"); }
