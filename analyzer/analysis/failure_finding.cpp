@@ -184,16 +184,25 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
 }
 
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
-                       bool complete) {
+                       bool complete, ModuleShare modules) {
   Finding finding;
   set_subject(scene, subject, Cause::latent_gap, finding);
   add_gap_kernels(subject, kernels, complete);
   finding.kernels_complete = complete;
   set_kernels(std::move(kernels), finding);
   finding.confidence = subject.images.scope == ImageScope::module ? 0.95 : 0.7;
-  const std::string why =
+  const image::ShortName gpu = image::to_name(*subject.facts.device);
+  std::string why =
       fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",
-                  object_text(subject), image::to_name(*subject.facts.device).view());
+                  object_text(subject), gpu.view());
+  if (modules.served != 0) {
+    const std::string share =
+        fmt::format("{} of its {} modules", modules.lacking, modules.lacking + modules.served);
+    finding.headline = fmt::format("{}: {} have no code for {}; no failure is recorded for it",
+                                   basename_of(finding.object), share, finding.need);
+    why = fmt::format("{} was loaded or registered, and {} have nothing that fits {}; nothing has failed yet",
+                      object_text(subject), share, gpu.view());
+  }
   add_ground(scene, subject, {Cause::latent_gap, {finding.confidence, why}},
              subject.object != nullptr ? subject.object->line : 0, finding.evidence);
   add_advice(scene, subject, finding);

@@ -8,9 +8,14 @@ namespace kshim::analysis {
 
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
                    const Diagnosis& diagnosis);
+/// How many modules of a file lack an image, and how many have one.
+struct ModuleShare {
+  std::size_t lacking = 0;
+  std::size_t served = 0;
+};
 /// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
-                       bool complete);
+                       bool complete, ModuleShare modules = {});
 
 /// Have, images, need: what a finding says about the images of its subject.
 void describe_images(const Subject& subject, Finding& finding);

@@ -76,7 +76,7 @@ bool all_locked(const std::vector<FileImage>& images) {
 
 struct Unserved {
   std::vector<FileModule> modules;
-  bool others_served = false;
+  std::size_t served = 0;
   bool complete = true;  ///< every payload of them could be read
 };
 
@@ -92,18 +92,18 @@ Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapabilit
   std::vector<std::size_t> unserved;
   for (std::size_t index = 0; index < code.modules.size(); ++index) {
     if (serves(code, code.modules[index], cc, driver)) {
-      out.others_served = true;
+      ++out.served;
     } else {
       unserved.push_back(index);
     }
   }
   // Such libraries keep most kernels for some GPUs only, and choose among them.
-  if (probing && out.others_served) return out;
+  if (probing && out.served != 0) return out;
   std::uint64_t budget = kMostPayload;
   for (const std::size_t index : unserved) {
     FileModule module = file.module(index, budget);
     out.complete = out.complete && is_complete(module);
-    if (module.has_kernels() && !(out.others_served && all_locked(module.images)))
+    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images)))
       out.modules.push_back(std::move(module));
   }
   return out;
@@ -144,7 +144,8 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
   subject.images.line = object.line;
   subject.facts.images = subject.images.images;
   subject.facts.scope = ImageScope::module;
-  return latent_finding(scene, subject, {kernels.begin(), kernels.end()}, unserved.complete);
+  return latent_finding(scene, subject, {kernels.begin(), kernels.end()}, unserved.complete,
+                        {unserved.modules.size(), unserved.served});
 }
 
 std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap,

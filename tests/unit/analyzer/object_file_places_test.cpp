@@ -253,6 +253,17 @@ TEST_F(GapsInFiles, AreFoundAmongConstants) {
   EXPECT_THAT(got.findings[0].have, ElementsAre("sm_90")) << "LTO-IR is no driver's";
 }
 
+TEST_F(GapsInFiles, CountTheModulesThatLackCodeWhereOthersHaveSome) {
+  Buffer constants;
+  test::append_fatbin(constants, fatbin(90, "_Z6hiddenv"));
+  test::append_fatbin(constants, fatbin(61, "_Z6servedv"));
+  const Analysis got = run_with(constants);
+  ASSERT_THAT(got.findings, SizeIs(2)) << "one for the target, one for the GPU that is there";
+  EXPECT_EQ(got.findings[0].need, "sm_61");
+  EXPECT_THAT(got.findings[0].kernels, ElementsAre("hidden()"));
+  EXPECT_THAT(got.findings[0].headline, HasSubstr("1 of its 2 modules have no code for"));
+}
+
 TEST_F(GapsInFiles, AreNoneWhereOnlyALinkerReads) {
   Buffer constants;
   test::append_fatbin(constants, FatbinBuilder{}.ltoir(arch_of(90)));
