@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ELF files and cubins: sections, symbols, notes, addresses, kernels, parameters, variables.
+#include <vector>
+
 #include "fuzz_target.h"
 #include "kshim/image/cubin.h"
 #include "kshim/image/elf.h"
@@ -22,7 +24,16 @@ void read_cubin(const CubinReader& cubin, Bytes input) {
   });
   std::uint64_t cursor = 0;
   std::uint32_t names = 0;
-  while (cubin.next_name(cursor)) ++names;
+  std::vector<KernelSlot> slots;
+  for (auto name = cubin.next_name(cursor); name; name = cubin.next_name(cursor)) {
+    ++names;
+    slots.push_back({{}, name->symbol, name->section});
+    slots.back().info.name = name->name;
+  }
+  if (cubin.describe(slots)) {
+    for (std::size_t i = 1; i < slots.size(); ++i)
+      fuzz::require(slots[i - 1].symbol < slots[i].symbol, "kernels come back in the order of their symbols");
+  }
   if (kernels) fuzz::require(*kernels <= names, "the cheap walk sees every kernel");
   static_cast<void>(cubin.each_global([&](const GlobalInfo& global) {
     fuzz::require_inside(global.name, input);
