@@ -14,7 +14,7 @@ if(TARGET kshim_shim)
   install(TARGETS kshim_shim LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT kshim)
 endif()
 if(TARGET kshim_sim)
-  install(TARGETS kshim_sim LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
+  install(TARGETS kshim_sim kshim_sim_nvml LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
 endif()
 
 # As in the source tree, so that the links between the pages lead somewhere.
