@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "context/context.h"
+#include "device/pci.h"
 #include "device/product.h"
 #include "entry/entry.h"
 
@@ -122,15 +123,10 @@ CUresult entry::cuDeviceGetPCIBusId(char* text, int length, CUdevice ordinal) {
 CUresult entry::cuDeviceGetByPCIBusId(CUdevice* found, const char* text) {
   if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
   if (found == nullptr || text == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  unsigned domain = 0, bus = 0, slot = 0, function = 0;
-  // [domain]:[bus]:[device].[function], the domain and the function may be left out (CUDA Driver API).
-  if (std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) {
-    domain = 0;
-    if (std::sscanf(text, "%x:%x.%x", &bus, &slot, &function) < 2) return CUDA_ERROR_INVALID_VALUE;
-  }
+  const auto address = parse_pci_address(text);
+  if (!address) return CUDA_ERROR_INVALID_VALUE;
   for (const Device& device : devices()) {
-    if (device.pci_domain == static_cast<int>(domain) && device.pci_bus == static_cast<int>(bus) &&
-        device.pci_device == static_cast<int>(slot)) {
+    if (is_at(device, *address)) {
       *found = device.ordinal;
       return CUDA_SUCCESS;
     }

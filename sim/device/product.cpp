@@ -61,23 +61,11 @@ Device make_device(const RequestedDevice& requested, std::size_t position) {
   return device;
 }
 
-std::string uuid_text(const CUuuid& uuid) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
-
 /// CUDA_VISIBLE_DEVICES (Programming Guide, "CUDA Environment Variables"): indices or UUIDs (a prefix will
 /// do), in the order devices shall have; an entry that names no device ends the list, and so hides what
 /// follows.
-std::vector<Device> visible(std::vector<Device> all) {
-  if (!settings().visible.has_value()) return all;
+std::vector<Device> visible(std::span<const Device> all) {
+  if (!settings().visible.has_value()) return {all.begin(), all.end()};
   std::vector<Device> chosen;
   std::string_view rest = *settings().visible;
   while (!rest.empty()) {
@@ -99,12 +87,21 @@ std::vector<Device> visible(std::vector<Device> all) {
   return chosen;
 }
 
-std::vector<Device> make_devices() {
+void count_off(std::vector<Device>& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) list[i].ordinal = static_cast<int>(i);
+}
+
+std::vector<Device> make_all_devices() {
   std::vector<Device> all;
   for (const RequestedDevice& requested : settings().devices)
     all.push_back(make_device(requested, all.size()));
-  std::vector<Device> result = visible(std::move(all));
-  for (std::size_t i = 0; i < result.size(); ++i) result[i].ordinal = static_cast<int>(i);
+  count_off(all);
+  return all;
+}
+
+std::vector<Device> make_devices() {
+  std::vector<Device> result = visible(all_devices());
+  count_off(result);
   return result;
 }
 
@@ -124,6 +121,23 @@ const Product& find_product(image::ComputeCapability cc, std::string_view wanted
     if (!wanted.empty() && contains(product.name, wanted)) return product;
   }
   return first != nullptr ? *first : kProducts[0];
+}
+
+std::string uuid_text(const CUuuid& uuid) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    const auto byte = static_cast<unsigned char>(uuid.bytes[i]);
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+std::span<const Device> all_devices() noexcept {
+  static const std::vector<Device>& list = *new std::vector<Device>(make_all_devices());
+  return list;
 }
 
 std::span<const Device> devices() noexcept {

@@ -43,7 +43,7 @@ struct Product {
 const Product& find_product(image::ComputeCapability cc, std::string_view wanted) noexcept;
 
 struct Device {
-  int ordinal = 0;  ///< as the program counts
+  int ordinal = 0;  ///< as the program counts; in all_devices() the place in the list
   std::string name;
   Limits limits{};
   Product product{};
@@ -52,10 +52,16 @@ struct Device {
   int pci_domain = 0, pci_bus = 0, pci_device = 0;
 };
 
+/// What KSHIM_SIM_DEVICES lists, in its order: what NVML shows, which knows nothing of CUDA_VISIBLE_DEVICES.
+/// Never changes after the first call.
+std::span<const Device> all_devices() noexcept;
 /// Devices after CUDA_VISIBLE_DEVICES, in its order. Never changes after the first call.
 std::span<const Device> devices() noexcept;
 /// Null for an ordinal that is not there (CUDA_ERROR_INVALID_DEVICE).
 const Device* device_at(CUdevice ordinal) noexcept;
+
+/// "GPU-" and the 36 characters of RFC 4122, as NVML and CUDA_VISIBLE_DEVICES write it.
+std::string uuid_text(const CUuuid& uuid);
 
 /// The value of a CU_DEVICE_ATTRIBUTE_*; false for a number this header does not know.
 bool device_attribute(const Device& device, int attribute, int& value) noexcept;

@@ -96,8 +96,34 @@ TEST_F(Launches, ArgumentsInABuffer) {
   EXPECT_CU(0, with(nullptr, extra));
   EXPECT_CU(1, with(arguments(), extra));
   EXPECT_CU(1, with(nullptr, nullptr));
-  size = 8;
+  size = 0;
   EXPECT_CU(1, with(nullptr, extra));
+}
+
+// NCCL passes the used part of a large parameter.
+TEST_F(Launches, ABufferMayEndBeforeTheParameters) {
+  const auto buffer =
+      std::make_unique<CUdeviceptr>(memory_);  // exactly as large as it says, for AddressSanitizer
+  std::size_t size = sizeof *buffer;
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.get(), CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                   CU_LAUNCH_PARAM_END};
+  EXPECT_CU(0, cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, extra));
+  CUstream stream = nullptr;
+  ASSERT_CU(0, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ASSERT_CU(0, cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  EXPECT_CU(0, cuLaunchKernel(function_, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, extra));
+  CUgraph graph = nullptr;
+  ASSERT_CU(0, cuStreamEndCapture(stream, &graph));
+  CUgraphNode node = nullptr;
+  std::size_t nodes = 1;
+  ASSERT_CU(0, cuGraphGetNodes(graph, &node, &nodes));
+  CUDA_KERNEL_NODE_PARAMS kept{};
+  ASSERT_CU(0, cuGraphKernelNodeGetParams(node, &kept));
+  ASSERT_NE(kept.kernelParams, nullptr);
+  EXPECT_EQ(*static_cast<CUdeviceptr*>(kept.kernelParams[0]), memory_);
+  EXPECT_EQ(*static_cast<int*>(kept.kernelParams[1]), 0);
+  EXPECT_CU(0, cuGraphDestroy(graph));
+  EXPECT_CU(0, cuStreamDestroy(stream));
 }
 
 TEST_F(Launches, Cooperative) {
