@@ -126,7 +126,8 @@ void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
 abi::Result absent(Hook hook) noexcept {
   if (row_of(hook).layer == Layer::runtime) return kInsufficientDriver;
   if (hook == Hook::cuInit) return kNoDevice;
-  return row_of(hook).stage == Stage::route ? kNotFound : kNotInitialized;
+  const Stage stage = row_of(hook).stage;
+  return stage == Stage::route || stage == Stage::table ? kNotFound : kNotInitialized;
 }
 
 }  // namespace kshim::shim

@@ -28,6 +28,11 @@ using CUgraphExec = struct CUgraphExec_st*;
 using CUlinkState = struct CUlinkState_st*;
 using CUmemoryPool = struct CUmemPoolHandle_st*;
 
+/// CUuuid.
+struct Uuid {
+  char bytes[16];
+};
+
 using ImageData = const struct ImageBlob*;      ///< fatbin wrapper, fatbin, cubin or PTX text
 using SymbolName = const struct NameText*;      ///< zero-terminated name of a kernel or variable
 using FileName = const struct FileText*;        ///< zero-terminated path

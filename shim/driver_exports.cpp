@@ -3,6 +3,7 @@
 // inside the shim each has a name of its own, so that no reference can be taken over by somebody else's
 // definition.
 #include "call.h"
+#include "export_table.h"
 #include "real.h"
 #include "route.h"
 
@@ -86,6 +87,16 @@ using namespace kshim::shim::abi;
     return code;                                                                           \
   }
 
+// cuGetExportTable: export_table.cpp. A table that a driver does not have is how its callers find out.
+#define KSHIM_TABLE(path, name, ret, params, args)                            \
+  KSHIM_FIRST(path, name, ret, params, args)                                  \
+  ret kshim_##path##_##name params {                                          \
+    KSHIM_REAL(path, name, args)                                              \
+    const Result code = real args;                                            \
+    if (code == 0) note_export_table(table, id, __builtin_return_address(0)); \
+    return code;                                                              \
+  }
+
 #define KSHIM_WRAP_init KSHIM_INIT
 #define KSHIM_WRAP_load KSHIM_LOAD
 #define KSHIM_WRAP_lookup KSHIM_LOOKUP
@@ -95,6 +106,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_WRAP_unload KSHIM_PLAIN
 #define KSHIM_WRAP_link KSHIM_PLAIN
 #define KSHIM_WRAP_route KSHIM_ROUTE
+#define KSHIM_WRAP_table KSHIM_TABLE
 
 #define KSHIM_LAYER_driver(name, ret, params, args, stage) \
   KSHIM_WRAP_##stage(export, name, ret, params, args) KSHIM_WRAP_##stage(routed, name, ret, params, args)

@@ -8,7 +8,7 @@
 
 namespace kshim::shim {
 
-enum class Layer : std::uint8_t { driver, runtime };
+enum class Layer : std::uint8_t { driver, runtime, table };
 enum class Stage : std::uint8_t {
   init,
   load,
@@ -19,6 +19,7 @@ enum class Stage : std::uint8_t {
   unload,
   link,
   route,
+  table,
   registration
 };
 
@@ -26,6 +27,9 @@ enum class Hook : std::uint16_t {
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) name,
 #include "hooks.def"
 #undef KSHIM_HOOK
+#define KSHIM_SLOT(name, reported, slot, first, second) name,
+#include "slots.def"
+#undef KSHIM_SLOT
 };
 
 struct HookRow {
@@ -46,6 +50,9 @@ inline constexpr HookRow kHooks[] = {
   {#name, Layer::layer, Stage::stage, gnu_hash(#name)},
 #include "hooks.def"
 #undef KSHIM_HOOK
+#define KSHIM_SLOT(name, reported, slot, first, second) {reported, Layer::table, Stage::load, 0},
+#include "slots.def"
+#undef KSHIM_SLOT
 };
 inline constexpr std::size_t kHookCount = sizeof kHooks / sizeof kHooks[0];
 

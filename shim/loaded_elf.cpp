@@ -75,6 +75,17 @@ void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
 
 bool LoadedElf::contains(std::uintptr_t address) const noexcept { return !bytes_from(address).empty(); }
 
+bool LoadedElf::is_code(std::uintptr_t address) const noexcept {
+  for (std::size_t i = 0; i < header_count_; ++i) {
+    const auto& header = headers_[i];
+    const std::uintptr_t start = base_ + header.p_vaddr;
+    if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0 && address >= start &&
+        address - start < header.p_memsz)
+      return true;
+  }
+  return false;
+}
+
 Bytes LoadedElf::bytes_from(std::uintptr_t address) const noexcept {
   for (std::size_t i = 0; i < header_count_; ++i) {
     const auto& header = headers_[i];
@@ -104,6 +115,17 @@ bool LoadedElf::version_matches(std::uint32_t symbol, std::string_view version) 
     const auto address = reinterpret_cast<std::uintptr_t>(definition);
     if (definition->vd_ndx == wanted)
       return text_at(at<ElfW(Verdaux)>(address + definition->vd_aux)->vda_name) == version;
+    if (definition->vd_next == 0) break;
+    definition = at<ElfW(Verdef)>(address + definition->vd_next);
+  }
+  return false;
+}
+
+bool LoadedElf::defines_version(std::string_view version) const noexcept {
+  const auto* definition = version_definitions_;
+  for (std::uint64_t i = 0; definition != nullptr && i < version_definition_count_; ++i) {
+    const auto address = reinterpret_cast<std::uintptr_t>(definition);
+    if (text_at(at<ElfW(Verdaux)>(address + definition->vd_aux)->vda_name) == version) return true;
     if (definition->vd_next == 0) break;
     definition = at<ElfW(Verdef)>(address + definition->vd_next);
   }

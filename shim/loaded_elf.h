@@ -23,6 +23,7 @@ class LoadedElf {
   std::uintptr_t low() const noexcept { return low_; }    ///< lowest mapped address
   std::uintptr_t high() const noexcept { return high_; }  ///< one past the highest
   bool contains(std::uintptr_t address) const noexcept;   ///< in one of its loaded segments
+  bool is_code(std::uintptr_t address) const noexcept;    ///< in one that can be executed
   /// Loaded bytes from `address` to the end of its segment; empty when it is not inside.
   Bytes bytes_from(std::uintptr_t address) const noexcept;
 
@@ -36,6 +37,7 @@ class LoadedElf {
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
   std::string_view soname() const noexcept;
   bool defines_versions() const noexcept { return version_definitions_ != nullptr; }
+  bool defines_version(std::string_view version) const noexcept;
   Bytes build_id() const noexcept;
 
  private:

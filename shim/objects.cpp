@@ -205,6 +205,10 @@ bool is_nvidia_library(std::string_view path) noexcept {
   return false;
 }
 
-bool is_shared_runtime(std::string_view path) noexcept { return base_name(path).starts_with("libcudart.so"); }
+bool is_shared_runtime(std::string_view path) noexcept {
+  const std::string_view name = base_name(path);
+  return (name.starts_with("libcudart.") || name.starts_with("libcudart-")) &&
+         name.find(".so") != std::string_view::npos;
+}
 
 }  // namespace kshim::shim

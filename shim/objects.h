@@ -59,7 +59,8 @@ bool is_driver_file(std::string_view path) noexcept;
 /// A library NVIDIA ships (cuBLAS, cuDNN, NCCL ...): its failing loads are its own probing.
 /// nvidia_libraries.def.
 bool is_nvidia_library(std::string_view path) noexcept;
-/// libcudart.so.*: calls through it are made on behalf of whoever called it.
+/// libcudart.so.*, or renamed by a wheel (libcudart-e409450e.so.11.0): calls through it are made on behalf of
+/// whoever called it.
 bool is_shared_runtime(std::string_view path) noexcept;
 
 }  // namespace kshim::shim

@@ -41,7 +41,8 @@ bool search_one(void* context, const ObjectView& object) {
   if (!search.after_shim) return true;
   const bool driver = search.layer == Layer::driver;
   const std::string_view soname = driver ? std::string_view() : kRuntimeSonames[search.runtime];
-  const bool target = driver ? is_libcuda(object.path) : object.elf.soname() == soname;
+  const bool target =
+      driver ? is_libcuda(object.path) : is_runtime(object.elf, static_cast<Runtime>(search.runtime));
   if (!target && !driver && (object.elf.defines_versions() || carries_runtime(object.elf))) return true;
   for (std::size_t i = 0; i < kHookCount; ++i) {
     if (kHooks[i].layer != search.layer || search.found[i] != nullptr) continue;

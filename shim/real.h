@@ -30,6 +30,11 @@ inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
 
 /// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
 void find_driver() noexcept;
+/// Whether a file is that runtime, or stands in for it: it defines the version that references to it carry.
+/// The soname does not tell: wheels bring libcudart-e409450e.so.11.0.
+inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
+  return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
+}
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 /// Fills a runtime's table anew if libraries were unloaded since: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;

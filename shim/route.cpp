@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "export_table.h"
 #include "options.h"
 
 void* kshim_real_dlsym = nullptr;
@@ -93,7 +94,7 @@ void* route_found(void* address, std::size_t row) noexcept {
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
-    if (owner.elf.soname() != kRuntimeSonames[i]) continue;
+    if (!is_runtime(owner.elf, runtime)) continue;
     AnyFunction real = runtime_real(runtime, hook);
     if (real == nullptr) real = find_runtime(runtime, hook);
     return real == address ? runtime_wrapper(runtime, hook) : address;
@@ -152,6 +153,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     return kNotOurs;
   }
   void* address = look_up_plainly(handle, name, version);
+  if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   if (address == nullptr || is_shim(address)) return {address, 1};
   return {route_found(address, row), 1};
 }
@@ -194,6 +196,7 @@ void route_answer(const char* symbol, void** pfn, int version, std::uint64_t fla
   const ErrnoKeeper keeper;
   AnyFunction routed = route_driver(*pfn);
   if (routed == *pfn && find_hook(symbol) != kHookCount) routed = route_private(symbol, *pfn, version, flags);
+  if (routed == routed_wrapper(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   *pfn = routed;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace kshim::shim::raw {
 
@@ -21,6 +22,9 @@ inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
 inline int close_file(int fd) noexcept { return static_cast<int>(syscall(SYS_close, fd)); }
 inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept {
   return syscall(SYS_read, fd, to, size);
+}
+inline int protect(std::uintptr_t page, std::size_t size, int rights) noexcept {
+  return static_cast<int>(syscall(SYS_mprotect, page, size, rights));
 }
 inline ssize_t write_file(int fd, const void* from, std::size_t size) noexcept {
   return syscall(SYS_write, fd, from, size);

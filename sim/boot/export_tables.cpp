@@ -171,38 +171,49 @@ CUresult integrity_check(std::uint32_t runtime_version, std::uint64_t unix_secon
 // The tables
 // ------------------------------------------------------------------------------------------------------------
 
-using Slots = std::array<void*, kMaxSlots>;
-
-template <Table table, std::size_t... slot>
-void fill_unknown(Slots& slots, std::index_sequence<slot...>) {
-  ((slots[slot] = reinterpret_cast<void*>(&unknown_slot<table, slot>)), ...);
-}
-
-using Tables = std::array<Slots, kTableCount>;
-Tables make_tables() {
-  Tables tables{};
-#define KSHIM_SIM_TABLE(name, first, last, slots, sized) \
-  fill_unknown<Table::name>(tables[static_cast<std::size_t>(Table::name)], std::make_index_sequence<slots>());
+/// What stands in a slot: nothing known, unless a row says otherwise.
+template <Table table, std::size_t slot>
+constexpr auto kFunction = &unknown_slot<table, slot>;
 #define KSHIM_SIM_SLOT(table, slot, function) \
-  tables[static_cast<std::size_t>(Table::table)][slot] = reinterpret_cast<void*>(&(function));
+  template <>                                 \
+  constexpr auto kFunction<Table::table, slot> = &(function);
 #include "boot/export_tables.def"
-  for (std::size_t i = 0; i < kTableCount; ++i) {
-    if (kDefinitions[i].sized) tables[i][0] = reinterpret_cast<void*>(kDefinitions[i].slots * sizeof(void*));
-  }
-  return tables;
-}
-const Slots& slots_of(Table table) {
-  static const Tables tables = make_tables();
-  return tables[static_cast<std::size_t>(table)];
+
+using Slots = std::array<void*, kMaxSlots>;
+constexpr std::size_t slot_count(Table table) { return kDefinitions[static_cast<std::size_t>(table)].slots; }
+constexpr bool has_size(Table table) { return kDefinitions[static_cast<std::size_t>(table)].sized; }
+
+// Constants, as a driver has them: the dynamic linker fills them in and takes the right to write away, which
+// tests/e2e/export_tables.py looks at. A hook that patches a slot has to get past that. Null behind the last
+// slot.
+template <Table table, class Numbers>
+struct Constant;
+template <Table table, std::size_t... slot>
+struct Constant<table, std::index_sequence<slot...>> {
+  static const Slots kSlots;
+};
+template <Table table, std::size_t... slot>
+const Slots Constant<table, std::index_sequence<slot...>>::kSlots = {
+    (slot == 0 && has_size(table) ? reinterpret_cast<void*>(slot_count(table) * sizeof(void*))
+     : slot < slot_count(table)   ? reinterpret_cast<void*>(kFunction<table, slot>)
+                                  : nullptr)...};
+
+void* const* slots_of(Table table) noexcept {
+  static constexpr void* const* kTables[] = {
+#define KSHIM_SIM_TABLE(name, first, last, slots, sized) \
+  Constant<Table::name, std::make_index_sequence<kMaxSlots>>::kSlots.data(),
+#include "boot/export_tables.def"
+  };
+  return kTables[static_cast<std::size_t>(table)];
 }
 
 CUresult integrity_check(std::uint32_t runtime_version, std::uint64_t unix_seconds, std::uint64_t* answer) {
-  const Slots& integrity = slots_of(Table::integrity);
+  void* const* integrity = slots_of(Table::integrity);
   const HandshakeProcess process{static_cast<std::uint32_t>(driver_version()),
                                  static_cast<std::uint32_t>(::getpid()),
                                  static_cast<std::uint32_t>(::pthread_self()),
-                                 slots_of(Table::cudart_interface).data(),
-                                 integrity.data(),
+                                 slots_of(Table::cudart_interface),
+                                 integrity,
                                  integrity[1]};
   const auto result = answer_handshake(runtime_version, unix_seconds, process, devices());
   std::memcpy(answer, result.data(), sizeof result);
@@ -222,7 +233,7 @@ const void* find_export_table(const CUuuid& id) noexcept {
   const std::uint64_t last = big_endian(id.bytes + 8);
   for (std::size_t i = 0; i < kTableCount; ++i) {
     if (kDefinitions[i].first == first && kDefinitions[i].last == last)
-      return slots_of(static_cast<Table>(i)).data();
+      return slots_of(static_cast<Table>(i));
   }
   return nullptr;
 }

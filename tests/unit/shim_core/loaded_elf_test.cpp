@@ -24,6 +24,9 @@ TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
             nullptr);
   EXPECT_TRUE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)));
   EXPECT_FALSE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address) + 1));
+  EXPECT_TRUE(libc.elf.is_code(reinterpret_cast<std::uintptr_t>(address)));
+  EXPECT_FALSE(libc.elf.is_code(libc.elf.low()));  // headers
+  EXPECT_FALSE(libc.elf.is_code(libc.elf.high()));
   EXPECT_EQ(facts_of_file(libc.identity).path, libc.path);
 }
 
