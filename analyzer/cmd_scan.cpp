@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,8 +15,10 @@
 #include "analyzer/output.h"
 #include "analyzer/progress.h"
 #include "analyzer/scan/judge.h"
+#include "analyzer/scan/old_driver.h"
 #include "analyzer/scan/render.h"
 #include "analyzer/scan/scan.h"
+#include "analyzer/scan/walk.h"
 #include "analyzer/terminal.h"
 #include "analyzer/text/text.h"
 
@@ -25,7 +29,7 @@ struct ScanOptions {
   std::string format = "text";
   std::string output;
   std::vector<std::string> targets;
-  std::string driver;
+  std::optional<std::string> driver;  ///< an empty one is a mistake
   std::string fail_on = "error";
   unsigned jobs = 0;
   bool kernels = false;
@@ -34,13 +38,35 @@ struct ScanOptions {
   std::vector<std::string> paths;
 };
 
+/// Each GPU once, whatever it was called. A GPU has no suffix; who writes sm_90a means the one that runs it.
+std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
+                                 const std::vector<std::string>& texts) {
+  const auto refuse = [](std::string_view what, image::Arch arch) {
+    throw UserError(fmt::format("--target: {} is no GPU; give {} or {}", what,
+                                image::to_name(image::ImageKind::cubin, {arch.cc, {}}).view(),
+                                image::to_name(arch.cc).view()));
+  };
+  std::vector<image::Arch> gpus;
+  for (const image::Arch& arch : archs) {
+    const unsigned least = arch.suffix == image::Suffix::f ? 100 : 90;  // the first with such images
+    if (arch.suffix != image::Suffix::none && arch.cc.number() < least)
+      refuse(image::to_name(image::ImageKind::cubin, arch).view(), arch);
+    const image::Arch gpu{arch.cc, image::Suffix::none};
+    if (std::find(gpus.begin(), gpus.end(), gpu) == gpus.end()) gpus.push_back(gpu);
+  }
+  for (const std::string& text : texts) {
+    if (text.find("lto_") != std::string::npos) refuse("LTO-IR (lto_...)", gpus.front());
+  }
+  return gpus;
+}
+
 scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
-  result.targets = parse_archs("--target", options.targets);
+  result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
   if (result.targets.size() > scan::kMostTargets)
     throw UserError(
         fmt::format("--target: {} are named, {} are the most", result.targets.size(), scan::kMostTargets));
-  if (!options.driver.empty()) result.driver = parse_cuda_version("--driver", options.driver);
+  if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels;
   result.jobs = options.jobs;
   return result;
@@ -50,7 +76,20 @@ int status_of(const scan::Scan& scan, const std::string& fail_on) {
   const auto limit = fail_on == "warning" ? analysis::Severity::warning : analysis::Severity::error;
   const bool found = std::any_of(scan.findings.begin(), scan.findings.end(),
                                  [&](const analysis::Finding& finding) { return finding.severity >= limit; });
-  return found ? exit_status::kFindings : exit_status::kOk;
+  // What was not read was not judged: no green light for it.
+  const bool unread = scan.named_unread || (limit == analysis::Severity::warning && scan.incomplete());
+  return found || unread ? exit_status::kFindings : exit_status::kOk;
+}
+
+/// A file of a folder to scan is not named: `-o kernels.o build/` is a slip of the pen. What a scan writes is
+/// never device code nor an archive.
+void refuse_to_overwrite(const Output& output, const std::string& path) {
+  const std::string first = output.first_bytes(scan::kFirstBytes);
+  const Bytes bytes{reinterpret_cast<const std::byte*>(first.data()), first.size()};
+  // Without its name, which may be foo.ptx.
+  if (scan::file_kind(bytes, {}, true) != scan::FileKind::other)
+    throw UserError(
+        fmt::format("--output {}: holds device code or is an archive; it is not overwritten", path));
 }
 
 int scan_paths(const ScanOptions& options) {
@@ -65,12 +104,17 @@ int scan_paths(const ScanOptions& options) {
     if (output.is_same_file(path))
       throw UserError(fmt::format("--output {}: is one of the files to scan", path));
   }
+  refuse_to_overwrite(output, options.output);
   scan::Scan result;
   {
     ProgressBar bar("scanning");
     scan_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     result = scan::scan({options.paths.begin(), options.paths.end()}, scan_options);
   }
+  // First of all: no file makes up for it.
+  std::vector<analysis::Finding> old = scan::old_driver_findings(result.targets, result.driver);
+  result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
+                         std::make_move_iterator(old.end()));
   if (result.nothing_readable) {
     for (const std::string& note : result.notes) print_error(analysis::harmless(note));
     return exit_status::kNoInput;
@@ -93,11 +137,14 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option("--target", options->targets, "say whether it runs on these GPUs: sm_75,12.0")
+  app.add_option("--target", options->targets,
+                 "say whether it runs on these GPUs: sm_75,12.0 (a suffix as in sm_90a tells nothing of a "
+                 "GPU and is dropped)")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--driver", options->driver,
-                 "with a driver that serves up to this CUDA version (default: the newest)")
+  app.add_option(
+         "--driver", options->driver,
+         "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "name kernels, and judge each of them; reads all payloads");
   app.add_option("--fail-on", options->fail_on,
@@ -126,9 +173,10 @@ Command scan_command() {
           "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
           "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n",
       .footer =
-          "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning), "
-          "2 wrong "
-          "arguments, 3 nothing readable in what was named.",
+          "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning) "
+          "or a "
+          "named file that could not be read whole (with --fail-on warning: any file), 2 wrong arguments, 3 "
+          "nothing readable in what was named.",
       .set_up = set_up};
 }
 

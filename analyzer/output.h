@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a result goes: a file that is opened before the work, so that a wrong path costs nothing, or a
-// standard stream.
+// Where a result goes: a standard stream, or a file that is tried before the work, so that a wrong path costs
+// nothing, and that appears at the end, whole: until then a file of that name keeps what it has, and whatever
+// ends the work leaves no half or empty one.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,8 +10,8 @@ namespace kshim::cli {
 
 class Output {
  public:
-  /// Opens `path`, or stands for `stream` where it is empty. A file keeps its content until write().
-  /// UserError with `status` where it cannot be written.
+  /// Tries `path`, or stands for `stream` where it is empty. UserError with `status` where it cannot be
+  /// written, or is a link to a file: who planted it in a shared folder would choose what is overwritten.
   Output(std::string path, int stream, int status);
   ~Output();
   Output(const Output&) = delete;
@@ -19,13 +20,20 @@ class Output {
   bool is_stream() const noexcept { return path_.empty(); }
   /// Whether it is the file at `path`, by whatever name.
   bool is_same_file(const std::string& path) const;
-  /// Replaces the file's content. UserError when the file, or a stdout that is open, does not take it.
+  /// The first bytes, `most` at most, of a file that was there before; empty where there was none.
+  std::string first_bytes(std::size_t most) const;
+  /// Replaces the file, or its content. UserError when the file, or a stdout that is open, does not take it.
   void write(std::string_view text);
 
  private:
   [[noreturn]] void fail() const;
+  void find();
+  bool replace(std::string_view text) const;
+  void write_to(int fd, std::string_view text) const;
   std::string path_;
-  int fd_;
+  std::string folder_;  ///< where a new file is made and then named `path_`; empty: written in place
+  unsigned mode_ = 0666;
+  int fd_;  ///< -1 where there is no such file yet
   int status_;
 };
 

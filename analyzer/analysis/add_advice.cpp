@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analyzer/analysis/failure_finding.h"
+#include "analyzer/analysis/torch_link.h"
 #include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
@@ -112,6 +113,11 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
       at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
   }
   at.torch = uses_torch(scene);
+  // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
+  // is linked with what, and the file need not be on this machine.
+  at.links_torch = lies_beside_torch(at.object) || file_links_torch(at.object) ||
+                   (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
+  at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
   at.switches = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
   at.python = runs_python(scene);

@@ -236,8 +236,15 @@ Advice advise(const Situation& at) {
     case Cause::arch_specific_image:
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
-    case Cause::latent_gap:
       add_rebuild_fixes(at, advice.fixes);
+      break;
+    case Cause::latent_gap:
+      // What is there already, no list of architectures can add.
+      if (at.guarded) {
+        add_kernel_fix(at, advice.fixes);
+      } else {
+        add_rebuild_fixes(at, advice.fixes);
+      }
       break;
     case Cause::ptx_newer_than_driver:
       if (at.origin == Origin::memory) add_older_compiler_fix(at, advice.fixes);

@@ -29,6 +29,10 @@ struct Situation {
   bool shared_library = false;
   bool relocatable = false;  ///< linked from relocatable device code
   bool bare = false;         ///< a fatbin, cubin or PTX by itself, in a file or in memory
+  bool object_file = false;  ///< a .o, by itself or in an archive: nvcc -c made it
+  bool links_torch = false;  ///< is built by PyTorch's extension builder, as far as can be told
+  bool guarded = false;      ///< every module is served, and the image taken lacks the kernel
+  std::string archive;       ///< what `object` is a member of; empty otherwise
   std::string build_folder;  ///< Origin::cmake
   std::string package;       ///< name for pip, where known
   std::optional<image::ComputeCapability> device;

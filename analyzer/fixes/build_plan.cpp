@@ -124,20 +124,40 @@ std::string cmake_list(const BuildPlan& plan) {
   return out;
 }
 
-// PyTorch's list has no way to say "PTX only": an entry always brings machine code. Where that would meet its
-// family-specific sibling, the sibling brings the PTX.
-std::string torch_list(const BuildPlan& plan) {
-  std::vector<PlannedArch> archs = plan.archs;
-  for (PlannedArch& row : archs) {
-    PlannedArch* family = row.arch.suffix == Suffix::none && !row.sass ? sibling(archs, row) : nullptr;
-    if (family == nullptr || !family->sass) continue;
-    family->ptx = true;
-    row.ptx = false;
+// CuPy's: what nvcc takes after each -gencode, joined by semicolons.
+std::string values_list(const BuildPlan& plan) {
+  constexpr std::string_view kOption = "-gencode ";
+  std::string out = gencode(plan).substr(kOption.size());
+  for (std::size_t at = 0; (at = out.find(" -gencode ", at)) != std::string::npos;)
+    out.replace(at, kOption.size() + 1, ";");
+  return out;
+}
+
+// Lists of plain numbers, to which the build adds PTX of its own accord.
+std::string numbers_list(const BuildPlan& plan) {
+  std::string out;
+  for (const PlannedArch& row : plan.archs) {
+    if (row.sass || plan.archs.size() == 1)
+      out += fmt::format("{}{}", out.empty() ? "" : ";", digits(row.arch));
   }
+  return out;
+}
+
+// PyTorch's list has no way to say "PTX only": an entry always brings machine code. Where that would meet its
+// family-specific sibling, the newest other plain entry brings the PTX. An entry with a suffix has none: its
+// PTX compiles for no GPU that its machine code does not serve.
+std::string torch_list(const BuildPlan& plan) {
+  std::vector<PlannedArch> archs;
+  std::vector<PlannedArch> all = plan.archs;
+  for (const PlannedArch& row : all) {
+    const bool meets = row.arch.suffix == Suffix::none && !row.sass && sibling(all, row) != nullptr;
+    if (!meets) archs.push_back(row);
+  }
+  if (archs.size() != all.size()) add_newest_ptx(archs);
   std::string out;
   for (const PlannedArch& row : archs) {
-    if (!row.sass && !row.ptx) continue;
-    out += fmt::format("{}{}{}", out.empty() ? "" : ";", dotted(row.arch), row.ptx ? "+PTX" : "");
+    const bool ptx = row.ptx && row.arch.suffix == Suffix::none;
+    out += fmt::format("{}{}{}", out.empty() ? "" : ";", dotted(row.arch), ptx ? "+PTX" : "");
   }
   return out;
 }
@@ -200,8 +220,12 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
   switch (style) {
     case ArchList::gencode:
       return gencode(plan);
+    case ArchList::values:
+      return values_list(plan);
     case ArchList::cmake:
       return cmake_list(plan);
+    case ArchList::numbers:
+      return numbers_list(plan);
     case ArchList::torch:
       return torch_list(plan);
   }
@@ -209,10 +233,11 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
 }
 
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
-  const std::array<std::pair<std::string_view, std::string>, 7> values = {{
+  const std::array<std::pair<std::string_view, std::string>, 8> values = {{
       {"{nvcc}", words.nvcc},
       {"{mode}", words.mode},
-      {"{toolkit}", words.toolkit},
+      {"{toolkit}", words.toolkit.empty() ? "/usr/local/cuda" : words.toolkit},
+      {"{home}", words.toolkit.empty() ? "" : fmt::format("CUDA_HOME={} ", words.toolkit)},
       {"{list}", arch_list(plan, recipe.list)},
       {"{output}", words.output},
       {"{build}", words.build},

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/fixes/releases.h"
 #include "analyzer/knowledge/knowledge.h"
 
 namespace kshim::analysis {
@@ -25,7 +26,9 @@ void add_dead_ends(const Situation& at, Advice& advice) {
   const bool latent = at.cause == Cause::latent_gap;  // the GPU in question need not be in this machine
   if ((lacks_code(at.cause) || switched) && !latent) {
     const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-    if (gpu != nullptr && gpu->last_branch != 0) {
+    if (gpu != nullptr && at.driver.known() && at.driver < gpu->first_toolkit) {
+      // It does not know this GPU: an update is called for, though not enough.
+    } else if (gpu != nullptr && gpu->last_branch != 0) {
       out.push_back(
           {"updating the driver", fmt::format("it is not the cause, and R{} is the last branch for {} GPUs",
                                               gpu->last_branch, gpu->family)});
@@ -40,6 +43,8 @@ void add_dead_ends(const Situation& at, Advice& advice) {
     const ToolkitRow* last = at.device ? last_toolkit_for({*at.device, image::Suffix::none}) : nullptr;
     if (other_kernel && at.asked_by_name) {
       // About the name, not about what was built.
+    } else if (is_vendors(at)) {
+      // Nobody builds it but NVIDIA.
     } else if (last != nullptr && last != &toolkits().back()) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      "nvcc refuses this architecture since then"});

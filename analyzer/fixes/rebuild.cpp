@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/releases.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -18,31 +19,6 @@ std::string name(Version version) { return std::string(image::to_name(version).v
 
 std::string exact_target(ComputeCapability cc) {
   return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
-}
-
-// The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
-// architecture does not take it up again, so the range has no holes.
-std::string toolkit_range(const std::vector<image::Arch>& archs) {
-  const ToolkitRow* first = nullptr;
-  const ToolkitRow* last = nullptr;
-  for (const ToolkitRow& row : toolkits()) {
-    const auto builds = [&](image::Arch arch) { return builds_for(row, arch); };
-    if (!std::all_of(archs.begin(), archs.end(), builds)) continue;
-    if (first == nullptr) first = &row;
-    last = &row;
-  }
-  if (first == nullptr) return {};
-  if (last == &toolkits().back()) return fmt::format("CUDA {} and newer", name(first->version));
-  if (first == last) return fmt::format("CUDA {}", name(first->version));
-  return fmt::format("CUDA {} to {}", name(first->version), name(last->version));
-}
-std::string toolkit_range(ComputeCapability cc) {
-  return toolkit_range(std::vector<image::Arch>{{cc, image::Suffix::none}});
-}
-std::string toolkit_range(const BuildPlan& plan) {
-  std::vector<image::Arch> archs;
-  for (const PlannedArch& row : plan.archs) archs.push_back(row.arch);
-  return toolkit_range(archs);
 }
 
 struct Chosen {
@@ -74,13 +50,19 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
 
 // The build systems that may have made the file, likeliest first.
 std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
-  const Recipe nvcc = at.bare ? Recipe::nvcc_fatbin : at.shared_library ? Recipe::nvcc_library : Recipe::nvcc;
+  const Recipe nvcc = at.bare             ? Recipe::nvcc_fatbin
+                      : at.object_file    ? Recipe::nvcc_object
+                      : at.shared_library ? Recipe::nvcc_library
+                                          : Recipe::nvcc;
   const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
   const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
+  const BuildRow* build = find_build(at.package, at.object);
+  if (build != nullptr) return {build->recipe == Recipe::torch ? torch : build->recipe};
+  if (at.links_torch) return {torch};
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:
-      return {torch};
+      return {Recipe::extension, Recipe::extension_cmake};
     case Origin::cmake:
       return {cmake};
     default:
@@ -129,7 +111,12 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
                                                                                         : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
-    fix.title = fmt::format("Rebuild with {} added", added);
+    const bool there = std::any_of(at.have.begin(), at.have.end(), [&](const image::Candidate& image) {
+      return added == image::to_name(image.kind, image.arch).view();
+    });
+    // Other modules of the file have it.
+    fix.title = there ? fmt::format("Rebuild all of its sources with {}", added)
+                      : fmt::format("Rebuild with {} added", added);
     fix.why =
         at.toolkit.known()
             ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
@@ -174,18 +161,6 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
     fixes.push_back(std::move(fix));
     first = false;
   }
-}
-
-// Nobody outside NVIDIA can rebuild it: another release of it is the answer.
-void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
-  const std::string range = toolkit_range(*at.device);
-  if (range.empty()) return;
-  fixes.push_back(
-      {FixKind::reinstall,
-       fmt::format("Use the {} of a CUDA release that serves this GPU", basename_of(at.object)),
-       {},
-       fmt::format("the library comes built; {} bring code for {}", range, exact_target(*at.device)),
-       "what links against it has to be built for the same CUDA major version"});
 }
 
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
@@ -235,7 +210,8 @@ void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
-  if (find_probing_library(at.object) != nullptr) return add_release_fix(at, fixes);
+  if (is_vendors(at)) return add_release_fix(at, fixes);
+  if (is_torch_itself(at)) add_torch_wheel_fix(at, fixes);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
       *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, at.have);

@@ -67,12 +67,58 @@ constexpr ProbingLibraryRow kProbingLibraries[] = {
 #include "analyzer/knowledge/probing_libraries.def"
 #undef KSHIM_PROBING_LIBRARY
 };
+constexpr BuildRow kBuilds[] = {
+#define KSHIM_BUILD(distribution, file, recipe, source_ids) {distribution, file, Recipe::recipe, source_ids},
+#include "analyzer/knowledge/builds.def"
+#undef KSHIM_BUILD
+};
+constexpr VendorLibraryRow kVendorLibraries[] = {
+#define KSHIM_VENDOR_LIBRARY(prefix, part_of_cuda, source_ids) {prefix, part_of_cuda, source_ids},
+#include "analyzer/knowledge/vendor_libraries.def"
+#undef KSHIM_VENDOR_LIBRARY
+};
+constexpr TorchWheelRow kTorchWheels[] = {
+#define KSHIM_TORCH_WHEEL(first_major, first_minor, last_major, last_minor, index, note, source_ids) \
+  {capability(first_major, first_minor), capability(last_major, last_minor), index, note, source_ids},
+#include "analyzer/knowledge/torch_wheels.def"
+#undef KSHIM_TORCH_WHEEL
+};
 
 unsigned branch_of(std::string_view driver) {
   unsigned branch = 0;
   std::from_chars(driver.data(), driver.data() + driver.size(), branch);
   return branch;
 }
+
+// "CuPy-cuda12x" names what the folder cupy_cuda12x does.
+bool same_letter(char a, char b) {
+  if (a >= 'A' && a <= 'Z') a = static_cast<char>(a - 'A' + 'a');
+  return (a == '-' ? '_' : a) == b;
+}
+
+// The distribution itself and its variants: cupy, cupy_cuda12x, onnxruntime-gpu; torch has none, and
+// torch_scatter is none of it.
+bool is_of(std::string_view package, std::string_view distribution) {
+  if (distribution.empty() || package.size() < distribution.size()) return false;
+  if (!std::equal(distribution.begin(), distribution.end(), package.begin(),
+                  [](char b, char a) { return same_letter(a, b); }))
+    return false;
+  const std::string_view rest = package.substr(distribution.size());
+  return rest.empty() || (distribution != "torch" && (rest.front() == '_' || rest.front() == '-'));
+}
+
+bool lies_in(std::string_view path, std::string_view distribution) {
+  if (distribution.empty() || distribution == "torch") return false;  // a checkout, as likely as not
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = path.find('/', begin);
+    if (end == std::string_view::npos) return false;
+    if (path.substr(begin, end - begin) == distribution) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -82,6 +128,9 @@ std::span<const GpuRow> gpus() { return kGpus; }
 std::span<const RecipeRow> recipes() { return kRecipes; }
 std::span<const SwitchRow> switches() { return kSwitches; }
 std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibraries; }
+std::span<const BuildRow> builds() { return kBuilds; }
+std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
+std::span<const TorchWheelRow> torch_wheels() { return kTorchWheels; }
 
 const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
 
@@ -150,10 +199,51 @@ Version last_driver_cuda(const GpuRow& gpu) {
   return found;
 }
 
+const ToolkitRow* toolkit_of_branch(unsigned branch) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : kToolkits) {
+    if (branch_of(row.driver) <= branch) found = &row;
+  }
+  const bool beyond = branch > branch_of(kToolkits[std::size(kToolkits) - 1].driver);
+  return beyond ? nullptr : found;
+}
+
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   for (const ProbingLibraryRow& row : kProbingLibraries) {
     if (name.starts_with(row.prefix)) return &row;
+  }
+  return nullptr;
+}
+
+const VendorLibraryRow* find_vendor_library(std::string_view path) {
+  std::string_view name = file_of(path);
+  if (name.starts_with("lib")) name.remove_prefix(3);
+  // cublas64_12.dll and libcublas.so are NVIDIA's, cublas_test is not.
+  const auto library = [](std::string_view ending) {
+    return ending.find(".so") != std::string_view::npos || ending.ends_with(".a") ||
+           ending.ends_with(".dll") || ending.ends_with(".lib");
+  };
+  if (!library(name)) return nullptr;
+  for (const VendorLibraryRow& row : kVendorLibraries) {
+    if (name.starts_with(row.prefix)) return &row;
+  }
+  return nullptr;
+}
+
+const BuildRow* find_build(std::string_view package, std::string_view path) {
+  for (const BuildRow& row : kBuilds) {
+    const bool named = !row.file.empty() && file_of(path).starts_with(row.file);
+    if (named || is_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
+  }
+  return nullptr;
+}
+
+const TorchWheelRow* find_torch_wheel(ComputeCapability cc) {
+  for (const TorchWheelRow& row : kTorchWheels) {
+    if (row.first <= cc && cc <= row.last &&
+        !(find_gpu(cc) != nullptr && find_gpu(cc)->tegra && cc.major < 11))
+      return &row;
   }
   return nullptr;
 }

@@ -38,7 +38,7 @@ struct GpuRow {
   std::string_view sources;
 };
 
-enum class ArchList : unsigned char { gencode, cmake, torch };
+enum class ArchList : unsigned char { gencode, values, cmake, numbers, torch };
 enum class Recipe : unsigned char {
 #define KSHIM_RECIPE(id, name, list, command, caveat, sources) id,
 #include "analyzer/knowledge/recipes.def"
@@ -50,6 +50,29 @@ struct RecipeRow {
   ArchList list;
   std::string_view command;
   std::string_view caveat;
+  std::string_view sources;
+};
+
+/// A package with a recipe of its own.
+struct BuildRow {
+  std::string_view distribution;
+  std::string_view file;
+  Recipe recipe;
+  std::string_view sources;
+};
+
+/// What comes built from NVIDIA.
+struct VendorLibraryRow {
+  std::string_view prefix;
+  bool part_of_cuda;
+  std::string_view sources;
+};
+
+struct TorchWheelRow {
+  image::ComputeCapability first;
+  image::ComputeCapability last;
+  std::string_view index;
+  std::string_view note;
   std::string_view sources;
 };
 
@@ -72,6 +95,9 @@ std::span<const GpuRow> gpus();
 std::span<const RecipeRow> recipes();
 std::span<const SwitchRow> switches();
 std::span<const ProbingLibraryRow> probing_libraries();
+std::span<const BuildRow> builds();
+std::span<const VendorLibraryRow> vendor_libraries();
+std::span<const TorchWheelRow> torch_wheels();
 
 const RecipeRow& row_of(Recipe recipe);
 /// nullptr for a compute capability or version that no row has.
@@ -89,6 +115,16 @@ const ToolkitRow* toolkit_of_isa(image::Version isa);
 /// The newest CUDA version that the last driver branch of this GPU serves; unknown (0.0) where it is still
 /// supported.
 image::Version last_driver_cuda(const GpuRow& gpu);
+/// The newest toolkit whose driver this branch (580) is, or comes after; nullptr for a branch before all of
+/// them, and for one after the newest, which may serve a toolkit that has no row yet.
+const ToolkitRow* toolkit_of_branch(unsigned branch);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
+/// Of the file's name alone: libcublas.so.12, cublas64_12.dll, libcublas_static.a.
+const VendorLibraryRow* find_vendor_library(std::string_view path);
+/// By the package that the file belongs to ("cupy-cuda12x", may be empty), its name, and the folders it lies
+/// in.
+const BuildRow* find_build(std::string_view package, std::string_view path);
+/// nullptr for a GPU that PyTorch's own wheels have no code for.
+const TorchWheelRow* find_torch_wheel(image::ComputeCapability cc);
 
 }  // namespace kshim::analysis

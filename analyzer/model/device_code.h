@@ -34,6 +34,8 @@ struct CodeModule {
   std::uint64_t offset = 0;          ///< of its fatbin (or bare image) in the file, bytes
   std::vector<std::uint32_t> parts;  ///< indices of relocatable images that belong to it
   std::uint32_t damage = 0;          ///< the first thing wrong with it: 1 + index into DeviceCode::damage
+  bool embedded =
+      false;  ///< among other data, not where the runtime registers it: the program loads it itself
 };
 
 /// Calls visit(index into DeviceCode::images) for each image of a module, those of its parts last.

@@ -91,6 +91,7 @@ std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range
   CodeModule group;
   group.first = static_cast<std::uint32_t>(out_.images.size());
   group.offset = at;
+  group.embedded = range.kind == RangeKind::data;
   bool unknown = false;
   for (;;) {
     const auto entry = reader.next();

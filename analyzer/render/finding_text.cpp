@@ -53,6 +53,18 @@ std::string gpu_name(const Finding& finding) {
   return name;
 }
 
+// Two of the architectures; of a file with locked code, those that are.
+std::vector<std::string> title_have(const Finding& finding) {
+  constexpr std::size_t kNamed = 2;
+  std::vector<std::string> have = finding.have;
+  if (finding.cause == Cause::arch_specific_image) {
+    std::erase_if(have, [](const std::string& arch) { return !arch.ends_with('a') && !arch.ends_with('f'); });
+    if (have.empty()) have = finding.have;
+  }
+  have.resize(std::min(have.size(), kNamed));
+  return have;
+}
+
 // The kernel's name without its parameters.
 std::string kernel_name(std::string_view demangled) {
   constexpr std::size_t kRoom = 50;
@@ -252,6 +264,10 @@ std::string as_sentence(std::string text) {
   return text;
 }
 
+bool counts(const Finding& finding) {
+  return finding.cause == Cause::latent_gap && finding.headline != row_of(finding.cause).headline;
+}
+
 std::string title_sentence(const Finding& finding) {
   std::string title = title_of(finding);
   const std::string_view file = basename_of(finding.object);
@@ -270,9 +286,7 @@ std::string title_of(const Finding& finding) {
   const bool about_file = text.find("{file}") != std::string::npos;
   replace(text, "{file}", file_name(finding));
   replace(text, "{gpu}", gpu_name(finding));
-  replace(text, "{have}",
-          enumerate({finding.have.begin(),
-                     finding.have.begin() + std::min<std::ptrdiff_t>(2, std::ssize(finding.have))}));
+  replace(text, "{have}", enumerate(title_have(finding)));
   const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
                                   ? finding.failed_kernel
                                   : finding.kernels.front();
@@ -282,7 +296,7 @@ std::string title_of(const Finding& finding) {
     return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
                        text);
   }
-  return sure || finding.cause == Cause::unknown ? text : "probably " + text;
+  return sure || counts(finding) || finding.cause == Cause::unknown ? text : "probably " + text;
 }
 
 void print_finding(const Finding& finding, Detail detail, Page& page) {
@@ -297,7 +311,8 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   page.blank();
   print_facts(finding, verbose, page);
   std::string cause(row_of(finding.cause).name);
-  if (finding.confidence < kSure) cause += fmt::format(" ({:.0f} % sure)", finding.confidence * 100);
+  if (finding.confidence < kSure && !counts(finding))
+    cause += fmt::format(" ({:.0f} % sure)", finding.confidence * 100);
   page.row("cause", cause);
   if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
   const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());

@@ -10,6 +10,9 @@ namespace kshim::analysis {
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
 Tone tone_of(Severity severity);
+/// A headline that counts what there is needs no "probably" and no percentage: it says itself how much is
+/// known.
+bool counts(const Finding& finding);
 /// "train.py:17, in step"
 std::string place_text(const Place& place);
 /// With a capital letter and a full stop.

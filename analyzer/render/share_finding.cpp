@@ -76,8 +76,9 @@ void share_facts(const Finding& finding, const std::vector<std::string>& kernels
   }
   if (finding.images.empty()) fact(rows, "Built for", {{join(finding.have, ", ")}});
   fact(rows, "Needed", {{finding.need}});
-  const std::string sure =
-      finding.confidence < kSure ? fmt::format(" ({:.0f} % sure)", finding.confidence * 100) : "";
+  const std::string sure = finding.confidence < kSure && !counts(finding)
+                               ? fmt::format(" ({:.0f} % sure)", finding.confidence * 100)
+                               : "";
   fact(rows, "Cause", {code(std::string(row_of(finding.cause).name)), {sure}});
   page.table({}, rows);
 }

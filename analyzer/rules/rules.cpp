@@ -205,7 +205,8 @@ constexpr image::Version kFirstWithZstd{12, 4};
 
 std::optional<Match> driver_too_old_for_image(const Facts& facts) {
   if (!judgeable(facts) || !facts.driver.known()) return std::nullopt;
-  if (!facts.has_code(200) && !facts.has_code(209)) return std::nullopt;
+  // Without a code, as of a file that is only looked at, the images alone tell it.
+  if (!facts.codes.empty() && !facts.has_code(200) && !facts.has_code(209)) return std::nullopt;
   const image::Selection selection = select(facts.images, facts, facts.switches);
   if (selection.choice == Choice::none) return std::nullopt;
   const ImageFact& chosen = facts.images[selection.index];

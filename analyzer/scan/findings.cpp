@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/analysis/failure_finding.h"
+#include "analyzer/analysis/torch_link.h"
 #include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
@@ -65,26 +66,84 @@ bool all_locked(const std::vector<ImageFact>& images) {
   });
 }
 
+// What lacks code are modules of one image that the program loads by its own choice, and everything that the
+// runtime registers is served: PyTorch 2.15 embeds kernels of CuTe DSL so, one module a kernel and GPU.
+bool one_each(const analysis::DeviceCode& code, const std::vector<std::uint32_t>& lacking) {
+  return !lacking.empty() &&
+         std::any_of(code.modules.begin(), code.modules.end(),
+                     [](const CodeModule& each) { return !each.embedded; }) &&
+         std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
+           return code.modules[index].embedded && code.modules[index].count == 1;
+         });
+}
+
 // Why code for other GPUs only is no gap, as a sentence; empty where nothing says so.
-std::string other_way(const ScannedObject& object, const std::vector<ImageFact>& images) {
-  if (const auto* library = analysis::find_probing_library(object.name()))
+std::string other_way(const ObjectFacts& at, std::size_t target, const std::vector<ImageFact>& images) {
+  if (const auto* library = analysis::find_probing_library(at.object.name()))
     return fmt::format("That is how {}* is made: it {}.", library->prefix, library->habit);
+  if (one_each(at.code, at.judgement.lacking[target]))
+    return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
+           "registers is there.";
   if (!images.empty() && all_locked(images))
     return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
   return {};
 }
 
+// The images are there, but in a form that this driver is too old for.
+bool unreadable(const analysis::Facts& facts) {
+  return analysis::diagnose(facts).cause == Cause::driver_too_old_for_image;
+}
+
+struct Place {
+  std::string object;   ///< the file, or the innermost member
+  std::string archive;  ///< the .a that it is a member of; empty otherwise
+};
+
+Place place_of(const ScannedObject& object) {
+  const auto archive = [](std::string_view name) { return name.ends_with(".a") || name.ends_with(".lib"); };
+  if (object.member.empty()) return {object.path, archive(object.path) ? object.path : ""};
+  const std::size_t inner = object.member.rfind('!');  // "lib/libfoo.a!foo.o" of a wheel
+  if (inner == std::string::npos) return {object.member, archive(object.path) ? object.path : ""};
+  const std::string outer = object.member.substr(0, inner);
+  return {object.member.substr(inner + 1), archive(outer) ? outer : ""};
+}
+
+// The images that do hold kernels which the target lacks, by name.
+std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability cc) {
+  std::vector<std::string> out;
+  if (at.kernels == nullptr) return out;
+  for (std::size_t target = 0; target < at.judgement.targets.size(); ++target) {
+    if (at.judgement.targets[target].target.cc != cc) continue;
+    std::vector<bool> holds(at.kernels->labels.size());
+    for (const auto& [name, coverage] : at.kernels->kernels) {
+      if ((coverage.served >> target & 1) != 0) continue;
+      for (const KernelUse& use : coverage.uses) holds[use.label] = true;
+    }
+    for (std::size_t label = 0; label < holds.size(); ++label) {
+      const KernelTable::Label& row = at.kernels->labels[label];
+      if (holds[label]) out.emplace_back(image::to_name(row.kind, row.arch).view());
+    }
+    break;
+  }
+  return out;
+}
+
 void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& finding) {
   analysis::Situation situation;
   situation.cause = finding.cause;
-  situation.object = at.object.member.empty() ? at.object.path : at.object.member;
+  Place place = place_of(at.object);
+  situation.object = std::move(place.object);
+  situation.archive = std::move(place.archive);
+  situation.object_file =
+      !situation.archive.empty() || situation.object.ends_with(".o") || situation.object.ends_with(".obj");
   const analysis::OriginFacts origin = analysis::origin_of(at.object.path);
   situation.origin = origin.origin;
   situation.build_folder = origin.build_folder;
-  const bool wheel = at.object.path.ends_with(".whl");
-  if (wheel) situation.origin = analysis::Origin::python_extension;
-  if (situation.origin == analysis::Origin::installed)
-    situation.package = at.object.package.substr(0, at.object.package.find(' '));
+  if (at.object.path.ends_with(".whl")) situation.origin = analysis::Origin::python_extension;
+  situation.package = at.object.package.substr(0, at.object.package.find(' '));
+  situation.links_torch =
+      analysis::lies_beside_torch(at.object.member.empty() ? at.object.path : at.object.member) ||
+      (at.object.member.empty() && analysis::file_links_torch(at.object.path));
   situation.shared_library = at.shared_library;
   situation.bare = at.code.host == analysis::HostFormat::none;
   situation.relocatable = std::any_of(at.code.images.begin(), at.code.images.end(),
@@ -103,7 +162,24 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
       situation.toolkit_how = fmt::format("its PTX is of version {}", image::to_name(isa).view());
     }
   }
-  for (const ImageFact& image : facts.images) situation.have.push_back(image.candidate);
+  situation.newest_cubin = at.judgement.toolkit;
+  // What is built anew is all of the file, with all that the modules which lack nothing have.
+  const bool part = finding.cause == Cause::latent_gap;
+  if (part)
+    for (const analysis::ImageCount& row : at.object.images) situation.have.push_back(row.candidate);
+  for (const ImageFact& image : facts.images) {
+    if (!part) situation.have.push_back(image.candidate);
+  }
+  if (part && facts.device) {
+    situation.kernel_images = holders(at, *facts.device);
+    situation.guarded =
+        at.kernels != nullptr &&
+        std::any_of(at.judgement.targets.begin(), at.judgement.targets.end(), [&](const TargetVerdict& row) {
+          return row.target.cc == *facts.device && row.lacking == 0;
+        });
+  }
+  // No list of architectures mends what this driver cannot read.
+  if (part && unreadable(facts)) situation.cause = Cause::driver_too_old_for_image;
   analysis::Advice advice = analysis::advise(situation);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
@@ -150,6 +226,15 @@ Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const an
   return finding;
 }
 
+// "1 of 2 modules has".
+std::string share(std::uint64_t part, std::uint64_t all, std::string_view word) {
+  return fmt::format("{} of {} {}", part, analysis::counted(all, word), part == 1 ? "has" : "have");
+}
+
+std::string runs(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}", analysis::counted(count, word), count == 1 ? "runs" : "run");
+}
+
 Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const analysis::Facts& facts,
                      const std::vector<std::string>* kernels) {
   Finding finding = start(at, Cause::latent_gap, Severity::warning);
@@ -158,22 +243,23 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   if (kernels != nullptr) {
     finding.confidence = 0.9;
     finding.headline =
-        fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
-                    analysis::counted(kernels->size(), "kernel"), at.kernels->kernels.size(), finding.need);
+        fmt::format("{}: {} no code for {}", analysis::basename_of(finding.object),
+                    share(kernels->size(), at.kernels->kernels.size(), "kernel"), finding.need);
     finding.kernels_total = kernels->size();
     finding.evidence.push_back(
-        {fmt::format("{} run on {}; these are in no image that does.",
-                     analysis::counted(at.kernels->kernels.size() - kernels->size(), "kernel"), finding.need),
+        {fmt::format("{} on {}; these are in no image that does.",
+                     runs(at.kernels->kernels.size() - kernels->size(), "kernel"), finding.need),
          at.object.name()});
   } else {
     finding.confidence = 0.5;
     finding.kernels_complete = false;
-    finding.headline =
-        fmt::format("{}: {} of {} have no code for {}", analysis::basename_of(finding.object),
-                    analysis::counted(verdict.lacking, "module"), served + verdict.lacking, finding.need);
+    finding.headline = fmt::format("{}: {} no code for {}{}", analysis::basename_of(finding.object),
+                                   share(verdict.lacking, served + verdict.lacking, "module"), finding.need,
+                                   unreadable(facts) ? " that this driver reads" : "");
     finding.evidence.push_back(
-        {fmt::format("{} run on {}, {} do not; kshim scan --kernels says which kernels these are.",
-                     analysis::counted(served, "module"), finding.need, verdict.lacking),
+        {fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
+                     runs(served, "module"), finding.need, verdict.lacking,
+                     verdict.lacking == 1 ? "does" : "do"),
          at.object.name()});
   }
   return finding;
@@ -204,7 +290,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
         facts.images.push_back(
             {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
-    if (const std::string way = other_way(at.object, facts.images); !way.empty()) {
+    if (const std::string way = other_way(at, target, facts.images); !way.empty()) {
       at.object.targets[target].picks = true;
       finding->severity = Severity::info;
       finding->remarks.push_back(way);

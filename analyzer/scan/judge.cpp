@@ -113,7 +113,8 @@ class Judge {
         const CodeImage& image = code_.images[i];
         std::uint64_t served = 0;
         for (std::size_t target = 0; target < targets_.size(); ++target) {
-          if (chosen[target].choice != Choice::none && same_program(chosen[target].image, image.candidate))
+          if (chosen[target].choice != Choice::none && reads(image) &&
+              same_program(chosen[target].image, image.candidate))
             served |= std::uint64_t{1} << target;
         }
         kernels = add_kernels(image, served, table) || kernels;
@@ -131,6 +132,12 @@ class Judge {
     Candidate image;
   };
 
+  /// Drivers before CUDA 12.4 do not know Zstandard: onnxruntime PR 26307; docs/compatibility.md.
+  bool reads(const CodeImage& image) const {
+    constexpr image::Version kReadsZstd{12, 4};
+    return image.compression != image::Compression::zstd || !driver_.known() || driver_ >= kReadsZstd;
+  }
+
   bool has_executable(const CodeModule& module) const {
     bool any = false;
     each_image(module, [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
@@ -141,9 +148,13 @@ class Judge {
   void each_target(std::uint32_t index, Visit&& visit) {
     const CodeModule& module = code_.modules[index];
     candidates_.clear();
-    each_image(module, [&](std::uint32_t i) { candidates_.push_back(code_.images[i].candidate); });
-    if (std::none_of(candidates_.begin(), candidates_.end(), is_executable))
-      return;  // for nvJitLink, not a driver
+    bool executable = false;
+    each_image(module, [&](std::uint32_t i) {
+      const CodeImage& image = code_.images[i];
+      executable = executable || is_executable(image.candidate);
+      if (reads(image)) candidates_.push_back(image.candidate);
+    });
+    if (!executable) return;  // for nvJitLink, not a driver
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
       Chosen chosen{selection.choice, {}};
@@ -165,22 +176,27 @@ class Judge {
     out_.lacking[target].push_back(module);
   }
 
-  // One image of a module speaks for the others.
+  // Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
+  // to be, before a module counts as one without kernels. The small ones are looked at first.
   bool has_kernels(const CodeModule& module) {
-    const CodeImage* smallest = nullptr;
+    std::vector<const CodeImage*> images;
     each_image(module, [&](std::uint32_t i) {
-      const CodeImage& image = code_.images[i];
-      if (is_executable(image.candidate) && (smallest == nullptr || image.bytes < smallest->bytes))
-        smallest = &image;
+      if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
-    if (smallest == nullptr) return false;
-    if (opened_ + smallest->bytes > kMostOpened) return true;
-    opened_ += smallest->bytes;
-    const auto clear = payloads_.read(*smallest);
+    std::sort(images.begin(), images.end(),
+              [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    return std::any_of(images.begin(), images.end(),
+                       [&](const CodeImage* image) { return has_kernels(*image); });
+  }
+
+  bool has_kernels(const CodeImage& image) {
+    if (opened_ + image.bytes > kMostOpened) return true;
+    opened_ += image.bytes;
+    const auto clear = payloads_.read(image);
     if (!clear) return true;
-    note_toolkit(*smallest, *clear);
+    note_toolkit(image, *clear);
     bool any = false;
-    const bool whole = analysis::each_kernel_name(smallest->candidate.kind, *clear, [&](std::string_view) {
+    const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
       any = true;
       return false;
     });

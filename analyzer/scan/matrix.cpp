@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <utility>
 
+#include "analyzer/scan/name_cell.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::scan {
@@ -54,11 +55,20 @@ struct Word {
   Tone tone = Tone::plain;
 };
 
-Word word_of(const TargetVerdict& verdict) {
-  if (verdict.nothing_fits()) return {"none", Tone::error};
-  if (!verdict.serves()) return {"part", Tone::warning};
-  if (verdict.jit != 0) return {"jit", Tone::plain};
-  return verdict.sass != 0 ? Word{"ok", Tone::good} : Word{"-", Tone::dim};
+Word word_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::none:
+      return {"none", Tone::error};
+    case Outcome::part:
+      return {"part", Tone::warning};
+    case Outcome::jit:
+      return {"jit", Tone::plain};
+    case Outcome::sass:
+      return {"ok", Tone::good};
+    case Outcome::no_kernels:
+      break;
+  }
+  return {"-", Tone::dim};
 }
 
 std::string padded(std::string text, std::size_t width) {
@@ -68,8 +78,9 @@ std::string padded(std::string text, std::size_t width) {
 
 class Matrix {
  public:
-  Matrix(const Scan& scan, const std::vector<MatrixRow>& rows, std::size_t shown, Page& page)
-      : scan_(scan), rows_(rows), shown_(shown), page_(page) {
+  Matrix(const Scan& scan, const std::vector<MatrixRow>& rows, std::size_t shown, std::size_t page_width,
+         Page& page)
+      : scan_(scan), rows_(rows), shown_(shown), page_width_(page_width), page_(page) {
     const auto archs = columns_of(rows);
     for (const image::Arch arch : archs) {
       Column column{arch, number_of(arch), 0};
@@ -82,13 +93,12 @@ class Matrix {
     for (const image::Arch target : scan.targets)
       target_width_ += 1 + std::max<std::size_t>(4, number_of(target).size() + 3);
     if (target_width_ != 0) target_width_ += 2;
-    for (std::size_t i = 0; i < shown; ++i) name_ = std::max(name_, analysis::columns(rows[i].name));
+    for (std::size_t i = 0; i < shown; ++i) name_ = std::max(name_, terminal_columns(rows[i].name));
     name_ = std::clamp(name_, kNarrowestName, kWidestName);
   }
 
   void print() {
-    const std::size_t room =
-        page_.width() > width_ + target_width_ ? page_.width() - width_ - target_width_ : 0;
+    const std::size_t room = page_width_ > width_ + target_width_ ? page_width_ - width_ - target_width_ : 0;
     if (room < kNarrowestName) return print_list();
     name_ = std::min(name_, room);
     std::string head(name_, ' ');
@@ -97,7 +107,10 @@ class Matrix {
     for (const image::Arch target : scan_.targets)
       head += " " + padded(target_head(target), target_column(target));
     page_.line(page_.paint(Tone::strong, head));
-    for (std::size_t i = 0; i < shown_; ++i) print_row(rows_[i]);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < shown_; ++i) names.push_back(rows_[i].name);
+    names = name_cells(names, name_);
+    for (std::size_t i = 0; i < shown_; ++i) print_row(rows_[i], std::move(names[i]));
   }
 
  private:
@@ -112,17 +125,16 @@ class Matrix {
     return std::max<std::size_t>(4, target_head(target).size());
   }
 
-  void print_row(const MatrixRow& row) {
-    std::string line = analysis::tail(row.name, name_);
-    line.append(name_ - std::min(name_, analysis::columns(line)), ' ');
+  void print_row(const MatrixRow& row, std::string line) {
+    line.append(name_ - std::min(name_, terminal_columns(line)), ' ');
     for (const Column& column : columns_) {
       const std::string text = cell(row, column.arch);
       line += ' ';
       line += text == "." ? page_.paint(Tone::dim, padded(text, column.width)) : padded(text, column.width);
     }
     if (!row.targets.empty()) line += " |";
-    for (const TargetVerdict& verdict : row.targets) {
-      const Word word = word_of(verdict);
+    for (const RowVerdict& verdict : row.targets) {
+      const Word word = word_of(verdict.worst);
       line += ' ' + page_.paint(word.tone, padded(word.text, target_column(verdict.target)));
     }
     page_.line(std::move(line));
@@ -138,16 +150,20 @@ class Matrix {
         const std::string has = cell(row, column.arch);
         if (has != ".") text += fmt::format("{}{}:{}", text.empty() ? "" : "  ", column.head, has);
       }
-      page_.paragraph(text, 2);
-      for (const TargetVerdict& verdict : row.targets)
-        page_.paragraph(fmt::format("{}: {}", target_head(verdict.target), word_of(verdict).text), 2, 0,
-                        word_of(verdict).tone);
+      // A page's own paragraphs may be wider than the terminal.
+      page_.line("  " + analysis::fill(text, page_width_, 2));
+      for (const RowVerdict& verdict : row.targets) {
+        const Word word = word_of(verdict.worst);
+        page_.line("  " +
+                   page_.paint(word.tone, fmt::format("{}: {}", target_head(verdict.target), word.text)));
+      }
     }
   }
 
   const Scan& scan_;
   const std::vector<MatrixRow>& rows_;
   std::size_t shown_;
+  std::size_t page_width_;
   Page& page_;
   std::vector<Column> columns_;
   std::size_t width_ = 0;
@@ -155,69 +171,10 @@ class Matrix {
   std::size_t name_ = 0;
 };
 
-void add_images(const std::vector<ImageCount>& more, std::vector<ImageCount>& images) {
-  for (const ImageCount& row : more) {
-    const auto at = std::find_if(images.begin(), images.end(), [&](const ImageCount& known) {
-      return known.candidate.kind == row.candidate.kind && known.candidate.arch == row.candidate.arch;
-    });
-    if (at == images.end()) {
-      images.push_back(row);
-    } else {
-      at->count += row.count;
-      at->bytes += row.bytes;
-    }
-  }
-}
-
-void add_verdict(const TargetVerdict& more, TargetVerdict& sum) {
-  const bool first_gap = sum.serves() && sum.lacking == 0;
-  if (more.lacking != 0) sum.picks = first_gap ? more.picks : sum.picks && more.picks;
-  sum.sass += more.sass;
-  sum.jit += more.jit;
-  sum.lacking += more.lacking;
-  if (more.kernels_lacking) sum.kernels_lacking = sum.kernels_lacking.value_or(0) + *more.kernels_lacking;
-}
-
-// The file's name without the folders that all rows have in common.
-std::size_t common_folder(const Scan& scan) {
-  if (scan.objects.empty()) return 0;
-  std::string common = scan.objects.front().name();
-  for (const ScannedObject& object : scan.objects) {
-    const std::string name = object.name();
-    const auto ends = std::mismatch(common.begin(), common.end(), name.begin(), name.end());
-    common.erase(ends.first, common.end());
-  }
-  const std::size_t slash = common.rfind('/');
-  return slash == std::string::npos ? 0 : slash + 1;
-}
-
 }  // namespace
 
-std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
-  std::vector<MatrixRow> out;
-  std::map<std::string, std::size_t> known;
-  const std::size_t skip = common_folder(scan);
-  for (const ScannedObject& object : scan.objects) {
-    const bool summed = by_distribution && !object.package.empty();
-    const std::string name = summed ? object.package : object.name().substr(skip);
-    const auto [at, added] = known.try_emplace(name, out.size());
-    if (added) out.push_back({name, 0, 0, {}, {}});
-    MatrixRow& row = out[at->second];
-    ++row.files;
-    row.bytes += object.bytes;
-    add_images(object.images, row.images);
-    for (std::size_t i = 0; i < object.targets.size(); ++i) {
-      if (i == row.targets.size()) row.targets.push_back({.target = object.targets[i].target});
-      add_verdict(object.targets[i], row.targets[i]);
-    }
-  }
-  for (MatrixRow& row : out) {
-    if (row.files > 1) row.name += fmt::format(" ({} files)", row.files);
-  }
-  return out;
-}
-
-void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, Page& page) {
+void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, std::size_t width,
+                  Page& page) {
   if (rows.empty()) return;
   // "and 1 more" takes as much room as that one.
   const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
@@ -226,7 +183,7 @@ void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t mos
                      [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
   }
   page.blank();
-  Matrix(scan, rows, shown, page).print();
+  Matrix(scan, rows, shown, std::min<std::size_t>(width, page.width()), page).print();
   if (shown < rows.size())
     page.line(page.paint(Tone::dim, fmt::format("and {} more, smaller ones", rows.size() - shown)));
 }

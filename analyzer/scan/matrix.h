@@ -6,19 +6,31 @@
 
 namespace kshim::scan {
 
+/// How one object does on one target, in a word; from best to worst.
+enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
+Outcome outcome_of(const TargetVerdict& verdict);
+
+/// The sum over the objects of a row.
+struct RowVerdict : TargetVerdict {
+  Outcome worst = Outcome::no_kernels;  ///< of any of them: a sum would hide a file of which nothing runs
+  std::size_t files_none = 0;           ///< how many of them are Outcome::none
+};
+
 /// One line of the matrix: an object, or all objects of a distribution.
 struct MatrixRow {
   std::string name;
   std::uint64_t bytes = 0;
   std::size_t files = 1;
   std::vector<analysis::ImageCount> images;
-  std::vector<TargetVerdict> targets;
+  std::vector<RowVerdict> targets;
 };
 
 /// Objects by themselves, or summed by distribution where that makes fewer lines.
 std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
-/// At most `most` rows, the largest ones; says how many are left out.
-void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, analysis::Page& page);
+/// At most `most` rows, the largest ones; says how many are left out. `width`: of the terminal, which may be
+/// less than what a page takes for its text.
+void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, std::size_t width,
+                  analysis::Page& page);
 
 /// "2.3 GB": decimal, as disks and downloads are measured.
 std::string size_text(std::uint64_t bytes);

@@ -2,6 +2,7 @@
 #include "analyzer/scan/object.h"
 
 #include <elf.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <tuple>
@@ -61,6 +62,14 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
   return out;
 }
 
+// A damaged file that shows no trace of device code is no worse than any other broken file.
+bool is_of_device_code(const analysis::DeviceCode& code) {
+  return code.host == analysis::HostFormat::none || code.fatbins != 0 || !code.images.empty() ||
+         std::any_of(code.damage.begin(), code.damage.end(), [](const analysis::Damage& each) {
+           return each.what.find("fat") != std::string::npos;  // "a fatbin ...", "section .nv_fatbin ..."
+         });
+}
+
 }  // namespace
 
 std::vector<std::string> ScannedKernel::archs() const {
@@ -73,6 +82,12 @@ std::vector<std::string> ScannedKernel::archs() const {
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options) {
   analysis::DeviceCode code = analysis::find_device_code(bytes);
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
+  if (!is_of_device_code(code)) {
+    ObjectResult result;
+    result.note =
+        fmt::format("{}: at offset {}, {}", object.name(), code.damage[0].offset, code.damage[0].what);
+    return result;
+  }
   // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
   if (code.modules.empty() && !code.images.empty())
     code.modules.push_back({.first = 0,

@@ -12,6 +12,9 @@ namespace kshim::scan {
 struct ObjectResult {
   ScannedObject object;
   std::vector<analysis::Finding> findings;
+  /// Not empty: nothing says that the file holds device code, but it is damaged, and this is how. Then there
+  /// is nothing else.
+  std::string note;
 };
 
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and

@@ -90,6 +90,13 @@ std::string render_junit(const Scan& dirty, const analysis::RenderOptions& /*opt
     if (std::find(left.begin(), left.end(), &finding) != left.end())
       others.cases.push_back(analysis::test_case(finding, "kshim"));
   }
+  for (const std::string& note : scan.notes) {
+    TestCase unread = passed("kshim", "readable: " + note.substr(0, note.find(": ")));
+    unread.result = scan.named_unread ? analysis::TestResult::broken : analysis::TestResult::skipped;
+    if (scan.named_unread) unread.type = "unread";
+    unread.message = note;
+    others.cases.push_back(std::move(unread));
+  }
   if (!others.cases.empty()) suites.push_back(std::move(others));
   return analysis::junit_xml("kshim scan", suites);
 }

@@ -6,7 +6,9 @@
 namespace kshim::scan {
 
 std::string render_sarif(const Scan& scan, const analysis::RenderOptions& /*options*/) {
-  return analysis::sarif_log({.findings = placed(scan), .notes = scan.notes, .failures = {}});
+  analysis::SarifRun run{.findings = placed(scan), .notes = {}, .failures = {}};
+  (scan.named_unread ? run.failures : run.notes) = scan.notes;
+  return analysis::sarif_log(run);
 }
 
 }  // namespace kshim::scan

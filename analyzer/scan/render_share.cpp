@@ -67,16 +67,26 @@ void say_more(Rows& rows, std::size_t all, std::size_t shown) {
   if (all > shown) rows.push_back({{{fmt::format("and {} more", all - shown)}}});
 }
 
-Line verdict_cell(const TargetVerdict& verdict) {
-  if (verdict.nothing_fits()) return {{kNo, Style::bad}, {" nothing runs"}};
-  if (verdict.lacking != 0) {
-    return {{kNo, Style::bad},
-            {fmt::format(" {} of {} lack code", verdict.lacking,
-                         analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module"))}};
+Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
+  const std::string modules = analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module");
+  switch (verdict.worst) {
+    case Outcome::none:
+      return {{kNo, Style::bad},
+              {files == 1 ? std::string(" nothing runs")
+                          : fmt::format(" nothing runs of {} of {} files", verdict.files_none, files)}};
+    case Outcome::part:
+      return {{kNo, Style::bad}, {fmt::format(" {} of {} lack code", verdict.lacking, modules)}};
+    case Outcome::sass:
+    case Outcome::jit:
+      if (verdict.picks && verdict.lacking != 0)
+        return {{kYes, Style::good},
+                {fmt::format(" picks by GPU: {} of {} have code", verdict.sass + verdict.jit, modules)}};
+      if (verdict.jit == 0) return {{kYes, Style::good}};
+      return {{kYes, Style::good}, {fmt::format(" {} compiled from PTX", verdict.jit)}};
+    case Outcome::no_kernels:
+      break;
   }
-  if (verdict.jit != 0) return {{kYes, Style::good}, {fmt::format(" {} compiled from PTX", verdict.jit)}};
-  if (verdict.sass == 0) return {{"no kernels", Style::dim}};
-  return {{kYes, Style::good}};
+  return {{"no kernels", Style::dim}};
 }
 
 void share_architectures(const std::vector<MatrixRow>& rows, std::size_t shown, SharePage& page) {
@@ -107,7 +117,7 @@ void share_targets(const Scan& scan, const std::vector<MatrixRow>& rows, std::si
   Rows table;
   for (std::size_t i = 0; i < shown; ++i) {
     std::vector<Line> cells = {{code(rows[i].name)}};
-    for (const TargetVerdict& verdict : rows[i].targets) cells.push_back(verdict_cell(verdict));
+    for (const RowVerdict& verdict : rows[i].targets) cells.push_back(verdict_cell(verdict, rows[i].files));
     table.push_back(std::move(cells));
   }
   say_more(table, rows.size(), shown);
@@ -142,6 +152,8 @@ void share_headline(const Scan& scan, SharePage& page) {
   const std::string counted = analysis::counted_findings(scan.findings);
   if (!counted.empty()) {
     page.heading(1, {{fmt::format("kshim scan: {}", counted)}});
+  } else if (scan.incomplete()) {
+    page.heading(1, {{"kshim scan: incomplete"}});
   } else if (scan.objects.empty()) {
     page.heading(1, {{"kshim scan: no device code"}});
   } else {

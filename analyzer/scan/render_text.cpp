@@ -38,12 +38,19 @@ bool is_problem(const Finding& finding) { return finding.severity > Severity::in
 
 void print_verdict(const Scan& scan, Page& page) {
   const std::string files = analysis::counted(scan.objects.size(), "file");
-  if (scan.objects.empty()) {
+  const bool problems = std::any_of(scan.findings.begin(), scan.findings.end(), is_problem);
+  if (scan.incomplete() && !problems) {
+    // Never "ok": what was not read was not judged.
+    page.titled(
+        Tone::warning, "incomplete:",
+        fmt::format("{} could not be read and {} not judged: see the notes below",
+                    analysis::counted(scan.notes.size(), "place"), scan.notes.size() == 1 ? "is" : "are"));
+  } else if (scan.objects.empty()) {
     page.titled(Tone::strong,
                 "no device code:", fmt::format("in {} looked at", analysis::counted(scan.files, "file")));
-  } else if (!scan.targets.empty() && std::none_of(scan.findings.begin(), scan.findings.end(), is_problem)) {
-    page.titled(Tone::good, "ok:",
-                fmt::format("{} with device code, nothing lacks code for {}", files, targets_text(scan)));
+  } else if (!scan.targets.empty() && !problems) {
+    page.titled(Tone::good,
+                "ok:", fmt::format("{} with device code, no problem on {}", files, targets_text(scan)));
   }
 }
 
@@ -96,7 +103,23 @@ void print_kernels(const ScannedObject& object, bool verbose, Page& page) {
   }
 }
 
-void print_totals(const Scan& scan, Page& page) {
+/// What the words of the targets' columns mean, as far as they are there.
+std::string verdict_legend(const Scan& scan, bool ltoir, bool summed) {
+  std::string out =
+      "; ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
+      "none = nothing runs, - = no kernels";
+  if (ltoir) out += " (LTO-IR alone runs nothing)";
+  const bool picks = std::any_of(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& object) {
+    return std::any_of(object.targets.begin(), object.targets.end(), [](const TargetVerdict& verdict) {
+      return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
+    });
+  });
+  if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
+  if (summed) out += "; several files show the worst of them";
+  return out;
+}
+
+void print_totals(const Scan& scan, bool summed, Page& page) {
   std::uint64_t fatbins = 0;
   std::uint64_t images = 0;
   bool ltoir = false;
@@ -117,11 +140,7 @@ void print_totals(const Scan& scan, Page& page) {
   if (scan.objects.empty()) return;
   std::string legend = "S = SASS (cubin), P = PTX";
   if (ltoir) legend += ", L = LTO-IR";
-  if (!scan.targets.empty())
-    legend +=
-        "; ok = SASS for every kernel, jit = compiled from PTX at load, part = some kernels lack code, none "
-        "= "
-        "nothing runs";
+  if (!scan.targets.empty()) legend += verdict_legend(scan, ltoir, summed);
   page.paragraph(legend, 0, 0, Tone::dim);
 }
 
@@ -134,11 +153,13 @@ std::string render_text(const Scan& dirty, const analysis::RenderOptions& option
   print_findings(scan, options, page);
   auto rows = matrix_rows(scan, false);
   if (!options.verbose && rows.size() > kRows) rows = matrix_rows(scan, true);
-  print_matrix(scan, std::move(rows), options.verbose ? scan.objects.size() : kRows, page);
+  const bool summed =
+      std::any_of(rows.begin(), rows.end(), [](const MatrixRow& row) { return row.files > 1; });
+  print_matrix(scan, std::move(rows), options.verbose ? scan.objects.size() : kRows, options.width, page);
   for (const ScannedObject& object : scan.objects) {
     if (object.kernels && !object.kernels->empty()) print_kernels(object, options.verbose, page);
   }
-  print_totals(scan, page);
+  print_totals(scan, summed, page);
   const std::size_t notes = options.verbose ? scan.notes.size() : std::min(kNotes, scan.notes.size());
   for (std::size_t i = 0; i < notes; ++i) {
     page.blank();

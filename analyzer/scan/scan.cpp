@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <thread>
 #include <tuple>
@@ -38,15 +39,24 @@ constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 // Of inflated members, for each thread; what one member needs beyond that comes on top (docs/scan.md).
 constexpr std::uint64_t kMemoryOfThread = std::uint64_t{128} << 20;
 
+/// How far the shares of one file are.
+struct Reading {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<unsigned> ended{0};  ///< shares
+};
+
 struct Task {
   std::size_t input = 0;
   unsigned shares = 1;
   std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
+  std::shared_ptr<Reading> reading = {};    ///< the same for all shares
 };
 
 struct Found {
   std::vector<ObjectResult> objects;
   std::vector<std::string> notes;
+  bool named_unread = false;
+  bool no_memory = false;
 };
 
 /// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
@@ -67,13 +77,17 @@ unsigned jobs_of(const Options& options) {
   return options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
 }
 
-/// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
-void let_go(Bytes file, Bytes passed) {
-  constexpr std::uintptr_t kPage = 4096;  // or a multiple of it, and the call does nothing
+/// Whether `part` is of `file`, and not of what was inflated.
+bool is_of(Bytes file, Bytes part) {
   const auto within = [&](const std::byte* at) {
     return std::less_equal<>()(file.data(), at) && std::less_equal<>()(at, file.data() + file.size());
   };
-  if (!within(passed.data()) || !within(passed.data() + passed.size())) return;
+  return within(part.data()) && within(part.data() + part.size());
+}
+
+/// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
+void let_go(Bytes passed) {
+  constexpr std::uintptr_t kPage = 4096;  // or a multiple of it, and the call does nothing
   const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / kPage * kPage;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
@@ -88,8 +102,24 @@ class Scanner {
     plan();
     found_.resize(tasks_.size());
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < workers(); ++i) threads.emplace_back([this] { work(); });
-    report_progress();
+    threads.reserve(workers());
+    try {
+      while (threads.size() < workers())
+        threads.emplace_back([this, index = threads.size()] { work(index); });
+    } catch (const std::exception&) {
+      // A limit on threads or on memory. The stacks of those that there are may have taken all of it: half of
+      // them do the work.
+      most_ = std::max<std::size_t>(1, threads.size() / 2);
+    }
+    if (threads.empty()) work(0);
+    report_progress(threads.size());
+    threads.clear();
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (!found_[i].no_memory) continue;
+      const Input& input = inputs_.files[tasks_[i].input];
+      found_[i].notes.push_back(fmt::format("{}: needs more memory than there is", input.path.string()));
+      found_[i].named_unread = found_[i].named_unread || input.named;
+    }
   }
 
   std::vector<Found> take() && { return std::move(found_); }
@@ -107,29 +137,42 @@ class Scanner {
       const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
       const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
       const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
-      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue});
+      const auto reading = std::make_shared<Reading>();
+      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue, reading});
     }
   }
 
   std::size_t workers() const { return std::min<std::size_t>(jobs_, tasks_.size()); }
 
-  void work() {
-    for (;;) {
+  void work(std::size_t thread) {
+    while (thread < most_) {
       const std::size_t index = next_.fetch_add(1);
       if (index >= tasks_.size()) break;
       const Task task = std::move(tasks_[index]);
       const Input& input = inputs_.files[task.input];
-      look_at(input, task, found_[index]);
-      done_.fetch_add(input.bytes / task.shares, std::memory_order_relaxed);
+      try {
+        look_at(input, task, found_[index]);
+      } catch (const std::bad_alloc&) {
+        found_[index].no_memory = true;  // the note is made when the other threads have let go of theirs
+      }
+      // What was skipped in it is done too.
+      if (task.reading->ended.fetch_add(1) + 1 == task.shares) advance(task, input.bytes);
     }
     const std::lock_guard guard(lock_);
     ++finished_;
     changed_.notify_all();
   }
 
-  void report_progress() {
+  /// `bytes` more of the task's file, as far as it has them: what lies in a nested container passes twice.
+  void advance(const Task& task, std::uint64_t bytes) {
+    const std::uint64_t all = inputs_.files[task.input].bytes;
+    const std::uint64_t before = task.reading->bytes.fetch_add(bytes);
+    done_.fetch_add(std::min(before + bytes, all) - std::min(before, all), std::memory_order_relaxed);
+  }
+
+  void report_progress(std::size_t threads) {
     std::unique_lock guard(lock_);
-    while (finished_ != workers()) {
+    while (finished_ < threads) {
       changed_.wait_for(guard, std::chrono::milliseconds(100));
       if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
     }
@@ -159,13 +202,23 @@ class Scanner {
       note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     }
     if (!note.empty()) out.notes.push_back(fmt::format("{}: {}", name, note));
+    out.named_unread = input.named && !out.notes.empty();
   }
 
   void look_into(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
     visitor.queue = task.queue.get();
     visitor.memory = &memory_;
-    visitor.passed = [bytes](Bytes passed) { let_go(bytes, passed); };
+    visitor.passed = [&](Bytes passed) {
+      if (!is_of(bytes, passed)) return;
+      let_go(passed);
+      advance(task, passed.size());
+    };
+    // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.
+    visitor.progress = [&](std::uint64_t done) {
+      const std::uint64_t before = task.reading->bytes.load();
+      if (task.shares == 1 && done > before) advance(task, done - before);
+    };
     visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
     visitor.wants_content = [](std::string_view member, Bytes first) {
       return file_kind(first, std::string(member), true) != FileKind::other;
@@ -193,7 +246,11 @@ class Scanner {
   }
 
   static void keep(std::optional<ObjectResult> result, Found& out) {
-    if (result) out.objects.push_back(std::move(*result));
+    if (result && !result->note.empty()) {
+      out.notes.push_back(std::move(result->note));
+    } else if (result) {
+      out.objects.push_back(std::move(*result));
+    }
   }
 
   const Inputs& inputs_;
@@ -203,6 +260,7 @@ class Scanner {
   std::vector<Task> tasks_;   ///< each taken by one thread
   std::vector<Found> found_;  ///< by task
   std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};
   std::uint64_t total_ = 0;
   std::mutex lock_;
@@ -234,6 +292,11 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   out.duplicates = inputs.duplicates;
   for (const Input& input : inputs.files) out.bytes += input.bytes;
   out.notes = std::move(inputs.notes);
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
+  }
   Scanner scanner(inputs, options);
   scanner.run();
   Distributions distributions;
@@ -248,6 +311,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
       for (analysis::Finding& finding : result.findings) out.findings.push_back(std::move(finding));
     }
     for (std::string& note : found.notes) out.notes.push_back(std::move(note));
+    out.named_unread = out.named_unread || found.named_unread;
   }
   sort_results(out);
   // A folder without device code was read all right; what was named and cannot be read was not.

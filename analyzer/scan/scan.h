@@ -78,6 +78,9 @@ struct Scan {
   std::uint64_t bytes = 0;                  ///< of those
   std::uint64_t duplicates = 0;             ///< other names of files already counted
   bool nothing_readable = false;
+  /// Something that was named to scan(), or a part of it, could not be read: no verdict on it.
+  bool named_unread = false;
+  bool incomplete() const { return !notes.empty(); }
 };
 
 /// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.

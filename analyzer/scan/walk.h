@@ -17,9 +17,9 @@ struct Input {
 };
 
 struct Inputs {
-  std::vector<Input> files;  ///< each file once, by whichever name came first
+  std::vector<Input> files;  ///< each file once, by its own name where links lead to it too
   std::uint64_t duplicates = 0;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;  ///< "PATH: why": folders and files that cannot be looked at, each by name
 };
 
 /// Folders are walked, links to folders inside them are not followed, links to files are.

@@ -134,6 +134,36 @@ class Scan(e2e.Case):
         done = self.kshim("scan", self.folder)
         self.assertEqual((done.returncode, done.stdout.split(":")[0]), (0, "no device code"), done.stderr)
 
+    def test_damage_without_device_code_is_a_note(self):
+        cut = self.folder / "program"
+        cut.write_bytes(e2e.KSHIM.read_bytes()[:5000])
+        shutil.copy(SAXPY, self.folder)
+        scan = self.scan(self.folder)
+        self.assertEqual((len(scan["objects"]), scan["findings"], len(scan["notes"])), (1, [], 1), scan)
+        self.assertIn("program", scan["notes"][0])
+
+    def test_what_was_not_read_is_never_ok(self):
+        target = ("--target", "9.0")
+        done = self.kshim("scan", *target, SAXPY, self.folder / "misspelt")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("incomplete", done.stdout)
+        self.assertNotIn("ok:", done.stdout)
+        whole = self.folder / "some.whl"
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as wheel:
+            wheel.write(SAXPY, "some/_C.so")
+            wheel.writestr("some/data.bin", os.urandom(200_000))
+        cut = self.folder / "dist" / "cut.whl"
+        cut.parent.mkdir()
+        cut.write_bytes(whole.read_bytes()[:-100_000])
+        for argv, status in (((cut,), 1), ((cut.parent,), 0), (("--fail-on", "warning", cut.parent), 1)):
+            done = self.kshim("scan", *target, *argv)
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertIn("incomplete", done.stdout)
+        log = json.loads(self.kshim("scan", "--format", "sarif", *target, cut).stdout)
+        self.assertFalse(log["runs"][0]["invocations"][0]["executionSuccessful"])
+        self.assertIn("cut.whl", self.kshim("scan", "--format", "junit", *target, cut).stdout)
+        self.assertIn("incomplete", self.kshim("scan", "--format", "markdown", *target, cut).stdout)
+
     def test_misuse(self):
         self.assert_says(self.kshim("scan", "--target", "sm_9000", SAXPY), 2, "--target")
         self.assert_says(self.kshim("scan", "--format", "word", SAXPY), 2, "--format")

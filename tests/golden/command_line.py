@@ -94,6 +94,24 @@ class Misuse(unittest.TestCase):
         self.refuses(2, "--assume-driver", "new", "healthy", says=["--assume-driver", "new", "12.4"])
         self.refuses(2, "--assume-toolkit", "-1", "healthy", says=["--assume-toolkit"])
 
+    def test_drivers_of_a_scan_are_checked(self):
+        def scan(driver):
+            done = subprocess.run([KSHIM, "scan", "--driver", driver, "--format", "json", "nothing.ptx"], cwd=folder, env=environment(),
+                                  capture_output=True, encoding="utf-8", check=False)
+            return done.returncode, json.loads(done.stdout)["driver"] if done.returncode == 0 else done.stderr
+
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "nothing.ptx"), "w", encoding="utf-8") as file:
+                file.write(".version 8.0\n.target sm_80\n.address_size 64\n")
+            for driver, cuda in (("12.8", "12.8"), ("12.7", "12.7"), ("580", "13.0"), ("R535", "12.2"), ("580.82.07", "13.0"),
+                                 ("13.5", "13.5"), ("14.0", "14.0")):
+                self.assertEqual(scan(driver), (0, cuda), driver)
+            for driver in ("", "4.0", "99.9", "15.0", "340", "700", "58", "580x", "nvidia"):
+                status, said = scan(driver)
+                self.assertEqual(status, 2, driver)
+                self.assertIn("--driver: ", said)
+                self.assertIn("12.4", said)
+
     def test_path_that_is_not_there(self):
         self.refuses(3, "/nowhere/report.jsonl", says=["/nowhere/report.jsonl"])
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the clients share. Each prints one line a step, "step: result", and exits 1 where a step failed: its output is
-// compared with and without the shim.
+// What the clients share. Each prints one line a step, "step: result", and exits 1 where a step failed: its
+// output is compared with and without the shim.
 #pragma once
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// compilers SM: a kernel compiled in the process: NVRTC to a cubin and to PTX, nvJitLink, cuLink. SM is the architecture
-// to compile for, such as 90; the device has its own.
+// compilers SM: a kernel compiled in the process: NVRTC to a cubin and to PTX, nvJitLink, cuLink. SM is the
+// architecture to compile for, such as 90; the device has its own.
 #include <cuda.h>
 #include <nvJitLink.h>
 #include <nvrtc.h>
@@ -35,7 +35,8 @@ std::string link(const std::string& ptx, const std::string& arch) {
   nvJitLinkHandle handle = nullptr;
   std::string out;
   if (step("nvJitLinkCreate", nvJitLinkCreate(&handle, 1, options)) &&
-      step("nvJitLinkAddData", nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ptx.data(), ptx.size(), "scale")) &&
+      step("nvJitLinkAddData",
+           nvJitLinkAddData(handle, NVJITLINK_INPUT_PTX, ptx.data(), ptx.size(), "scale")) &&
       step("nvJitLinkComplete", nvJitLinkComplete(handle))) {
     std::size_t size = 0;
     nvJitLinkGetLinkedCubinSize(handle, &size);
@@ -77,8 +78,8 @@ int main(int argc, char** argv) {
   void* image = nullptr;
   std::size_t size = 0;
   if (step("cuLinkCreate", cuLinkCreate(0, nullptr, nullptr, &state)) &&
-      step("cuLinkAddData", cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.data()), ptx.size(), "scale", 0,
-                                          nullptr, nullptr)) &&
+      step("cuLinkAddData", cuLinkAddData(state, CU_JIT_INPUT_PTX, const_cast<char*>(ptx.data()), ptx.size(),
+                                          "scale", 0, nullptr, nullptr)) &&
       step("cuLinkComplete", cuLinkComplete(state, &image, &size)))
     run("cuModuleLoadData(cuLink)", image);
   return g_failed;

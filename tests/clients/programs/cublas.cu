@@ -12,8 +12,8 @@ int main() {
   const float one = 1, zero = 0;
   cublasHandle_t blas = nullptr;
   if (step("cublasCreate", cublasCreate(&blas)))
-    step("cublasSgemm", cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, data, n, data + n * n, n, &zero,
-                                    data + 2 * n * n, n));
+    step("cublasSgemm", cublasSgemm(blas, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, data, n, data + n * n, n,
+                                    &zero, data + 2 * n * n, n));
   cublasLtHandle_t lt = nullptr;
   if (step("cublasLtCreate", cublasLtCreate(&lt))) {
     cublasLtMatmulDesc_t operation = nullptr;
@@ -24,10 +24,12 @@ int main() {
     cublasLtMatmulPreferenceCreate(&preference);
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
-    if (step("cublasLtMatmulAlgoGetHeuristic", cublasLtMatmulAlgoGetHeuristic(lt, operation, layout, layout, layout,
-                                                                             layout, preference, 1, &best, &found)))
-      step("cublasLtMatmul", cublasLtMatmul(lt, operation, &one, data, layout, data + n * n, layout, &zero,
-                                            data + 2 * n * n, layout, data + 2 * n * n, layout, &best.algo, nullptr, 0, nullptr));
+    if (step("cublasLtMatmulAlgoGetHeuristic",
+             cublasLtMatmulAlgoGetHeuristic(lt, operation, layout, layout, layout, layout, preference, 1,
+                                            &best, &found)))
+      step("cublasLtMatmul",
+           cublasLtMatmul(lt, operation, &one, data, layout, data + n * n, layout, &zero, data + 2 * n * n,
+                          layout, data + 2 * n * n, layout, &best.algo, nullptr, 0, nullptr));
   }
   step("cudaDeviceSynchronize", cudaDeviceSynchronize());
   return g_failed;

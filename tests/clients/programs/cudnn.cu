@@ -20,14 +20,15 @@ int main() {
   float* data = nullptr;
   cudaMalloc(&data, 1 << 20);
   std::size_t size = 0;
-  step("cudnnGetConvolutionForwardWorkspaceSize",
-       cudnnGetConvolutionForwardWorkspaceSize(handle, tensor, filter, convolution, tensor, algorithm, &size));
+  step(
+      "cudnnGetConvolutionForwardWorkspaceSize",
+      cudnnGetConvolutionForwardWorkspaceSize(handle, tensor, filter, convolution, tensor, algorithm, &size));
   void* work = nullptr;
   cudaMalloc(&work, size + 1);
   const float one = 1, zero = 0;
   step("cudnnConvolutionForward",
-       cudnnConvolutionForward(handle, &one, tensor, data, filter, data + 8192, convolution, algorithm, work, size,
-                               &zero, tensor, data + 16384));
+       cudnnConvolutionForward(handle, &one, tensor, data, filter, data + 8192, convolution, algorithm, work,
+                               size, &zero, tensor, data + 16384));
   step("cudaDeviceSynchronize", cudaDeviceSynchronize());
   return g_failed;
 }

@@ -25,12 +25,12 @@ int main() {
   const float one = 1, zero = 0;
   std::size_t size = 0;
   step("cusparseSpMV_bufferSize",
-       cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, in, &zero, out, CUDA_R_32F,
-                               CUSPARSE_SPMV_ALG_DEFAULT, &size));
+       cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, in, &zero, out,
+                               CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &size));
   void* buffer = nullptr;
   cudaMalloc(&buffer, size + 1);
-  step("cusparseSpMV", cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, in, &zero, out, CUDA_R_32F,
-                                    CUSPARSE_SPMV_ALG_DEFAULT, buffer));
+  step("cusparseSpMV", cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix, in, &zero, out,
+                                    CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, buffer));
   step("cudaDeviceSynchronize", cudaDeviceSynchronize());
   return g_failed;
 }

@@ -32,14 +32,16 @@ void* find(const char* name, const char* plain, int version) {
 }
 #define TEXT(name) #name
 #define EXPORTED(name) TEXT(name)
-#define DRIVER(name) auto* const name##_ = reinterpret_cast<decltype(&name)>(find(EXPORTED(name), #name, 12000))
+#define DRIVER(name) \
+  auto* const name##_ = reinterpret_cast<decltype(&name)>(find(EXPORTED(name), #name, 12000))
 #endif
 
 std::string read_file(const char* path) {
   std::string out;
   if (std::FILE* file = std::fopen(path, "rb")) {
     char buffer[4096];
-    for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, file)) != 0;) out.append(buffer, size);
+    for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, file)) != 0;)
+      out.append(buffer, size);
     std::fclose(file);
   }
   return out;
@@ -94,7 +96,7 @@ int main(int argc, char** argv) {
   if (step("cuLibraryLoadFromFile",
            cuLibraryLoadFromFile_(&library, argv[2], nullptr, nullptr, 0, nullptr, nullptr, 0)) &&
       step("cuLibraryGetKernel", cuLibraryGetKernel_(&kernel, library, "scale")))
-    step("cuLaunchKernel", cuLaunchKernel_(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 32, 1, 1, 0, nullptr,
-                                           arguments, nullptr));
+    step("cuLaunchKernel", cuLaunchKernel_(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 32, 1, 1, 0,
+                                           nullptr, arguments, nullptr));
   return g_failed;
 }

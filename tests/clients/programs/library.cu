@@ -30,7 +30,8 @@ int main(int argc, char** argv) {
   std::string image;
   if (std::FILE* file = std::fopen(argv[1], "rb")) {
     char buffer[4096];
-    for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, file)) != 0;) image.append(buffer, size);
+    for (std::size_t size; (size = std::fread(buffer, 1, sizeof buffer, file)) != 0;)
+      image.append(buffer, size);
     std::fclose(file);
   }
   if (step("cudaLibraryLoadData",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL: a communicator over all devices, and one all-reduce. The communicators end before the process does, so that NCCL's own
-// threads do, too, and two runs can be compared.
+// NCCL: a communicator over all devices, and one all-reduce. The communicators end before the process does,
+// so that NCCL's own threads do, too, and two runs can be compared.
 #include <nccl.h>
 
 #include <vector>

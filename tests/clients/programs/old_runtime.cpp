@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of runtime 11 or 12: nvcc 13 does not build for them, so this file registers its kernel as nvcc 12's own
-// output does (crt/host_runtime.h of that toolkit declares the same functions) and links to that libcudart.
-// OLD_AS_LIBRARY makes it a library with old_run().
+// A program of runtime 11 or 12: nvcc 13 does not build for them, so this file registers its kernel as nvcc
+// 12's own output does (crt/host_runtime.h of that toolkit declares the same functions) and links to that
+// libcudart. OLD_AS_LIBRARY makes it a library with old_run().
 #include <cstddef>
 
 #include "client.h"
@@ -13,9 +13,10 @@ struct Extent {
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** handle);
 void __cudaUnregisterFatBinary(void** handle);
-void __cudaRegisterFunction(void** handle, const char* stub, char* name, const char* also_name, int, void*, void*, void*,
-                            void*, int*);
-int cudaLaunchKernel(const void* stub, Extent grid, Extent block, void** arguments, std::size_t shared, void* stream);
+void __cudaRegisterFunction(void** handle, const char* stub, char* name, const char* also_name, int, void*,
+                            void*, void*, void*, int*);
+int cudaLaunchKernel(const void* stub, Extent grid, Extent block, void** arguments, std::size_t shared,
+                     void* stream);
 int cudaMalloc(void** out, std::size_t size);
 int cudaGetLastError();
 int cudaDeviceSynchronize();
@@ -47,8 +48,8 @@ void scale(float* data, float factor) {
 __attribute__((constructor)) void register_kernel() {
   static char name[] = "scale";
   g_handle = __cudaRegisterFatBinary(&g_wrapper);
-  __cudaRegisterFunction(g_handle, reinterpret_cast<const char*>(scale), name, name, -1, nullptr, nullptr, nullptr,
-                         nullptr, nullptr);
+  __cudaRegisterFunction(g_handle, reinterpret_cast<const char*>(scale), name, name, -1, nullptr, nullptr,
+                         nullptr, nullptr, nullptr);
   __cudaRegisterFatBinaryEnd(g_handle);
 }
 __attribute__((destructor)) void unregister() { __cudaUnregisterFatBinary(g_handle); }

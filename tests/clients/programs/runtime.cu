@@ -26,7 +26,8 @@ void capture(float* data, cudaStream_t stream) {
   step("cudaStreamBeginCapture", cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   captured<<<1, 32, 0, stream>>>(data);
   step("captured<<<>>>", cudaGetLastError());
-  if (step("cudaStreamEndCapture", cudaStreamEndCapture(stream, &graph))) launch_graph("captured", graph, stream);
+  if (step("cudaStreamEndCapture", cudaStreamEndCapture(stream, &graph)))
+    launch_graph("captured", graph, stream);
 }
 
 void add_node(float* data, cudaStream_t stream) {
@@ -46,13 +47,15 @@ void add_node(float* data, cudaStream_t stream) {
 void through_entry_point(float* data) {
   cudaFunction_t function = nullptr;
   void* launch = nullptr;
-  if (!step("cudaGetFuncBySymbol", cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(entry_point)))) return;
+  if (!step("cudaGetFuncBySymbol",
+            cudaGetFuncBySymbol(&function, reinterpret_cast<const void*>(entry_point))))
+    return;
   if (!step("cudaGetDriverEntryPointByVersion",
             cudaGetDriverEntryPointByVersion("cuLaunchKernel", &launch, 12000, cudaEnableDefault)))
     return;
   void* arguments[] = {&data};
-  step("cuLaunchKernel", reinterpret_cast<decltype(&cuLaunchKernel)>(launch)(function, 1, 1, 1, 32, 1, 1, 0, nullptr,
-                                                                             arguments, nullptr));
+  step("cuLaunchKernel", reinterpret_cast<decltype(&cuLaunchKernel)>(launch)(function, 1, 1, 1, 32, 1, 1, 0,
+                                                                             nullptr, arguments, nullptr));
 }
 
 }  // namespace
@@ -65,8 +68,8 @@ int main() {
   plain<<<1, 32>>>(data);
   step("plain<<<>>>", cudaGetLastError());
   void* arguments[] = {&data};
-  step("cudaLaunchCooperativeKernel",
-       cudaLaunchCooperativeKernel(reinterpret_cast<void*>(cooperative), dim3(1), dim3(32), arguments, 0, nullptr));
+  step("cudaLaunchCooperativeKernel", cudaLaunchCooperativeKernel(reinterpret_cast<void*>(cooperative),
+                                                                  dim3(1), dim3(32), arguments, 0, nullptr));
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(1);
   config.blockDim = dim3(32);

@@ -288,11 +288,15 @@ TEST_F(Analyze, APackagesExtensionIsRebuiltByPip) {
       .module(1, "1");
   text.record("package", R"("object":1,"name":"foo","version":"1.2","manager":"pip")");
   text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
-  const Analysis got = run(text.end());
-  EXPECT_EQ(got.findings.at(0).package, "foo 1.2 (pip)");
-  EXPECT_THAT(got.findings[0].fixes.at(0).commands.at(0),
+  ReportText with_torch = text;
+  const Analysis alone = run(text.end());
+  EXPECT_EQ(alone.findings.at(0).package, "foo 1.2 (pip)");
+  EXPECT_THAT(alone.findings[0].fixes.at(0).commands.at(0), HasSubstr("NVCC_APPEND_FLAGS=\"-gencode"));
+  EXPECT_THAT(alone.findings[0].fixes[0].commands[0], HasSubstr(" foo"));
+  with_torch.object(2, "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so", {"sm_86"});
+  const Analysis got = run(with_torch.end());
+  EXPECT_THAT(got.findings.at(0).fixes.at(0).commands.at(0),
               HasSubstr("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\" FORCE_CUDA=1 pip install"));
-  EXPECT_THAT(got.findings[0].fixes[0].commands[0], HasSubstr(" foo"));
 }
 
 TEST_F(Analyze, ATargetsGapSaysNothingOfThePresentGpu) {

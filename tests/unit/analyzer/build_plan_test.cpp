@@ -149,6 +149,10 @@ TEST(BuildPlan, WritesEachStyle) {
             "-gencode arch=compute_86,code=compute_86 -gencode arch=compute_90a,code=sm_90a");
   EXPECT_EQ(arch_list(*plan, ArchList::cmake), "75;86;90a-real");
   EXPECT_EQ(arch_list(*plan, ArchList::torch), "7.5+PTX;8.6+PTX;9.0a");
+  EXPECT_EQ(arch_list(*plan, ArchList::numbers), "75;86;90a");
+  EXPECT_EQ(arch_list(*plan, ArchList::values),
+            "arch=compute_75,code=sm_75;arch=compute_75,code=compute_75;arch=compute_86,code=sm_86;"
+            "arch=compute_86,code=compute_86;arch=compute_90a,code=sm_90a");
 }
 
 TEST(BuildPlan, NeverAsksForAnArchitectureAndItsFamilyAtOnce) {
@@ -156,7 +160,19 @@ TEST(BuildPlan, NeverAsksForAnArchitectureAndItsFamilyAtOnce) {
       plan_build(candidates({"sm_120", "sm_120f", "compute_120"}), {8, 6}, *find_toolkit({13, 0}), {});
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(arch_list(*plan, ArchList::cmake), "86-real;120-virtual;120f-real");
-  EXPECT_EQ(arch_list(*plan, ArchList::torch), "8.6;12.0f+PTX") << "12.0+PTX would bring sm_120 as well";
+  EXPECT_EQ(arch_list(*plan, ArchList::torch), "8.6+PTX;12.0f") << "12.0+PTX would bring sm_120 as well";
+}
+
+// "10.0f+PTX" and "9.0a+PTX" are nothing that PyTorch's builder has always taken, and bring nothing.
+TEST(BuildPlan, AsksPyTorchForPtxOfPlainArchitecturesOnly) {
+  std::size_t lists = 0;
+  each_plan([&](const ToolkitRow&, const GpuRow&, const auto&, const BuildPlan& plan) {
+    const std::string list = arch_list(plan, ArchList::torch);
+    ++lists;
+    EXPECT_EQ(list.find("a+PTX"), std::string::npos) << list;
+    EXPECT_EQ(list.find("f+PTX"), std::string::npos) << list;
+  });
+  EXPECT_GT(lists, 1000U);
 }
 
 struct Advised {

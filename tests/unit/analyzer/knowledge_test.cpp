@@ -48,6 +48,9 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const RecipeRow& row : recipes()) expect_sources(row.name, row.sources);
   for (const SwitchRow& row : switches()) expect_sources(row.variable, row.sources);
   for (const ProbingLibraryRow& row : probing_libraries()) expect_sources(row.prefix, row.sources);
+  for (const BuildRow& row : builds()) expect_sources(row.distribution, row.sources);
+  for (const VendorLibraryRow& row : vendor_libraries()) expect_sources(row.prefix, row.sources);
+  for (const TorchWheelRow& row : torch_wheels()) expect_sources(row.index, row.sources);
 }
 
 TEST(Knowledge, EverySourceIsUsed) {
@@ -60,6 +63,8 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const RecipeRow& row : recipes()) add(row.sources);
   for (const SwitchRow& row : switches()) add(row.sources);
   for (const ProbingLibraryRow& row : probing_libraries()) add(row.sources);
+  for (const BuildRow& row : builds()) add(row.sources);
+  for (const TorchWheelRow& row : torch_wheels()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;
 }
@@ -151,6 +156,37 @@ TEST(ProbingLibraries, AreKnownByFileName) {
   ASSERT_NE(find_probing_library("libnccl.so.2"), nullptr);
   EXPECT_EQ(find_probing_library("/libnccl/libmine.so"), nullptr);
   EXPECT_EQ(find_probing_library(""), nullptr);
+}
+
+TEST(VendorLibraries, AreKnownByTheirWholeNames) {
+  for (const char* name :
+       {"/usr/local/cuda/lib64/libcufft.so.12", "libcublas_static.a", "cudnn64_8.dll", "libnccl.so"})
+    EXPECT_NE(find_vendor_library(name), nullptr) << name;
+  for (const char* name : {"libcudf.so", "libcustom.so", "libnvidia/libmine.so", "cublas_test", ""})
+    EXPECT_EQ(find_vendor_library(name), nullptr) << name;
+  EXPECT_FALSE(find_vendor_library("libcusparseLt.so.0")->part_of_cuda);
+  EXPECT_TRUE(find_vendor_library("libcusparse.so.12")->part_of_cuda);
+}
+
+TEST(Builds, AreFoundByPackageNameAndFolder) {
+  const auto recipe = [](std::string_view package, std::string_view path) {
+    const BuildRow* row = find_build(package, path);
+    return row != nullptr ? std::optional(row->recipe) : std::nullopt;
+  };
+  EXPECT_EQ(recipe("CuPy-cuda12x", "x.so"), Recipe::cupy);
+  EXPECT_EQ(recipe("", "/v/site-packages/cupy/_core/core.cpython-311-x86_64-linux-gnu.so"), Recipe::cupy);
+  EXPECT_EQ(recipe("torch", "torch/lib/libx.so"), Recipe::torch_itself);
+  EXPECT_EQ(recipe("", "/x/libtorch_cuda.so"), Recipe::torch_itself);
+  EXPECT_EQ(recipe("torch_scatter", "torch_scatter/_scatter_cuda.so"), std::nullopt);
+  EXPECT_EQ(recipe("", "/home/me/torch/mine.so"), std::nullopt);
+  EXPECT_EQ(recipe("", ""), std::nullopt);
+}
+
+TEST(Toolkits, OfADriverBranch) {
+  EXPECT_EQ(toolkit_of_branch(580)->version, (Version{13, 0}));
+  EXPECT_EQ(toolkit_of_branch(571)->version, (Version{12, 8})) << "of Windows";
+  EXPECT_EQ(toolkit_of_branch(340), nullptr);
+  EXPECT_EQ(toolkit_of_branch(999), nullptr) << "newer than any row";
 }
 
 TEST(Recipes, HoldOnlyPlaceholdersThatAreFilled) {

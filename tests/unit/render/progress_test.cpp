@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/progress.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <pty.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,6 +47,16 @@ TEST(ProgressBar, IsDrawnAndWipedAway) {
   EXPECT_NE(out.find("\rreading [####################                    ]  50%"), std::string::npos) << out;
   const std::string wiped = '\r' + std::string(79, ' ') + '\r';
   EXPECT_TRUE(out.ends_with(wiped)) << out;
+}
+
+TEST(ProgressBar, IsWipedAwayByAnInterruptToo) {
+  const std::string out = on_terminal([] {
+    ProgressBar bar("reading", kAtOnce);
+    bar.update(1, 2);
+    raise(SIGINT);
+    fmt::print(stderr, "still here");
+  });
+  EXPECT_TRUE(out.ends_with('\r' + std::string(79, ' ') + '\r')) << out;
 }
 
 TEST(ProgressBar, ShortWorkShowsNone) {

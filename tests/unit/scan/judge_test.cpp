@@ -154,6 +154,27 @@ TEST_F(Judging, AModuleWithoutKernelsLacksNothing) {
   EXPECT_EQ(object_.targets[0].lacking, 0U);
 }
 
+TEST_F(Judging, AModuleHasKernelsWhereAnyImageHasOne) {
+  ptx("80", {});  // the smallest: guarded out there, or a part of another source
+  ptx("90", {"only_here"});
+  module();
+  const auto found = findings("7.0", false);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::error);
+  EXPECT_EQ(object_.targets[0].lacking, 1U);
+}
+
+TEST_F(Judging, AnOldDriverReadsNoZstandard) {
+  ptx("70", {"common"});
+  module();
+  code_.images.back().compression = image::Compression::zstd;
+  for (const auto& [driver, served] : {std::pair(image::Version{12, 3}, 0U), {image::Version{12, 4}, 1U}}) {
+    const Judgement judgement = judge(code_, {arch("8.0")}, driver, nullptr);
+    EXPECT_EQ(judgement.targets[0].jit, served);
+    EXPECT_EQ(judgement.targets[0].lacking, 1 - served);
+  }
+}
+
 TEST_F(Judging, AFileWithoutKernelsIsNoError) {
   ptx("80", {});
   module();
@@ -187,6 +208,24 @@ TEST_F(Judging, LibrariesThatPickAnotherKernelAreTold) {
   EXPECT_EQ(found[0].severity, Severity::info);
   EXPECT_TRUE(object_.targets[0].picks);
   EXPECT_TRUE(object_.targets[0].serves());
+}
+
+TEST_F(Judging, ModulesThatAProgramLoadsByItselfMayBeForOneGpuEach) {
+  // PyTorch 2.15: 29 kernels of CuTe DSL, embedded once for 9.0 and once for 10.0.
+  ptx("70", {"common"});
+  module();
+  ptx("90", {"topk_of_90"});
+  module();
+  code_.modules.back().embedded = true;
+  const auto found = findings("7.0", false);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].severity, Severity::info);
+  EXPECT_TRUE(object_.targets[0].serves());
+  code_.modules.front().embedded = true;  // nothing registered: nobody says what the main code is
+  EXPECT_EQ(findings("7.0", false)[0].severity, Severity::warning);
+  code_.modules.front().embedded = false;
+  code_.modules.back().embedded = false;
+  EXPECT_EQ(findings("7.0", false)[0].severity, Severity::warning);
 }
 
 TEST_F(Judging, EvenThereAFileInWhichNothingFitsIsAnError) {

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files are looked at, whose they are, and how the matrix shows them.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include "analyzer/scan/distributions.h"
 #include "analyzer/scan/kernel_needs.h"
 #include "analyzer/scan/matrix.h"
+#include "analyzer/scan/name_cell.h"
 #include "analyzer/scan/render.h"
 #include "analyzer/scan/walk.h"
 #include "kshim/image/cubin.h"
@@ -49,6 +58,87 @@ TEST_F(Walks, WhatIsNamedAndNotThereIsANote) {
   const Inputs inputs = list_inputs({path_ / "missing", "/dev/null"});
   EXPECT_TRUE(inputs.files.empty());
   EXPECT_EQ(inputs.notes.size(), 2U);
+}
+TEST_F(Walks, TheFilesOwnNameIsShown) {
+  const fs::path file = write("m/real", "1");
+  fs::create_symlink("real", path_ / "m/a-link");
+  fs::create_symlink("real", path_ / "m/z-link");
+  fs::create_hard_link(file, path_ / "m/second");
+  const Inputs inputs = list_inputs({path_});
+  ASSERT_EQ(inputs.files.size(), 1U);
+  EXPECT_EQ(inputs.files[0].path, file);
+  EXPECT_EQ(inputs.duplicates, 3U);
+  const Inputs named = list_inputs({path_, path_ / "m/z-link"});
+  ASSERT_EQ(named.files.size(), 1U);
+  EXPECT_EQ(named.files[0].path, path_ / "m/z-link") << "the user's own word for it";
+  EXPECT_TRUE(named.files[0].named);
+}
+TEST_F(Walks, LinksThatLeadNowhereAreNoNote) {
+  fs::create_symlink("missing", path_ / "nowhere");
+  fs::create_symlink("round", path_ / "round");
+  const Inputs inputs = list_inputs({path_});
+  EXPECT_TRUE(inputs.files.empty());
+  EXPECT_TRUE(inputs.notes.empty());
+}
+TEST_F(Walks, PathsThatAreTooLongAreNotes) {
+  // As deep as a path may say, then a folder and a file more.
+  const int start = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::string name(250, 'd');
+  int at = ::dup(start);
+  for (int depth = 0; depth < 17; ++depth) {
+    ASSERT_EQ(::mkdirat(at, name.c_str(), 0777), 0);
+    const int next = ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ::close(at);
+    at = next;
+  }
+  ::close(::openat(at, "kernel.cubin", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  ::close(at);
+  ::close(start);
+  write("near", "1");
+  const Inputs inputs = list_inputs({path_});
+  EXPECT_EQ(inputs.files.size(), 1U);
+  ASSERT_EQ(inputs.notes.size(), 1U);
+  EXPECT_TRUE(inputs.notes[0].starts_with(path_.string() + "/ddd")) << inputs.notes[0];
+  EXPECT_TRUE(inputs.notes[0].ends_with(": File name too long")) << inputs.notes[0];
+}
+// What a child without root's rights finds, a line each; root reads every folder.
+std::string as_nobody(const fs::path& path) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return "pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string out;
+    constexpr unsigned kNobody = 65534;
+    if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) out = "cannot drop";
+    for (const std::string& note : out.empty() ? list_inputs({path}).notes : std::vector<std::string>())
+      out += note + '\n';
+    const bool whole = ::write(ends[1], out.data(), out.size()) == static_cast<ssize_t>(out.size());
+    ::_exit(whole ? 0 : 1);
+  }
+  ::close(ends[1]);
+  std::string out;
+  std::array<char, 4096> block{};
+  for (ssize_t got = 0; (got = ::read(ends[0], block.data(), block.size())) > 0;)
+    out.append(block.data(), static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return out;
+}
+TEST_F(Walks, FoldersThatMayNotBeReadAreNotes) {
+  write("open/file", "1");
+  write("shut/file", "1");
+  write("listed/file", "1");
+  write("listed/more", "1");
+  ::chmod(path_.c_str(), 0755);
+  ::chmod((path_ / "shut").c_str(), 0);
+  ::chmod((path_ / "listed").c_str(), 0444);
+  const std::string notes = as_nobody(path_);
+  ::chmod((path_ / "shut").c_str(), 0755);
+  ::chmod((path_ / "listed").c_str(), 0755);
+  if (notes == "cannot drop") GTEST_SKIP() << "root here, and not allowed to be somebody else";
+  EXPECT_NE(notes.find((path_ / "shut").string() + ": Permission denied\n"), std::string::npos) << notes;
+  EXPECT_NE(notes.find((path_ / "listed").string() + ": what is in it"), std::string::npos) << notes;
+  EXPECT_EQ(std::count(notes.begin(), notes.end(), '\n'), 2) << notes;
 }
 
 Bytes bytes_of(std::string_view text) {
@@ -121,6 +211,86 @@ TEST(Matrices, OneRowAFileOrOneADistribution) {
   EXPECT_EQ(summed[0].name, "foo 1.0 (2 files)");
   EXPECT_EQ(summed[0].images[0].count, 2U);
   EXPECT_EQ(summed[0].targets[0].lacking, 2U);
+}
+TEST(Matrices, MembersOfOneNameAreTwoRows) {
+  Scan scan = two_files();
+  for (ScannedObject& object : scan.objects) {
+    object.path = "qq.a";
+    object.member = "dup.o";
+  }
+  scan.objects[1].targets[0] = {.target = scan.targets[0], .sass = 1};
+  const auto rows = matrix_rows(scan, false);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].name, "qq.a!dup.o (1 of 2)");
+  EXPECT_EQ(rows[0].targets[0].worst, Outcome::none);
+  EXPECT_EQ(rows[1].name, "qq.a!dup.o (2 of 2)");
+  EXPECT_EQ(rows[1].targets[0].worst, Outcome::sass);
+}
+TEST(Matrices, ADistributionIsAsBadAsItsWorstFile) {
+  Scan scan = two_files();
+  scan.objects[1].targets[0] = {.target = scan.targets[0], .sass = 1};
+  const auto rows = matrix_rows(scan, true);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].targets[0].worst, Outcome::none);
+  EXPECT_EQ(rows[0].targets[0].files_none, 1U);
+}
+std::string as(analysis::Format format, const Scan& scan) { return render(scan, format, {.width = 100}); }
+TEST(Matrices, ALibraryThatPicksIsNotSaidToHaveEverything) {
+  Scan scan = two_files();
+  scan.objects.resize(1);
+  EXPECT_EQ(as(analysis::Format::text, scan).find("picks"), std::string::npos);
+  scan.objects[0].targets[0] = {.target = scan.targets[0], .sass = 3, .lacking = 4, .picks = true};
+  std::string text = as(analysis::Format::text, scan);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  EXPECT_NE(text.find("picks its code by GPU"), std::string::npos) << text;
+  EXPECT_NE(text.find("- = no kernels"), std::string::npos) << text;
+  for (const char* lie : {"every kernel", "nothing lacks"})
+    EXPECT_EQ(text.find(lie), std::string::npos) << text;
+  const std::string page = as(analysis::Format::markdown, scan);
+  EXPECT_NE(page.find("\u2713 picks by GPU: 3 of 7 modules have code"), std::string::npos) << page;
+}
+TEST(Matrices, LinesAreNoWiderThanANarrowTerminal) {
+  Scan scan = two_files();
+  for (const char* arch : {"7.0", "7.5", "8.6", "8.9", "9.0", "10.0", "12.0"})
+    scan.objects[0].images.push_back({{image::ImageKind::cubin, *image::parse_arch(arch), {}}, 1, 10});
+  analysis::Page page({.width = 40});
+  print_matrix(scan, matrix_rows(scan, false), 30, 40, page);
+  std::istringstream text(std::move(page).take());
+  for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 40U) << line;
+}
+TEST(NameCells, TellNamesApart) {
+  const std::string tag = ".cpython-311-x86_64-linux-gnu.so";
+  const std::vector<std::string> names = {"cupy/cuda/cufft" + tag,
+                                          "cupy/cuda/cublas" + tag,
+                                          "cupy/fft/cufft" + tag,
+                                          "short.so",
+                                          "a very long name of an object in an archive.o",
+                                          "long.a!a very long name of an object in an archive.o"};
+  for (const std::size_t width : {16U, 20U, 26U, 38U}) {
+    const auto cells = name_cells(names, width);
+    EXPECT_EQ(std::set<std::string>(cells.begin(), cells.end()).size(), names.size()) << cells[0];
+    for (const std::string& cell : cells) EXPECT_LE(cell.size(), width) << cell;
+    EXPECT_EQ(cells[3], "short.so");
+  }
+  EXPECT_EQ(name_cells(names, 26)[0], "cupy/cuda/cufft...so");
+  EXPECT_EQ(name_cells(names, 64), names);
+  EXPECT_EQ(name_cells({names[0], names[0]}, 20)[0], name_cells({names[0]}, 20)[0]) << "and ends";
+}
+TEST(NameCells, WideCharactersTakeTwoColumns) {
+  EXPECT_EQ(terminal_columns("abc"), 3U);
+  EXPECT_EQ(terminal_columns("\u6838\u5FC3"), 4U);
+  EXPECT_EQ(terminal_columns("e\u0301"), 1U);
+  const std::string wide = "\u6838\u5FC3\u6838\u5FC3\u6838\u5FC3\u6838\u5FC3\u6838\u5FC3.so";
+  const std::string cell = name_cells({wide}, 16)[0];
+  EXPECT_LE(terminal_columns(cell), 16U) << cell;
+  Scan scan = two_files();
+  scan.objects[0].path = "lib/\u6838\u5FC3.so";
+  scan.objects[1].path = "lib/core.so";
+  analysis::Page page({.unicode = true, .width = 100});
+  print_matrix(scan, matrix_rows(scan, false), 30, 100, page);
+  const std::string text = std::move(page).take();
+  EXPECT_NE(text.find("core.so           S |   none"), std::string::npos) << text;
+  EXPECT_NE(text.find("\u6838\u5FC3.so           S |   none"), std::string::npos) << text;
 }
 TEST(Matrices, ForeignNamesAreHarmlessAndNarrowPagesGetAList) {
   for (const unsigned width : {100U, 20U}) {

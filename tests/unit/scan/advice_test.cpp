@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scan advises: commands that the file's makers can run, and none for what only others can build.
+#include <elf.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/analysis/torch_link.h"
+#include "analyzer/render/finding_text.h"
+#include "analyzer/rules/rules.h"
+#include "analyzer/scan/findings.h"
+#include "analyzer/scan/old_driver.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::Cause;
+using image::ImageKind;
+
+struct Built {
+  std::string_view arch;
+  std::vector<std::string> kernels;
+};
+
+// A file of one module a list, of PTX, whose kernels can be written down.
+class Advising : public ::testing::Test {
+ protected:
+  void add_module(const std::vector<Built>& images) {
+    analysis::CodeModule module;
+    module.first = static_cast<std::uint32_t>(code_.images.size());
+    module.count = static_cast<std::uint32_t>(images.size());
+    for (const Built& built : images) {
+      std::string text = ".version 8.7\n.target sm_" + std::string(built.arch) + "\n.address_size 64\n";
+      for (const std::string& name : built.kernels) text += ".visible .entry " + name + "()\n{\nret;\n}\n";
+      texts_.push_back(std::make_unique<std::string>(std::move(text)));
+      analysis::CodeImage image;
+      image.candidate = {ImageKind::ptx, image::parse_arch(built.arch).value_or(image::Arch{}), {8, 7}};
+      image.payload = Bytes(reinterpret_cast<const std::byte*>(texts_.back()->data()), texts_.back()->size());
+      image.bytes = texts_.back()->size();
+      code_.images.push_back(image);
+    }
+    code_.modules.push_back(module);
+    code_.host = analysis::HostFormat::elf;
+  }
+
+  // All that a reader is told to do, one a line.
+  std::string advice(std::string_view target, std::string path, std::string member = {},
+                     std::string package = {}, bool kernels = false) {
+    object_ = {};
+    object_.path = std::move(path);
+    object_.member = std::move(member);
+    object_.package = std::move(package);
+    object_.images = count_images(code_);
+    KernelTable table;
+    const Judgement judgement =
+        judge(code_, {image::parse_arch(target).value_or(image::Arch{})}, {}, kernels ? &table : nullptr);
+    object_.targets = judgement.targets;
+    findings_ = findings_of({object_, code_, judgement, kernels ? &table : nullptr, true}, {});
+    std::string out;
+    for (const analysis::Finding& finding : findings_) {
+      for (const analysis::Fix& fix : finding.fixes) {
+        out += fix.title + " (" + fix.why + ")\n";
+        for (const std::string& command : fix.commands) out += command + "\n";
+      }
+    }
+    return out;
+  }
+
+  std::vector<analysis::Finding> findings_;
+
+ private:
+  analysis::DeviceCode code_;
+  ScannedObject object_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+};
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+TEST_F(Advising, AnObjectIsCompiledAndNotLinked) {
+  add_module({{"90", {"k"}}});
+  EXPECT_TRUE(has(advice("8.0", "a.o"), "nvcc -c -gencode"));
+  EXPECT_TRUE(has(advice("8.0", "libx.a", "b"), "nvcc -c -gencode"));
+  EXPECT_FALSE(has(advice("8.0", "pkg.whl", "lib/libcufft_static.a!b"), "nvcc")) << "an archive in a wheel";
+  EXPECT_FALSE(has(advice("8.0", "liba.so"), " -c "));
+}
+
+TEST_F(Advising, ARebuildKeepsWhatOtherModulesHave) {
+  add_module({{"75", {"one"}}, {"90a", {"one"}}});
+  add_module({{"90", {"two"}}});
+  const std::string said = advice("8.0", "liba.so");
+  ASSERT_EQ(findings_.at(0).cause, Cause::latent_gap);
+  for (const char* part : {"code=compute_75", "code=sm_80", "code=compute_90 ", "code=compute_90a"})
+    EXPECT_TRUE(has(said, part)) << part << "\n" << said;
+}
+
+TEST_F(Advising, OnlyWhatPyTorchBuildsHeedsItsList) {
+  add_module({{"90", {"k"}}});
+  const auto list = [&](std::string path, std::string member = {}, std::string package = {}) {
+    return advice("8.0", std::move(path), std::move(member), std::move(package));
+  };
+  const std::string unknown = list("a.cpython-311-x86_64-linux-gnu.so");
+  EXPECT_FALSE(has(unknown, "TORCH_CUDA_ARCH_LIST")) << unknown;
+  EXPECT_TRUE(has(unknown, "NVCC_APPEND_FLAGS=\"-gencode")) << unknown;
+  EXPECT_TRUE(has(unknown, "CUDAARCHS=")) << unknown;
+  const std::string cupy =
+      list("cupy_cuda12x-14.2.0-py3-none-any.whl", "cupy/_core/a.cpython-311.so", "cupy_cuda12x 14.2.0");
+  EXPECT_FALSE(has(cupy, "TORCH_CUDA_ARCH_LIST")) << cupy;
+  EXPECT_TRUE(
+      has(cupy, "CUPY_NVCC_GENERATE_CODE=\"arch=compute_80,code=sm_80;arch=compute_90,code=compute_90\""))
+      << cupy;
+  const std::string runtime =
+      list("venv/lib/python3.11/site-packages/onnxruntime/capi/libonnxruntime_providers_cuda.so");
+  EXPECT_TRUE(has(runtime, "CMAKE_CUDA_ARCHITECTURES=80-real;90-virtual")) << runtime;
+  EXPECT_FALSE(has(runtime, "TORCH_CUDA_ARCH_LIST")) << runtime;
+  EXPECT_TRUE(has(list("/var/build/.cache/torch_extensions/py311/a.so"), "TORCH_CUDA_ARCH_LIST"));
+  EXPECT_TRUE(has(list("x.whl", "vllm/_C.abi3.so", "vllm 0.12"), "TORCH_CUDA_ARCH_LIST"));
+}
+
+TEST_F(Advising, PyTorchItselfIsInstalledFromTheRightIndex) {
+  add_module({{"90", {"k"}}});
+  const std::string said =
+      advice("7.0", "torch-2.9.1-cp311.whl", "torch/lib/libtorch_cuda.so", "torch 2.9.1");
+  EXPECT_TRUE(has(said, "download.pytorch.org/whl/cu126")) << said;
+  EXPECT_TRUE(has(said, "setup.py bdist_wheel")) << said;
+  EXPECT_FALSE(has(said, "--no-binary :all:")) << said;
+  EXPECT_TRUE(has(advice("8.7", "libtorch_cuda.so"), "Jetson")) << "no wheel of PyTorch's own";
+}
+
+TEST_F(Advising, ALibraryOfNvidiasIsNotRebuilt) {
+  add_module({{"90", {"k"}}});  // of CUDA 12.8, as the version of its PTX says
+  const std::string cublas = advice("8.7", "/usr/local/cuda/lib64/libcufft.so.12");
+  EXPECT_TRUE(has(cublas, "Use a version of libcufft.so.12 that has sm_87")) << cublas;
+  EXPECT_FALSE(has(cublas, "11.4")) << "it is newer itself: " << cublas;
+  EXPECT_FALSE(has(cublas, "nvcc")) << cublas;
+  // CUDA 12.8 has dropped Kepler: an older one has the libraries that come with it, and no others.
+  EXPECT_TRUE(has(advice("3.5", "libcufft.so.12"), "CUDA 8.0 to 11.8 bring code for sm_35"));
+  const std::string nccl = advice("3.5", "libnccl.so.2");
+  EXPECT_FALSE(has(nccl, "bring code")) << nccl;
+  EXPECT_TRUE(has(nccl, "that has sm_35")) << nccl;
+  EXPECT_FALSE(has(advice("8.0", "libcufft_static.a", "a.o"), "nvcc"));
+  EXPECT_FALSE(has(advice("8.0", "bin/cudnn64_8.dll"), "nvcc"));
+  EXPECT_TRUE(has(advice("8.0", "libcudf.so"), "nvcc")) << "anybody can build it";
+}
+
+TEST_F(Advising, AKernelThatIsGuardedOutIsAMatterOfTheSource) {
+  add_module({{"80", {"common"}}, {"90", {"common", "hopper"}}});
+  const std::string said = advice("8.0", "liba.so", {}, {}, true);
+  ASSERT_EQ(findings_.size(), 1U);
+  EXPECT_TRUE(has(said, "it is compiled into compute_90 only")) << said;
+  EXPECT_FALSE(has(said, "nvcc")) << said;
+  EXPECT_EQ(findings_[0].headline, "liba.so: 1 of 2 kernels has no code for sm_80");
+}
+
+// Of cubins alone, which nothing reads here.
+analysis::Facts facts_of(std::initializer_list<std::string_view> cubins, std::string_view device) {
+  analysis::Facts facts;
+  facts.device = image::parse_arch(device)->cc;
+  facts.scope = analysis::ImageScope::module;
+  for (const std::string_view name : cubins) {
+    analysis::ImageFact image;
+    image.candidate = {ImageKind::cubin, *image::parse_arch(name), {}};
+    facts.images.push_back(image);
+  }
+  return facts;
+}
+
+TEST(Words, OfLockedCodeNameTheLockedImages) {
+  analysis::Finding finding;
+  finding.cause = Cause::arch_specific_image;
+  finding.confidence = 0.97;
+  finding.object = "libx.so";
+  finding.have = {"sm_75", "sm_80", "sm_90a", "sm_120f"};
+  finding.devices = {"target sm_89"};
+  EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f, and sm_89 is another GPU");
+}
+
+TEST_F(Advising, WhatIsCountedIsNotProbable) {
+  add_module({{"80", {"one"}}});
+  add_module({{"90", {"two"}}});
+  advice("8.0", "liba.so");
+  ASSERT_EQ(findings_.size(), 1U);
+  EXPECT_EQ(analysis::title_of(findings_[0]), "liba.so: 1 of 2 modules has no code for sm_80");
+  EXPECT_TRUE(analysis::counts(findings_[0]));
+}
+
+// An ELF file of two sections: its own names, and the strings that the dynamic linker reads.
+std::string linked_with(const std::string& library) {
+  std::string names("\0.shstrtab\0.dynstr\0", 19);
+  std::string strings = std::string(1, '\0') + library + '\0';
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_type = ET_DYN;
+  header.e_machine = EM_X86_64;
+  header.e_version = EV_CURRENT;
+  header.e_ehsize = sizeof(header);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shoff = sizeof(header);
+  header.e_shnum = 3;
+  header.e_shstrndx = 1;
+  std::array<Elf64_Shdr, 3> sections{};
+  sections[1].sh_name = 1;
+  sections[2].sh_name = 11;
+  sections[1].sh_type = sections[2].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = sizeof(header) + sizeof(sections);
+  sections[1].sh_size = names.size();
+  sections[2].sh_offset = sections[1].sh_offset + names.size();
+  sections[2].sh_size = strings.size();
+  std::string out(reinterpret_cast<const char*>(&header), sizeof(header));
+  out.append(reinterpret_cast<const char*>(sections.data()), sizeof(sections));
+  return out + names + strings;
+}
+
+TEST(TorchLink, IsToldByWhatAFileIsLinkedWith) {
+  const auto links = [](const std::string& file) {
+    return analysis::links_torch(Bytes(reinterpret_cast<const std::byte*>(file.data()), file.size()));
+  };
+  EXPECT_TRUE(links(linked_with("libc10.so")));
+  EXPECT_TRUE(links(linked_with("libtorch_cuda.so")));
+  EXPECT_FALSE(links(linked_with("libcudart.so.12")));
+  EXPECT_FALSE(links(linked_with("mylibtorch.so")));
+  EXPECT_FALSE(links(""));
+  const std::string whole = linked_with("libc10.so");
+  for (std::size_t size = 0; size < whole.size(); ++size) links(whole.substr(0, size));
+}
+
+TEST(OldDriver, CannotReadWhatIsCompressedWithZstandard) {
+  analysis::Facts facts = facts_of({"8.0"}, "8.0");
+  facts.images[0].compression = image::Compression::zstd;
+  facts.driver = {12, 3};
+  EXPECT_EQ(analysis::diagnose(facts).cause, Cause::driver_too_old_for_image);
+  EXPECT_FALSE(analysis::judge_image(facts.images[0], facts).fits);
+  facts.driver = {12, 4};
+  EXPECT_NE(analysis::diagnose(facts).cause, Cause::driver_too_old_for_image);
+  EXPECT_TRUE(analysis::judge_image(facts.images[0], facts).fits);
+}
+
+TEST(OldDriver, SaysOnceATargetThatItDoesNotKnowTheGpu) {
+  const auto arch = [](std::string_view text) { return *image::parse_arch(text); };
+  const auto found = old_driver_findings({arch("12.1"), arch("8.0"), arch("sm_121a")}, {11, 0});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].cause, Cause::driver_too_old);
+  EXPECT_EQ(found[0].severity, analysis::Severity::error);
+  EXPECT_EQ(found[0].need, "sm_121");
+  EXPECT_TRUE(has(found[0].headline, "11.0")) << found[0].headline;
+  EXPECT_TRUE(has(found[0].headline, "12.9")) << found[0].headline;
+  EXPECT_TRUE(old_driver_findings({arch("12.1")}, {12, 9}).empty());
+  EXPECT_TRUE(old_driver_findings({arch("12.1")}, {}).empty()) << "not told: the newest";
+}
+
+}  // namespace
+}  // namespace kshim::scan
