@@ -261,7 +261,7 @@ TEST_F(GapsInFiles, CountTheModulesThatLackCodeWhereOthersHaveSome) {
   ASSERT_THAT(got.findings, SizeIs(2)) << "one for the target, one for the GPU that is there";
   EXPECT_EQ(got.findings[0].need, "sm_61");
   EXPECT_THAT(got.findings[0].kernels, ElementsAre("hidden()"));
-  EXPECT_THAT(got.findings[0].headline, HasSubstr("1 of its 2 modules have no code for"));
+  EXPECT_THAT(got.findings[0].headline, HasSubstr("1 of its 2 modules without code for"));
 }
 
 TEST_F(GapsInFiles, AreNoneWhereOnlyALinkerReads) {
