@@ -48,8 +48,7 @@ def run(route, devices, with_shim, folder):
     if with_shim:
         env.update(LD_PRELOAD=str(SHIM), KSHIM_REPORT=f"{folder}/report.%p.jsonl", KSHIM_LOG="off")
     argv = [str(BUILD / word) if isinstance(word, pathlib.Path) else word for word in route.argv]
-    # The same addresses in both runs, as far as it can be had.
-    done = subprocess.run(["setarch", "-R", *argv], env=env, cwd=folder, capture_output=True, text=True, errors="replace",
+    done = subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, errors="replace",
                           timeout=300, stdin=subprocess.DEVNULL)
     records = []
     for path in sorted(pathlib.Path(folder).glob("report.*.jsonl")):
