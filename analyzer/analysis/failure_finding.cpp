@@ -200,8 +200,9 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
         fmt::format("{} of its {} modules", modules.lacking, modules.lacking + modules.served);
     finding.headline = fmt::format("{}: {} without code for {}; no failure is recorded for it",
                                    basename_of(finding.object), share, finding.need);
-    why = fmt::format("{0} was loaded or registered, with nothing that fits {2} in {1}; nothing has failed yet",
-                      object_text(subject), share, gpu.view());
+    why =
+        fmt::format("{0} was loaded or registered, with nothing that fits {2} in {1}; nothing has failed yet",
+                    object_text(subject), share, gpu.view());
   }
   add_ground(scene, subject, {Cause::latent_gap, {finding.confidence, why}},
              subject.object != nullptr ? subject.object->line : 0, finding.evidence);
