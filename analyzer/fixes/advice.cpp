@@ -11,6 +11,7 @@
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
+#include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
@@ -143,9 +144,8 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
 
 // Within a CUDA major version, an older driver reads newer cubins.
 void add_newer_driver_fixes(const Situation& at, Advice& advice) {
-  constexpr Version kFirstWithZstd{12, 4};
   const bool newer_cubin = at.newest_cubin.major > at.driver.major;
-  const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : kFirstWithZstd;
+  const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : image::kFirstZstdDriver;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const ToolkitRow* row = toolkit_at_most(needed);

@@ -49,6 +49,7 @@ void each_image_of(const CodeModule& module, Visit&& visit) {
 struct Damage {
   std::uint64_t offset = 0;  ///< in the file, bytes
   std::string what;          ///< a clause: "the fatbin ends before its last entry"
+  bool of_host = false;      ///< of the file around device code, which may hold none
 };
 
 enum class HostFormat : std::uint8_t { none, elf, pe };  ///< none: a bare fatbin, cubin, PTX or LTO-IR

@@ -24,6 +24,11 @@ constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1)
 
 }  // namespace
 
+void CodeCollector::host_damage(std::uint64_t offset, std::string what) {
+  damage(offset, std::move(what));
+  out_.damage.back().of_host = true;
+}
+
 void CodeCollector::damage(std::uint64_t offset, std::string what, CodeModule* module) {
   offset = std::min<std::uint64_t>(offset, file_.size());  // what is missing is missing at the end
   if (out_.damage.size() < kMostDamage) {

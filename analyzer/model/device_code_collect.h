@@ -40,6 +40,8 @@ class CodeCollector {
   void collect_one(std::uint64_t at) { add_fatbin(at, {at, file_.size(), RangeKind::fatbins}); }
   /// With `module`, notes it there too.
   void damage(std::uint64_t offset, std::string what, CodeModule* module = nullptr);
+  /// Of the file around the device code, which may hold none at all.
+  void host_damage(std::uint64_t offset, std::string what);
   const std::vector<CodePart>& parts() const { return parts_; }
 
  private:

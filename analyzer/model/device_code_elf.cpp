@@ -52,9 +52,11 @@ void add_section(const ElfReader& elf, const ElfSection& section, CodeCollector&
   const bool relocatable = section.name == "__nv_relfatbin";
   const bool wrappers = section.name == ".nvFatBinSegment";
   if (!fatbins && !relocatable && !wrappers && !is_searched(section)) return;
-  if (section.bytes.size() < section.size)
-    collector.damage(elf.bytes().size(),
-                     fmt::format("section {} ends behind the end of the file", section.name));
+  if (section.bytes.size() < section.size) {
+    const std::string what = fmt::format("section {} ends behind the end of the file", section.name);
+    fatbins || relocatable || wrappers ? collector.damage(elf.bytes().size(), what)
+                                       : collector.host_damage(elf.bytes().size(), what);
+  }
   const CodeRange range{section.offset, section.offset + section.bytes.size(),
                         fatbins       ? RangeKind::fatbins
                         : relocatable ? RangeKind::relocatable
@@ -91,7 +93,8 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   const auto opened = ElfReader::open_damaged(file);
   if (!opened) {
     // 32 bits (toolkits before CUDA 7) or big-endian: not read as ELF, but fatbins look the same everywhere.
-    if (opened.error().code == Errc::truncated) collector.damage(file.size(), "the ELF header is cut off");
+    if (opened.error().code == Errc::truncated)
+      collector.host_damage(file.size(), "the ELF header is cut off");
     if (const auto machine = read_le<std::uint16_t>(file, offsetof(Elf64_Ehdr, e_machine)))
       out.machine = machine_name(*machine);
     collector.collect({{0, file.size(), RangeKind::data}});
@@ -101,8 +104,8 @@ void find_in_elf(Bytes file, DeviceCode& out) {
   out.machine = machine_name(elf.machine());
   if (const auto id = elf.build_id()) out.build_id = hex(*id);
   if (const auto whole = ElfReader::open(file); !whole)
-    collector.damage(whole.error().offset,
-                     "the tables of sections or segments lie outside of the file or are wrong");
+    collector.host_damage(whole.error().offset,
+                          "the tables of sections or segments lie outside of the file or are wrong");
   for (std::uint32_t index = 1; index < elf.section_count(); ++index)
     if (const auto section = elf.section_cut(index)) add_section(elf, *section, collector, places);
   if (elf.section_count() == 0) add_segments(elf, places);

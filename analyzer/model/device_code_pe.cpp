@@ -44,7 +44,7 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
   for (std::uint32_t index = 0; index < pe->section_count(); ++index) {
     const auto section = pe->section(index);
     if (!section) {
-      collector.damage(section.error().offset, "the table of sections ends behind the end of the file");
+      collector.host_damage(section.error().offset, "the table of sections ends behind the end of the file");
       break;
     }
     if (section->size == 0 || section->is_code()) continue;

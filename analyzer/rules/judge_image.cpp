@@ -5,6 +5,7 @@
 
 #include "analyzer/rules/rules.h"
 #include "kshim/image/compute_capability.h"
+#include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
@@ -52,13 +53,6 @@ std::string why_not_ptx(const Candidate& image, const Facts& facts) {
                      name(image::ptx_isa_of_cuda(facts.driver)));
 }
 
-// Fatbins compressed with Zstandard are read by drivers for CUDA 12.4 and later (knowledge/sources.def:
-// fatbin_zstd).
-bool reads(image::Version driver, image::Compression compression) {
-  constexpr image::Version kFirstWithZstd{12, 4};
-  return compression != image::Compression::zstd || !driver.known() || driver >= kFirstWithZstd;
-}
-
 bool jit_forbidden(const image::JitSwitches& on) {
   return on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
 }
@@ -79,7 +73,7 @@ ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
     return {false, jit_forbidden(facts.switches) ? "would fit, but a switch forbids compiling"
                                                  : "would fit, but the PTX compiler is missing"};
   }
-  if (!reads(facts.driver, fact.compression))
+  if (!image::driver_reads(fact.compression, facts.driver))
     return {false, "would fit, but drivers before CUDA 12.4 cannot decompress it"};
   if (fact.has_kernel == false) return {false, "fits, but lacks the kernel"};
   return {true, image.kind == ImageKind::cubin ? "fits" : "fits, compiled at load"};

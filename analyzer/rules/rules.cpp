@@ -8,6 +8,7 @@
 #include <array>
 
 #include "analyzer/text/text.h"
+#include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
@@ -199,10 +200,6 @@ std::optional<Match> kernel_missing(const Facts& facts) {
       0.7, fmt::format("{} fits this GPU, so what is missing is the kernel itself", name(chosen.candidate))};
 }
 
-// Fatbins compressed with Zstandard are read by drivers for CUDA 12.4 and later (knowledge/sources.def:
-// fatbin_zstd).
-constexpr image::Version kFirstWithZstd{12, 4};
-
 std::optional<Match> driver_too_old_for_image(const Facts& facts) {
   if (!judgeable(facts) || !facts.driver.known()) return std::nullopt;
   // Without a code, as of a file that is only looked at, the images alone tell it.
@@ -218,7 +215,7 @@ std::optional<Match> driver_too_old_for_image(const Facts& facts) {
                     "of a later CUDA major version are not read",
                     name(chosen.candidate), name(chosen.toolkit), name(facts.driver))};
   }
-  if (facts.driver >= kFirstWithZstd || chosen.compression != image::Compression::zstd) return std::nullopt;
+  if (image::driver_reads(chosen.compression, facts.driver)) return std::nullopt;
   return Match{
       0.85,
       fmt::format("The image fits, but is compressed with Zstandard, which drivers before CUDA 12.4 do not "

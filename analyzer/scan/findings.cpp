@@ -9,6 +9,7 @@
 #include "analyzer/analysis/torch_link.h"
 #include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/image_counts.h"
 #include "analyzer/model/places.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
@@ -18,7 +19,6 @@ namespace {
 
 using analysis::Cause;
 using analysis::CodeImage;
-using analysis::CodeModule;
 using analysis::Finding;
 using analysis::ImageFact;
 using analysis::Severity;
@@ -29,18 +29,14 @@ std::string target_name(image::Arch target) {
   return std::string(image::to_name(ImageKind::cubin, {target.cc, Suffix::none}).view());
 }
 
-bool same(const ImageFact& known, const CodeImage& image) {
-  return known.candidate.kind == image.candidate.kind && known.candidate.arch == image.candidate.arch &&
-         known.candidate.isa == image.candidate.isa;
-}
-
 // The images of the modules that lack something, each kind of image once.
 std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
                                  const std::vector<std::uint32_t>& modules) {
   std::vector<ImageFact> out;
   const auto add = [&](const CodeImage& image) {
-    const auto at =
-        std::find_if(out.begin(), out.end(), [&](const ImageFact& row) { return same(row, image); });
+    const auto at = std::find_if(out.begin(), out.end(), [&](const ImageFact& row) {
+      return analysis::same_program(row.candidate, image.candidate);
+    });
     if (at != out.end()) {
       ++at->count;
       return;
@@ -50,11 +46,8 @@ std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
     fact.compression = image.compression;
     out.push_back(fact);
   };
-  for (const std::uint32_t index : modules) {
-    const CodeModule& module = code.modules[index];
-    for (std::uint32_t i = 0; i < module.count; ++i) add(code.images[module.first + i]);
-    for (const std::uint32_t part : module.parts) add(code.images[part]);
-  }
+  for (const std::uint32_t index : modules)
+    analysis::each_image_of(code.modules[index], [&](std::uint32_t i) { add(code.images[i]); });
   return out;
 }
 
@@ -71,7 +64,7 @@ bool all_locked(const std::vector<ImageFact>& images) {
 bool one_each(const analysis::DeviceCode& code, const std::vector<std::uint32_t>& lacking) {
   return !lacking.empty() &&
          std::any_of(code.modules.begin(), code.modules.end(),
-                     [](const CodeModule& each) { return !each.embedded; }) &&
+                     [](const analysis::CodeModule& each) { return !each.embedded; }) &&
          std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
            return code.modules[index].embedded && code.modules[index].count == 1;
          });

@@ -32,13 +32,6 @@ constexpr unsigned kMostToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
 
-// The indices of a module's images, those of its relocatable parts among them.
-template <class Visit>
-void each_image(const CodeModule& module, Visit&& visit) {
-  for (std::uint32_t i = 0; i < module.count; ++i) visit(module.first + i);
-  for (const std::uint32_t part : module.parts) visit(part);
-}
-
 void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
   const auto raise = [](std::uint32_t& known, std::uint32_t value) {
     constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
@@ -109,7 +102,7 @@ class Judge {
       std::vector<Chosen> chosen(targets_.size());
       each_target(index, [&](std::size_t target, const Chosen& choice) { chosen[target] = choice; });
       bool kernels = false;
-      each_image(module, [&](std::uint32_t i) {
+      analysis::each_image_of(module, [&](std::uint32_t i) {
         const CodeImage& image = code_.images[i];
         std::uint64_t served = 0;
         for (std::size_t target = 0; target < targets_.size(); ++target) {
@@ -132,15 +125,12 @@ class Judge {
     Candidate image;
   };
 
-  /// Drivers before CUDA 12.4 do not know Zstandard: onnxruntime PR 26307; docs/compatibility.md.
-  bool reads(const CodeImage& image) const {
-    constexpr image::Version kReadsZstd{12, 4};
-    return image.compression != image::Compression::zstd || !driver_.known() || driver_ >= kReadsZstd;
-  }
+  bool reads(const CodeImage& image) const { return image::driver_reads(image.compression, driver_); }
 
   bool has_executable(const CodeModule& module) const {
     bool any = false;
-    each_image(module, [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
+    analysis::each_image_of(module,
+                            [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
     return any;
   }
 
@@ -149,7 +139,7 @@ class Judge {
     const CodeModule& module = code_.modules[index];
     candidates_.clear();
     bool executable = false;
-    each_image(module, [&](std::uint32_t i) {
+    analysis::each_image_of(module, [&](std::uint32_t i) {
       const CodeImage& image = code_.images[i];
       executable = executable || is_executable(image.candidate);
       if (reads(image)) candidates_.push_back(image.candidate);
@@ -180,7 +170,7 @@ class Judge {
   // to be, before a module counts as one without kernels. The small ones are looked at first.
   bool has_kernels(const CodeModule& module) {
     std::vector<const CodeImage*> images;
-    each_image(module, [&](std::uint32_t i) {
+    analysis::each_image_of(module, [&](std::uint32_t i) {
       if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
     std::sort(images.begin(), images.end(),

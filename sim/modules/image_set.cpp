@@ -18,10 +18,6 @@ using image::Choice;
 using image::ImageKind;
 using image::Version;
 
-// Drivers read Zstandard payloads from CUDA 12.4 on (onnxruntime PR #26307), cubins of ELF ABI 8 from 13.0
-// on.
-constexpr Version kFirstZstdDriver{12, 4};
-
 /// The bytes at an address without a size, as far as their own headers say. Empty: nothing a driver would
 /// load.
 Bytes measure(const void* data) noexcept {
@@ -180,7 +176,7 @@ CUresult ImageSet::pick(const Container& container, image::ComputeCapability dev
   out.bytes = image.payload;
   out.owner = container.owner;
   if (image.compression == image::Compression::none) return CUDA_SUCCESS;
-  if (image.compression == image::Compression::zstd && s.driver < kFirstZstdDriver) {
+  if (!image::driver_reads(image.compression, s.driver)) {
     message = "the fatbin is compressed with Zstandard, which drivers before CUDA 12.4 do not read";
     return CUDA_ERROR_INVALID_IMAGE;
   }
