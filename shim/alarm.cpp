@@ -79,6 +79,10 @@ void write_kernel(Block& block, const Alarm& alarm) noexcept {
 }
 
 void write_error(Block& block, const Alarm& alarm) noexcept {
+  if (!alarm.compiler.empty()) {
+    block << alarm.code_name << " (" << static_cast<std::uint64_t>(alarm.code) << ")";
+    return;
+  }
   const CudaError* error = find_cuda_error(alarm.code);
   const char* name = error == nullptr ? nullptr : alarm.runtime ? error->runtime_name : error->driver_name;
   if (name == nullptr && error != nullptr) name = alarm.runtime ? error->driver_name : error->runtime_name;
@@ -88,6 +92,12 @@ void write_error(Block& block, const Alarm& alarm) noexcept {
 
 void write_headline(Block& block, const Alarm& alarm) noexcept {
   block << "kshim: ";
+  if (!alarm.compiler.empty()) {
+    block << alarm.compiler << (alarm.compiler_version.empty() ? "" : " ") << alarm.compiler_version
+          << " does not compile for " << alarm.asked;
+    block.end_line();
+    return;
+  }
   switch (alarm.code) {
     case kNoBinaryForGpu:
       write_kernel(block, alarm);
@@ -133,7 +143,7 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
     block.end_line();
   }
   if (!alarm.have.empty()) {
-    block.row("built for");
+    block.row(alarm.compiler.empty() ? "built for" : "compiles");
     for (std::size_t i = 0; i < std::min(alarm.have.size(), kListed); ++i)
       block << (i == 0 ? "" : ", ") << alarm.have[i];
     if (alarm.have.size() > kListed)
@@ -173,19 +183,21 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
 
 void raise_alarm(const Alarm& alarm) noexcept {
   constexpr std::size_t kMaxKinds = 16;
+  constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
   static std::atomic<int> g_raised[kMaxKinds];
   constexpr int kInvalidHandle = 400;
   if (!wants(LogLevel::warn)) return;
   // The handle that an earlier failure left empty: the report has it, a second block would hide the first.
   if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
+  const int kind = alarm.compiler.empty() ? alarm.code : alarm.code | kCompilers;
   for (std::atomic<int>& slot : g_raised) {
     int none = 0;
-    if (slot.compare_exchange_strong(none, alarm.code)) {
+    if (slot.compare_exchange_strong(none, kind)) {
       char text[4096];
       write_stderr({text, format_alarm(alarm, report_path(), text)});
       return;
     }
-    if (none == alarm.code) return;
+    if (none == kind) return;
   }
 }
 

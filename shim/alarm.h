@@ -22,7 +22,11 @@ struct Alarm {
   std::string_view device_arch;            ///< sm_61
   std::span<const std::string_view> have;  ///< sm_75, compute_75 ...
   std::string_view need;                   ///< sm_61
-  std::string_view python_file;            ///< innermost Python frame
+  std::string_view compiler;  ///< NVRTC or nvJitLink, that refused `asked`; then `have` is what it knows
+  std::string_view compiler_version;  ///< 13.0
+  std::string_view asked;             ///< compute_61
+  std::string_view code_name;         ///< of a compiler's `code`
+  std::string_view python_file;       ///< innermost Python frame
   std::uint64_t python_line = 0;
   std::string_view python_function;
 };

@@ -4,6 +4,7 @@
 #include "announce.h"
 #include "busy.h"
 #include "call.h"
+#include "compiler_facts.h"
 #include "driver_facts.h"
 #include "failures.h"
 #include "launch_syntax.h"
@@ -79,6 +80,15 @@ void note_runtime_return(const CallFacts& returned) noexcept {
   }
   if (waited) record_failure(&driver, nullptr);
   if (failed) record_failure(nullptr, &facts);
+}
+
+void note_compiler_failure(const CompilerCall& call) noexcept {
+  // A report begins with the driver: a program that only compiles leaves none.
+  if (!options().enabled || current_report() == 0) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  Refusal refusal;
+  if (busy && examine_refusal(call, refusal)) record_refusal(refusal);
 }
 
 void init_begins() noexcept {

@@ -40,6 +40,9 @@ using HostFunction = const struct HostStub*;    ///< address of a kernel's host 
 using HostVariable = const struct HostShadow*;  ///< address of a device variable's host shadow
 using FatbinHandle = void**;                    ///< what __cudaRegisterFatBinary returns
 
+/// nvrtcCompileProgram, nvJitLinkCreate: all rows of compilers.def.
+using CompilerFunction = Result (*)(void* program, unsigned count, const char* const* options);
+
 /// Passed by value: three unsigned, as dim3.
 struct Dim3 {
   unsigned x, y, z;

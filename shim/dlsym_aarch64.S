@@ -15,9 +15,15 @@ kshim_abi_\name:
         cbz     x16, 3f
         ldrb    w17, [x1]
         cmp     w17, #'c'
-        b.ne    1f
+        b.ne    5f
         ldrb    w17, [x1, #1]
         cmp     w17, #'u'
+        b.eq    2f
+        br      x16
+5:      cmp     w17, #'n'
+        b.ne    1f
+        ldrb    w17, [x1, #1]
+        cmp     w17, #'v'
         b.eq    2f
 1:      br      x16
 2:      stp     x29, x30, [sp, #-48]!

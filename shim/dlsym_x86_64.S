@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
    dlsym and dlvsym as tail jumps: libc takes the return address for the caller, on which RTLD_NEXT and RTLD_DEFAULT
-   depend, so nothing may stand between the caller and libc. Only names that begin with "cu" are looked at first.
+   depend, so nothing may stand between the caller and libc. Only names that begin with "cu" or "nv" are looked at first.
    Exported with both version nodes of x86-64 glibc: old binaries ask for GLIBC_2.2.5, new ones for GLIBC_2.34. */
         .text
 
@@ -14,8 +14,13 @@ kshim_abi_\name:
         .cfi_startproc
         endbr64
         cmpb    $'c', (%rsi)
-        jne     1f
+        jne     7f
         cmpb    $'u', 1(%rsi)
+        je      3f
+        jmp     1f
+7:      cmpb    $'n', (%rsi)
+        jne     1f
+        cmpb    $'v', 1(%rsi)
         je      3f
 1:      mov     \real(%rip), %rax
         test    %rax, %rax

@@ -93,6 +93,19 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t
   out.owner = out.object != 0 ? out.object : object_at(outer.caller).identity;
 }
 
+void gather(const Refusal& refusal, FailureFacts& out) noexcept {
+  const HookRow& row = row_of(refusal.hook);
+  out.hook = refusal.hook;
+  out.stage = row.stage;
+  out.code = refusal.code;
+  out.layers[out.layer_count++] = {row.layer == Layer::nvrtc ? "nvrtc" : "nvjitlink", row.name,
+                                   static_cast<std::uint64_t>(refusal.code), refusal.code_name};
+  out.device = current_device();
+  out.object = refusal.library;
+  out.owner = object_at(refusal.caller).identity;
+  out.refusal = &refusal;
+}
+
 std::uint64_t key_of(const FailureFacts& facts) noexcept {
   const auto mix = [](std::uint64_t hash, std::uint64_t value) {
     return content_hash(std::as_bytes(std::span(&value, 1)), hash);
@@ -102,6 +115,8 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   if (is_sticky(facts.code)) return key;
   key = mix(key, static_cast<std::uint64_t>(facts.stage));
   key = mix(key, facts.owner);
+  if (facts.refusal != nullptr)
+    return content_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_trying(facts)) return key;
   const DeviceCode& code = facts.module.code;
   // A launch is one thing, however many calls it takes.
@@ -120,6 +135,8 @@ bool is_alarming(const FailureFacts& facts) noexcept {
     case Stage::lookup:
       // Asking for a variable that is not there is how programs find out.
       return !is_trying(facts) && (facts.code != kNotFound || !facts.kernel.empty());
+    case Stage::compile:
+      return facts.refusal != nullptr && facts.refusal->sure && !is_trying(facts);
     default:
       return false;
   }
@@ -132,6 +149,14 @@ void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::Sh
   out.kernel = facts.kernel;
   out.object = facts_of_file(facts.object).path;
   out.device = facts.device;
+  if (facts.refusal != nullptr) {
+    out.compiler = row_of(facts.hook).layer == Layer::nvrtc ? "NVRTC" : "nvJitLink";
+    out.compiler_version = facts.refusal->version.view();
+    out.asked = facts.refusal->asked.view();
+    out.code_name = facts.refusal->code_name;
+    out.have = {facts.refusal->known, facts.refusal->known_count};
+    return;
+  }
   const DeviceCode& code = facts.module.code;
   code.list(have);
   out.have = have.all();

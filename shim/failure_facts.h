@@ -26,10 +26,12 @@ struct FailureFacts {
   bool module_written = false;  ///< the present report has its record
   std::uint32_t object = 0;     ///< identity of what holds the device code, or of the host stub's file
   std::uint32_t owner = 0;      ///< identity of whose code it is, or who called
+  const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
 };
 
 void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
             FailureFacts& out) noexcept;
+void gather(const Refusal& refusal, FailureFacts& out) noexcept;
 /// Failures with the same key are one failure and its repetitions.
 std::uint64_t key_of(const FailureFacts& facts) noexcept;
 /// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries

@@ -85,6 +85,16 @@ void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
       record.template null<Field::failure_python_main>();
     else
       record.template add<Field::failure_python_main>(g_python_main.rows());
+    const Refusal* refusal = facts.refusal;
+    record.template add<Field::failure_asked>(refusal != nullptr ? refusal->asked.view()
+                                                                 : std::string_view());
+    record.template add<Field::failure_compiler>(refusal != nullptr ? refusal->version.view()
+                                                                    : std::string_view());
+    if (refusal != nullptr && refusal->known_count != 0)
+      record.template add<Field::failure_known>(
+          std::span<const std::string_view>(refusal->known, refusal->known_count));
+    else
+      record.template null<Field::failure_known>();
   });
 }
 
@@ -122,16 +132,8 @@ EndCounts count_at_end() noexcept {
   return {g_known_count, modules_in_report(number)};
 }
 
-}  // namespace
-
-void count_failures_at_end() noexcept { at_report_end(&count_at_end); }
-
-void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept {
-  const std::uint32_t number = begin_report();
-  if (number == 0) return;
+void record(const FailureFacts& facts, std::uint32_t number) noexcept {
   count_failures_at_end();
-  FailureFacts facts;
-  gather(driver, runtime, number, facts);
   const std::uint64_t key = key_of(facts);
   // Nobody else may hold the lock while the driver, or a lock of another part, is asked: all that comes
   // before it.
@@ -163,6 +165,26 @@ void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexc
   }
   note_gaps(facts.module.code, facts.device);
   announce_libraries();
+}
+
+}  // namespace
+
+void count_failures_at_end() noexcept { at_report_end(&count_at_end); }
+
+void record_refusal(const Refusal& refusal) noexcept {
+  const std::uint32_t number = begin_report();
+  if (number == 0) return;
+  FailureFacts facts;
+  gather(refusal, facts);
+  record(facts, number);
+}
+
+void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept {
+  const std::uint32_t number = begin_report();
+  if (number == 0) return;
+  FailureFacts facts;
+  gather(driver, runtime, number, facts);
+  record(facts, number);
 }
 
 }  // namespace kshim::shim

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "call.h"
+#include "compiler_facts.h"
 
 namespace kshim::shim {
 
@@ -17,6 +18,9 @@ struct DriverFailure {
 
 /// One failure, seen at the driver, at the runtime or at both: at least one is given. The thread is Busy.
 void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept;
+
+/// A compiler library refused an architecture. The thread is Busy.
+void record_refusal(const Refusal& refusal) noexcept;
 
 /// A load failed that has its module record. The thread is Busy. calls.cpp.
 void note_failed_load(const CallFacts& facts, std::uint64_t module,

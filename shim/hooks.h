@@ -8,7 +8,7 @@
 
 namespace kshim::shim {
 
-enum class Layer : std::uint8_t { driver, runtime, table };
+enum class Layer : std::uint8_t { driver, runtime, table, nvrtc, nvjitlink };
 enum class Stage : std::uint8_t {
   init,
   load,
@@ -20,7 +20,8 @@ enum class Stage : std::uint8_t {
   link,
   route,
   table,
-  registration
+  registration,
+  compile
 };
 
 enum class Hook : std::uint16_t {
@@ -30,6 +31,9 @@ enum class Hook : std::uint16_t {
 #define KSHIM_SLOT(name, reported, slot, first, second) name,
 #include "slots.def"
 #undef KSHIM_SLOT
+#define KSHIM_COMPILER(layer, name, nodes) name,
+#include "compilers.def"
+#undef KSHIM_COMPILER
 };
 
 struct HookRow {
@@ -53,6 +57,9 @@ inline constexpr HookRow kHooks[] = {
 #define KSHIM_SLOT(name, reported, slot, first, second) {reported, Layer::table, Stage::load, 0},
 #include "slots.def"
 #undef KSHIM_SLOT
+#define KSHIM_COMPILER(layer, name, nodes) {#name, Layer::layer, Stage::compile, gnu_hash(#name)},
+#include "compilers.def"
+#undef KSHIM_COMPILER
 };
 inline constexpr std::size_t kHookCount = sizeof kHooks / sizeof kHooks[0];
 

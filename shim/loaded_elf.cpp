@@ -106,6 +106,15 @@ std::string_view LoadedElf::soname() const noexcept {
   return soname_offset_ == 0 ? std::string_view() : text_at(soname_offset_);
 }
 
+bool LoadedElf::needs(std::string_view soname) const noexcept {
+  for (std::size_t i = 0; i < header_count_ && !soname.empty(); ++i) {
+    if (headers_[i].p_type != PT_DYNAMIC) continue;
+    for (const auto* row = at<ElfW(Dyn)>(base_ + headers_[i].p_vaddr); row->d_tag != DT_NULL; ++row)
+      if (row->d_tag == DT_NEEDED && text_at(row->d_un.d_val) == soname) return true;
+  }
+  return false;
+}
+
 bool LoadedElf::version_matches(std::uint32_t symbol, std::string_view version) const noexcept {
   if (version.empty()) return true;
   if (versions_ == nullptr || version_definitions_ == nullptr) return false;

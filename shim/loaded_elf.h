@@ -36,6 +36,7 @@ class LoadedElf {
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
   std::string_view soname() const noexcept;
+  bool needs(std::string_view soname) const noexcept;  ///< lists it as DT_NEEDED
   bool defines_versions() const noexcept { return version_definitions_ != nullptr; }
   bool defines_version(std::string_view version) const noexcept;
   Bytes build_id() const noexcept;

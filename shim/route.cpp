@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "compilers.h"
 #include "export_table.h"
 #include "options.h"
 
@@ -76,6 +77,10 @@ bool search_object(void* context, const ObjectView& object) {
   return !search.complete();
 }
 
+bool is_compiler(const HookRow& row) noexcept {
+  return row.layer == Layer::nvrtc || row.layer == Layer::nvjitlink;
+}
+
 void* look_up_plainly(void* handle, const char* name, const char* version) noexcept {
   return version == nullptr ? reinterpret_cast<DlsymFn>(kshim_real_dlsym)(handle, name)
                             : reinterpret_cast<DlvsymFn>(kshim_real_dlvsym)(handle, name, version);
@@ -91,6 +96,7 @@ void* route_found(void* address, std::size_t row) noexcept {
     adopt_driver(owner);
     return route_driver(address);
   }
+  if (is_compiler(kHooks[row])) return compiler_wrapper(static_cast<Hook>(row), address);
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
     const auto runtime = static_cast<Runtime>(i);
     const auto hook = static_cast<Hook>(row);
@@ -140,6 +146,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     if (kHooks[row].layer == Layer::driver) {
       if (driver_export(hook) == nullptr) find_driver();
       real = driver_export(hook) != nullptr;
+    } else if (is_compiler(kHooks[row])) {
+      real = has_compiler(hook);
     } else {
       for (std::size_t i = 0; i < kRuntimeCount; ++i) {
         const auto runtime = static_cast<Runtime>(i);

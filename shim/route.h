@@ -26,7 +26,8 @@ void route_answer(const char* symbol, void** pfn, int version, std::uint64_t fla
 }  // namespace kshim::shim
 
 extern "C" {
-/// Called by dlsym_ARCH.S for names that begin with "cu", with the return address of the caller of dlsym.
+/// Called by dlsym_ARCH.S for names that begin with "cu" or "nv", with the return address of the caller of
+/// dlsym.
 kshim::shim::LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller,
                                         const char* version) noexcept;
 /// Fills kshim_real_dlsym and kshim_real_dlvsym; called by the thunks when they are still empty.

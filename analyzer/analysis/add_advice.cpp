@@ -112,6 +112,12 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     if (image.candidate.kind == image::ImageKind::cubin)
       at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
   }
+  if (const auto& compiler = subject.facts.compiler) {
+    at.compiler = compiler->name;
+    at.compiler_version = compiler->version;
+    at.asked = compiler->asked;
+    at.caller_package = subject.caller_package;
+  }
   at.torch = uses_torch(scene);
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
   // is linked with what, and the file need not be on this machine.

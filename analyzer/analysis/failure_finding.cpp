@@ -123,6 +123,18 @@ void add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, 
   complete = subject.gap->complete;
 }
 
+void set_compiler(const CompilerFacts& compiler, Finding& finding) {
+  const auto name = [](image::Arch arch) {
+    return std::string(image::to_name(image::ImageKind::ptx, arch).view());
+  };
+  for (const image::Arch arch : compiler.known) finding.have.push_back(name(arch));
+  finding.need = name(compiler.asked);
+  finding.headline = fmt::format(
+      "{}{} does not compile for {}", compiler.name,
+      compiler.version.known() ? fmt::format(" {}", image::to_name(compiler.version).view()) : std::string(),
+      finding.need);
+}
+
 }  // namespace
 
 void describe_images(const Subject& subject, Finding& finding) {
@@ -163,6 +175,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   constexpr int kFileNotFound = 301;
   if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
     finding.headline = "the file with the device code was not found";
+  if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);

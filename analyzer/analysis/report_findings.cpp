@@ -78,6 +78,8 @@ std::vector<Finding> findings_of(const Scene& scene) {
     Subject subject = subject_of(scene, failure);
     if (scene.options.assume_cc && would_work(subject)) continue;
     const Diagnosis diagnosis = diagnose(subject.facts);
+    // A compiler that knows the architecture took offence at something else: the program's own business.
+    if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
     if (may_follow(failure, diagnosis)) {
       if (Finding* cause = earlier_cause(findings, failure, subject)) {
         add_follow_up(scene, failure, *cause);

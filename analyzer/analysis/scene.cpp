@@ -61,6 +61,33 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   }
 }
 
+// The innermost frame of an installed package that is not NVIDIA's own.
+std::string caller_package(const Scene& scene, const FailureRecord& failure) {
+  for (const NativeFrame& frame : failure.native) {
+    const auto& package = scene.files.package(frame.object);
+    if (package && !package->name.starts_with("nvidia-")) return package->name;
+  }
+  return {};
+}
+
+std::optional<CompilerFacts> compiler_of(const FailureRecord& failure) {
+  const auto arch = image::parse_arch(failure.asked);
+  if (failure.layers.empty() || !arch) return std::nullopt;
+  const std::string& layer = failure.layers.front().layer;
+  if (layer != "nvrtc" && layer != "nvjitlink") return std::nullopt;
+  CompilerFacts out;
+  out.name = layer == "nvrtc" ? "NVRTC" : "nvJitLink";
+  out.asked = *arch;
+  // NVJITLINK_ERROR_UNRECOGNIZED_ARCH, _UNSUPPORTED_ARCH; NVRTC has "invalid option" for it, and few others.
+  out.by_code = failure.layers.front().name.ends_with("_ARCH") || layer == "nvrtc";
+  out.version = image::parse_version(failure.compiler).value_or(image::Version{});
+  for (const std::string& known : failure.known) {
+    if (const auto known_arch = image::parse_arch(known)) out.known.push_back(*known_arch);
+  }
+  std::sort(out.known.begin(), out.known.end());
+  return out;
+}
+
 }  // namespace
 
 std::optional<ComputeCapability> cc_of(const Scene& scene, const DeviceRecord* device) {
@@ -156,8 +183,10 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
     subject.gap = scene.index.gap(object_id, offset, ordinal, failure.line);
   }
   subject.images = find_images({subject.object, offset, subject.gap, failure.kernel}, scene.files);
+  subject.facts.compiler = compiler_of(failure);
+  if (subject.facts.compiler) subject.caller_package = caller_package(scene, failure);
   for (const Layer& layer : failure.layers) {
-    if (layer.code != 0) subject.facts.codes.push_back(layer.code);
+    if (layer.code != 0 && !subject.facts.compiler) subject.facts.codes.push_back(layer.code);
   }
   subject.facts.stage = failure.stage;
   subject.facts.device = cc_of(scene, subject.device);

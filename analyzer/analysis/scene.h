@@ -29,6 +29,7 @@ struct Subject {
   const DeviceRecord* device = nullptr;
   ModuleImages images;
   Facts facts;
+  std::string caller_package;  ///< of a compiler's failure: the Python package whose file called
 };
 
 Subject subject_of(const Scene& scene, const FailureRecord& failure);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/compiler_fixes.h"
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/knowledge/knowledge.h"
@@ -216,8 +217,8 @@ void add_remarks(const Situation& at, Advice& advice) {
                               at.cause == Cause::jit_compiler_missing ||
                               at.cause == Cause::driver_too_old_for_image ||
                               (at.cause == Cause::invalid_image && at.driver < at.toolkit);
-  if (!is_image_cause(at.cause) || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() ||
-      !at.device)
+  const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported;
+  if (!not_the_driver || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() || !at.device)
     return;
   advice.remarks.push_back(
       at.kernel_module.empty()
@@ -265,6 +266,9 @@ Advice advise(const Situation& at) {
       break;
     case Cause::invalid_image:
       add_invalid_image_fix(at, advice.fixes);
+      break;
+    case Cause::nvrtc_arch_unsupported:
+      add_compiler_fixes(at, advice);
       break;
     case Cause::driver_too_old_for_image:
       add_newer_driver_fixes(at, advice);

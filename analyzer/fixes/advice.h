@@ -50,6 +50,10 @@ struct Situation {
   std::vector<std::string> kernels;        ///< of all images, mangled; empty where not known
   std::vector<std::string> alike;          ///< those of them that the name asked for may mean
   image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
+  std::string compiler;                    ///< NVRTC or nvJitLink, that refused `asked`
+  image::Version compiler_version;         ///< unknown = {0, 0}
+  image::Arch asked;                       ///< by whoever called the compiler
+  std::string caller_package;              ///< the Python package whose code called it, for pip
   bool python = false;                     ///< the process runs Python
   bool torch = false;                      ///< with PyTorch in it
 };

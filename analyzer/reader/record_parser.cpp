@@ -202,6 +202,9 @@ std::string failure(object from, Report& report, std::uint32_t line) {
   });
   out.python = python_frames(from, "python");
   out.python_main = python_frames(from, "python_main");
+  out.asked = text(from, "asked");
+  out.compiler = text(from, "compiler");
+  out.known = texts(from, "known");
   report.failure_by_id.insert_or_assign(out.id, report.failures.size());
   report.failures.push_back(std::move(out));
   return {};

@@ -77,6 +77,8 @@ struct FailureRecord : Record {
   std::optional<std::uint64_t> module, object;
   std::vector<NativeFrame> native;
   std::vector<PythonFrame> python, python_main;
+  std::string asked, compiler;     ///< of a compiler library: the architecture, the library's version
+  std::vector<std::string> known;  ///< what it compiles for, where it tells
 };
 struct GapRecord : Record {
   std::optional<std::uint64_t> object, offset;

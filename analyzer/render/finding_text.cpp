@@ -155,7 +155,10 @@ void print_images(const Finding& finding, bool verbose, Page& page) {
     page.cells(i == 0 ? "built for" : "", text, mark, image.fits ? Tone::good : Tone::error, image.reason);
   }
   if (finding.images.size() > shown) page.row("", fmt::format("and {} more", finding.images.size() - shown));
-  if (finding.images.empty() && !finding.have.empty()) page.row("built for", join(finding.have, ", "));
+  if (finding.images.empty() && !finding.have.empty()) {
+    const bool compiler = finding.cause == Cause::nvrtc_arch_unsupported;
+    page.row(compiler ? "compiles" : "built for", join(finding.have, ", "));
+  }
   if (!finding.need.empty() && nothing_near(finding)) page.row("needed", finding.need);
 }
 

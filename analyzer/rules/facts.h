@@ -27,6 +27,15 @@ struct ImageFact {
   image::Version toolkit;
 };
 
+/// A compiler library in the process that was asked for an architecture and refused.
+struct CompilerFacts {
+  std::string name;  ///< NVRTC or nvJitLink
+  image::Arch asked;
+  image::Version version;          ///< of its CUDA; unknown = {0, 0}
+  bool by_code = false;            ///< its code says by itself that it is about the architecture
+  std::vector<image::Arch> known;  ///< what it compiles for by its own word; empty where it does not tell
+};
+
 struct Facts {
   std::vector<int> codes;  ///< of every layer, innermost first; empty for a gap that nothing ran into
   std::string stage;       ///< load, lookup, query, launch, init, other; empty likewise
@@ -36,13 +45,14 @@ struct Facts {
   std::vector<ImageFact> images;
   ImageScope scope = ImageScope::none;
   bool asked_by_name = false;  ///< the program itself asked for the kernel, by a name that it holds as text
-  std::vector<std::string> kernels;  ///< mangled, of all images, where every image was read
-  std::vector<std::string> alike;    ///< those of them that have the name asked for in the source
-  bool loose = false;                ///< the image came from memory, not from a mapped file
-  std::string damage;                ///< what the parser found wrong with the image; empty = nothing
-  bool probing_caller = false;       ///< a library known to try and go on made the call
-  bool went_on = false;              ///< no launch of this module failed, and the process lived on
-  bool parent_initialised = false;   ///< the process was forked from one that had initialised CUDA
+  std::vector<std::string> kernels;       ///< mangled, of all images, where every image was read
+  std::vector<std::string> alike;         ///< those of them that have the name asked for in the source
+  bool loose = false;                     ///< the image came from memory, not from a mapped file
+  std::string damage;                     ///< what the parser found wrong with the image; empty = nothing
+  bool probing_caller = false;            ///< a library known to try and go on made the call
+  bool went_on = false;                   ///< no launch of this module failed, and the process lived on
+  std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's
+  bool parent_initialised = false;        ///< the process was forked from one that had initialised CUDA
 
   bool has_code(int code) const {
     for (const int known : codes) {

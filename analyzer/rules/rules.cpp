@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/rules/compilers.h"
 #include "analyzer/text/text.h"
 #include "kshim/image/decompress.h"
 
@@ -58,7 +59,8 @@ bool beyond_limits(const Facts& facts) {
 }
 
 bool judgeable(const Facts& facts) {
-  return facts.device && facts.scope != ImageScope::none && !facts.images.empty() && about_images(facts);
+  return !facts.compiler && facts.device && facts.scope != ImageScope::none && !facts.images.empty() &&
+         about_images(facts);
 }
 
 // How much the list of images proves, given the codes that would be expected.
@@ -255,6 +257,7 @@ std::optional<Match> benign_probe(const Facts& facts) {
 constexpr std::array kRules = {
     RuleRow{Cause::benign_probe, benign_probe},
     RuleRow{Cause::fork_after_init, fork_after_init},
+    RuleRow{Cause::nvrtc_arch_unsupported, nvrtc_arch_unsupported},
     RuleRow{Cause::sass_bypassed, sass_bypassed},
     RuleRow{Cause::ptx_jit_disabled, ptx_jit_disabled},
     RuleRow{Cause::jit_compiler_missing, jit_compiler_missing},

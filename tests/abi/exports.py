@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from shim_file import count, dynamic_symbols, hook_rows, output, parenthesised
+from shim_file import compiler_rows, count, dynamic_symbols, hook_rows, output, parenthesised
 
 RUNTIMES = ("@libcudart.so.11.0", "@libcudart.so.12", "@@libcudart.so.13")
 LARGEST = 1_000_000  # bytes of the file that are mapped
@@ -24,6 +24,7 @@ def check_exports(path, rows):
     old = "GLIBC_2.2.5" if platform.machine() == "x86_64" else "GLIBC_2.17"
     expected = {name + "@@KSHIM_1" for layer, name, _, _ in rows if layer == "driver"}
     expected |= {name + node for layer, name, _, _ in rows if layer == "runtime" for node in RUNTIMES}
+    expected |= {name + node for name, nodes in compiler_rows() for node in nodes}
     expected |= {f"{name}@{old}" for name in ("dlsym", "dlvsym")} | {f"{name}@@GLIBC_2.34" for name in ("dlsym", "dlvsym")}
     expected |= {f"{name}@@{old}" for name in ("_exit", "_Exit")}
     defined, needed = dynamic_symbols(path)
@@ -68,6 +69,7 @@ def main():
     path, include = sys.argv[1], sys.argv[2]
     rows = hook_rows()
     check(len(rows) > 100, f"only {len(rows)} rows of hooks.def were understood")
+    check(len(compiler_rows()) > 10, "compilers.def was not understood")
     check_exports(path, rows)
     check_dynamic(path)
     check_size(path)

@@ -7,6 +7,12 @@
 #define __CUDA_API_VERSION_INTERNAL  // NOLINT(bugprone-reserved-identifier): NVIDIA's name
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#if __has_include(<nvrtc.h>)
+#include <nvrtc.h>
+#endif
+#if __has_include(<nvJitLink.h>)
+#include <nvJitLink.h>
+#endif
 
 // Declared for nvcc alone (crt/device_functions.h).
 extern "C" cudaError_t __cudaGetKernel(cudaKernel_t*, const void*);
@@ -57,6 +63,15 @@ using namespace kshim::shim::abi;
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_COMPARE_##stage(name)
 #include "hooks.def"
 #undef KSHIM_HOOK
+
+// The rows of compilers.def have one shape.
+using Compiler = std::remove_pointer_t<shim::abi::CompilerFunction>;
+#if __has_include(<nvrtc.h>)
+static_assert(Compare<Compiler, decltype(::nvrtcCompileProgram)>::value, "nvrtcCompileProgram");
+#endif
+#if __has_include(<nvJitLink.h>)
+static_assert(Compare<Compiler, decltype(::nvJitLinkCreate)>::value, "nvJitLinkCreate");
+#endif
 
 // What the shim reads of structures that it is handed.
 static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v1, func) ==

@@ -25,6 +25,18 @@ def hook_rows():
     return rows
 
 
+# Which version nodes define the rows of compilers.def; the last one is the default.
+NODES = {"nvrtc": ("@libnvrtc.so.11.2", "@libnvrtc.so.12", "@@libnvrtc.so.13"),
+         "link": ("@libnvJitLink.so.12", "@@libnvJitLink.so.13"),
+         "link12": ("@@libnvJitLink.so.12",), "link13": ("@@libnvJitLink.so.13",)}
+
+
+def compiler_rows():
+    """[(name, version nodes)] of compilers.def."""
+    text = re.sub(r"//[^\n]*", "", (SOURCE / "shim/compilers.def").read_text())
+    return [(name, NODES[nodes]) for name, nodes in re.findall(r"KSHIM_COMPILER\(\w+, (\w+), (\w+)\)", text)]
+
+
 def parenthesised(text, start):
     """What stands between the parenthesis at `start` and its partner, and where the partner ends."""
     depth = 0

@@ -78,6 +78,23 @@ Facts built_by(Facts at, Version toolkit) {
   return at;
 }
 
+/// version "" = unknown; known: what the library lists.
+Facts compiler(std::string_view asked, std::string_view version, std::vector<std::string_view> known,
+               bool by_code = false) {
+  Facts out;
+  out.stage = "other";
+  out.device = image::parse_arch("6.1")->cc;
+  out.driver = {13, 0};
+  CompilerFacts row;
+  row.name = "NVRTC";
+  row.asked = *image::parse_arch(asked);
+  if (!version.empty()) row.version = *image::parse_version(version);
+  row.by_code = by_code;
+  for (const std::string_view arch : known) row.known.push_back(*image::parse_arch(arch));
+  out.compiler = std::move(row);
+  return out;
+}
+
 struct Row {
   const char* what;
   Facts facts;
@@ -98,6 +115,18 @@ const std::vector<Row>& table() {
       {"no code: a gap nobody ran into", facts({}, "9.0", {"sm_80"}), Cause::no_image_for_arch},
       {"something fits: 209 is not explained", facts({209}, "8.6", {"sm_80"}), Cause::unknown},
       {"images unknown: 209 alone says it half", facts({209}, "8.6", {}), Cause::no_image_for_arch},
+      // nvrtc-arch-unsupported
+      {"not in the library's list", compiler("compute_61", "13.0", {"compute_75", "compute_80"}),
+       Cause::nvrtc_arch_unsupported},
+      {"in its list: another option was wrong", compiler("sm_80", "13.0", {"compute_75", "compute_80"}, true),
+       Cause::unknown},
+      {"no list: the toolkit dropped it", compiler("sm_61", "13.0", {}), Cause::nvrtc_arch_unsupported},
+      {"no list: the toolkit does not know it yet", compiler("sm_120", "12.4", {}),
+       Cause::nvrtc_arch_unsupported},
+      {"no list: the toolkit builds for it", compiler("sm_90", "12.4", {}, true), Cause::unknown},
+      {"no list, no version: the code tells", compiler("sm_61", "", {}, true), Cause::nvrtc_arch_unsupported},
+      {"no list, no version, no code", compiler("sm_61", "", {}), Cause::unknown},
+      {"a toolkit after the last that is known", compiler("sm_61", "19.0", {}), Cause::unknown},
       // arch-specific-image
       {"sm_90a on 10.0", facts({209}, "10.0", {"sm_90a"}), Cause::arch_specific_image},
       {"and its PTX is locked too", facts({209}, "12.0", {"sm_90a", "compute_90a:8.0"}),

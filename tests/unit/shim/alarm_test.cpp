@@ -52,6 +52,24 @@ TEST(Alarm, NamesTheErrorAsTheCalledInterfaceDoes) {
             std::string::npos);
 }
 
+TEST(Alarm, ACompilerSaysWhatItCompilesFor) {
+  const std::array<std::string_view, 2> known{"compute_75", "compute_80"};
+  Alarm alarm;
+  alarm.code = 5;
+  alarm.code_name = "NVRTC_ERROR_INVALID_OPTION";
+  alarm.api = "nvrtcCompileProgram";
+  alarm.compiler = "NVRTC";
+  alarm.compiler_version = "13.0";
+  alarm.asked = "compute_61";
+  alarm.object = "/usr/lib/libnvrtc.so.13";
+  alarm.have = known;
+  EXPECT_EQ(formatted(alarm, ""),
+            "kshim: NVRTC 13.0 does not compile for compute_61\n"
+            "kshim:   in         /usr/lib/libnvrtc.so.13\n"
+            "kshim:   compiles   compute_75, compute_80\n"
+            "kshim:   call       nvrtcCompileProgram: NVRTC_ERROR_INVALID_OPTION (5)\n");
+}
+
 TEST(Alarm, ShowsOtherErrorsByTheirMessage) {
   Alarm alarm;
   alarm.code = 2;

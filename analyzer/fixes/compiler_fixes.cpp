@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/fixes/compiler_fixes.h"
+
+#include <fmt/core.h>
+
+#include "analyzer/fixes/releases.h"
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::Version;
+
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+
+// "cupy-cuda13x" for CUDA 12: "cupy-cuda12x". Empty for a package that is not named by its CUDA, or that is
+// for this CUDA already.
+std::string renamed_for(std::string_view package, unsigned major) {
+  constexpr std::string_view kCuda = "-cuda";
+  const std::size_t at = package.rfind(kCuda);
+  if (at == std::string_view::npos || !package.ends_with('x')) return {};
+  const std::string out = fmt::format("{}{}{}x", package.substr(0, at), kCuda, major);
+  return out == package ? std::string() : out;
+}
+
+// nvidia-cuda-nvrtc-cu12, nvidia-nvjitlink-cu12; since CUDA 13 without the suffix.
+bool is_library_wheel(std::string_view package) {
+  return package.starts_with("nvidia-cuda-nvrtc") || package.starts_with("nvidia-nvjitlink");
+}
+
+void add_other_package(const Situation& at, Version version, std::vector<Fix>& fixes) {
+  const std::string other = renamed_for(at.caller_package, version.major);
+  if (other.empty()) return;
+  fixes.push_back({FixKind::reinstall,
+                   fmt::format("Install {} instead of {}", other, at.caller_package),
+                   {fmt::format("pip uninstall -y {}", shell_quote(at.caller_package)),
+                    fmt::format("pip install {}", shell_quote(other))},
+                   fmt::format("it compiles with the {} of CUDA {}", at.compiler, version.major),
+                   "the newest release may have dropped that CUDA: take the last that has it"});
+}
+
+}  // namespace
+
+void add_compiler_fixes(const Situation& at, Advice& advice) {
+  const image::Arch plain{at.asked.cc, image::Suffix::none};
+  const ToolkitRow* first = first_toolkit_for(plain);
+  const ToolkitRow* last = last_toolkit_for(plain);
+  advice.dead_ends.push_back(
+      {"updating the driver",
+       fmt::format("{} comes with CUDA or with a package, not with the driver", at.compiler)});
+  if (first == nullptr) return;
+  const bool dropped = at.compiler_version.known() && last->version < at.compiler_version;
+  const Version good = dropped ? last->version : first->version;
+  const bool same_major = at.compiler_version.known() && good.major == at.compiler_version.major;
+  if (at.torch) add_torch_wheel_fix(at, advice.fixes);
+  if (!same_major) add_other_package(at, good, advice.fixes);
+  Fix fix;
+  fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
+  fix.title =
+      fmt::format("Let the program compile with CUDA {} or {}", name(good), dropped ? "older" : "newer");
+  fix.why = fmt::format("{} compile for {}", toolkit_range(at.asked.cc),
+                        image::to_name(image::ImageKind::ptx, plain).view());
+  if (same_major && is_library_wheel(at.package))
+    fix.commands.push_back(
+        fmt::format("pip install --upgrade {}", shell_quote(fmt::format("{}>={}", at.package, name(good)))));
+  if (!same_major)
+    fix.caveat =
+        fmt::format("the {} of another CUDA major version serves only programs that were built for that one",
+                    at.compiler);
+  advice.fixes.push_back(std::move(fix));
+  if (dropped)
+    advice.dead_ends.push_back({fmt::format("compiling with a CUDA newer than {}", name(last->version)),
+                                "it does not compile for this GPU any more"});
+}
+
+}  // namespace kshim::analysis
