@@ -2,6 +2,7 @@
 #include "failures.h"
 
 #include "announce.h"
+#include "coverage.h"
 #include "driver_facts.h"
 #include "failure_facts.h"
 #include "gaps.h"
@@ -124,6 +125,7 @@ std::size_t find_or_add(std::uint64_t key) noexcept {
 EndCounts count_at_end() noexcept {
   announce_libraries();
   survey_targets();
+  write_launch_counts();
   const std::uint32_t number = current_report();
   const LockGuard guard(g_lock);
   if (!guard || number != g_report) return {0, modules_in_report(number)};

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "coverage.h"
 #include "guest.h"
 
 namespace kshim::shim {
@@ -36,7 +37,9 @@ void remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t
       holder = handle;
     if (holder != handle) continue;
     const char* known = slot.name.load(std::memory_order_acquire);
-    if (known == nullptr ? !name.empty() : name != known)
+    const bool other = known == nullptr ? !name.empty() : name != known;
+    if (other || module != slot.module.load(std::memory_order_relaxed)) forget_launches(handle);
+    if (other)
       slot.name.store(name.empty() ? nullptr : keep_text(name).data(), std::memory_order_release);
     slot.module.store(module, std::memory_order_release);
     return;

@@ -202,8 +202,6 @@ void complain_about_options() noexcept {
       line << "; using " << complaint.fallback;
     say(LogLevel::error, line.view());
   }
-  if (g_options.coverage)
-    say(LogLevel::error, "KSHIM_COVERAGE is not in this version: launches are not recorded");
 }
 
 }  // namespace kshim::shim

@@ -3,10 +3,13 @@
 
 #include <cstring>
 
+#include "coverage.h"
+
 namespace kshim::shim {
 
 std::atomic<AnyFunction> g_driver_next[kHookCount];
 std::atomic<AnyFunction> g_driver_own[kHookCount];
+std::atomic<AnyFunction> g_driver_address[kHookCount];
 std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
@@ -59,9 +62,9 @@ void fill_driver(const ObjectView& driver) noexcept {
   each_mapped(search_one, &search);
   for (std::size_t i = 0; i < kHookCount; ++i)
     if (kHooks[i].layer == Layer::driver) {
-      g_driver_next[i].store(search.found[i], std::memory_order_release);
-      g_driver_own[i].store(driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash),
-                            std::memory_order_release);
+      const auto hook = static_cast<Hook>(i);
+      g_driver_next[i].store(counting(hook, true, search.found[i]), std::memory_order_release);
+      set_driver_own(hook, driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash));
     }
 }
 
@@ -92,6 +95,11 @@ ObjectView driver_object() noexcept {
 std::atomic<std::uint64_t> g_runtime_unloads[kRuntimeCount];
 
 }  // namespace
+
+void set_driver_own(Hook hook, AnyFunction address) noexcept {
+  g_driver_own[index_of(hook)].store(counting(hook, false, address), std::memory_order_release);
+  g_driver_address[index_of(hook)].store(address, std::memory_order_release);
+}
 
 std::string_view driver_path() noexcept {
   return object_at(g_driver_low.load(std::memory_order_acquire)).path;

@@ -16,6 +16,8 @@ using AnyFunction = void*;
 /// Constant-initialised; read on the launch path with one load.
 extern std::atomic<AnyFunction> g_driver_next[kHookCount];  ///< the next definition in link order
 extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, whatever stands before it
+/// libcuda's functions themselves: the same, unless launches are counted on the way to them (coverage.h).
+extern std::atomic<AnyFunction> g_driver_address[kHookCount];
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 inline AnyFunction driver_export(Hook hook) noexcept {
@@ -38,6 +40,9 @@ inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
 /// Fills a runtime's table anew if libraries were unloaded since: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
+
+/// The driver hands out this address for a function: the wrapper goes on to it.
+void set_driver_own(Hook hook, AnyFunction address) noexcept;
 
 /// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
 AnyFunction driver_function(const char* name) noexcept;

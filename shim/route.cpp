@@ -112,7 +112,7 @@ void* route_found(void* address, std::size_t row) noexcept {
 
 AnyFunction route_driver(AnyFunction address) noexcept {
   for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::driver && g_driver_own[i].load(std::memory_order_relaxed) == address)
+    if (kHooks[i].layer == Layer::driver && g_driver_address[i].load(std::memory_order_relaxed) == address)
       return routed_wrapper(static_cast<Hook>(i));
   return address;
 }
@@ -191,7 +191,7 @@ AnyFunction route_private(const char* symbol, AnyFunction address, int version,
   if (row == kHookCount || kHooks[row].layer != Layer::driver) return address;
   name << "_v2";
   if (find_hook(name.view()) != kHookCount) return address;
-  g_driver_own[row].store(address, std::memory_order_release);
+  set_driver_own(static_cast<Hook>(row), address);
   return routed_wrapper(static_cast<Hook>(row));
 }
 
