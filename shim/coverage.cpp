@@ -54,7 +54,8 @@ Slot* find_slot(std::uintptr_t handle, bool claim) noexcept {
   for (std::size_t i = 0; i < kProbes; ++i) {
     Slot& slot = g_slots[(home + i) % kSlots];
     std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
-    if (holder == 0 && (!claim || slot.handle.compare_exchange_strong(holder, handle))) return claim ? &slot : nullptr;
+    if (holder == 0 && (!claim || slot.handle.compare_exchange_strong(holder, handle)))
+      return claim ? &slot : nullptr;
     if (holder == handle) return &slot;
   }
   return nullptr;
@@ -121,7 +122,8 @@ void write(const Kernel& kernel, std::uint64_t launches) noexcept {
   }
   if (added) write(g_kernels[number - 1], 1);
   // What a fork's parent had counted is the parent's.
-  if (slot.report.load(std::memory_order_relaxed) != report) slot.launches.store(0, std::memory_order_relaxed);
+  if (slot.report.load(std::memory_order_relaxed) != report)
+    slot.launches.store(0, std::memory_order_relaxed);
   slot.launches.fetch_add(1, std::memory_order_relaxed);
   slot.report.store(report, std::memory_order_relaxed);
   slot.kernel.store(number, std::memory_order_release);

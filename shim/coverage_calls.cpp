@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a wrapper and the driver when launches are counted: one function for each hook whose arguments name a kernel,
-// expanded from hooks.def.
+// Between a wrapper and the driver when launches are counted: one function for each hook whose arguments name
+// a kernel, expanded from hooks.def.
 #include <type_traits>
 
 #include "call.h"

@@ -65,13 +65,7 @@ void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, imag
   });
 }
 
-}  // namespace
-
-image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept {
-  return select_image(code.candidates(), platform_of(device), code.packaging);
-}
-
-void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
+void note_gaps_for(const DeviceCode& code, std::optional<std::uint64_t> device, bool targets) noexcept {
   if (code.image_count == 0) return;
   const std::uint32_t number = begin_report();
   if (number == 0) return;
@@ -80,10 +74,26 @@ void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noex
       facts != nullptr && selection_for(code, facts->cc).choice == image::Choice::none &&
       is_first(key_of(code, number, *device, {})))
     write_gap(code, device, {facts->cc, image::Suffix::none});
+  if (!targets) return;
   for (const image::Arch target : options().targets)
     if (selection_for(code, target.cc).choice == image::Choice::none &&
         is_first(key_of(code, number, kTargets, target)))
       write_gap(code, std::nullopt, target);
+}
+
+}  // namespace
+
+void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
+  note_gaps_for(code, device, true);
+}
+
+void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
+                       std::string_view caller) noexcept {
+  note_gaps_for(code, device, code.object != 0 || !is_nvidia_library(caller));
+}
+
+image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept {
+  return select_image(code.candidates(), platform_of(device), code.packaging);
 }
 
 }  // namespace kshim::shim

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "device_code.h"
 
@@ -12,5 +13,9 @@ namespace kshim::shim {
 image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept;
 /// Writes a gap for the device, if there is one, and for each target; each once a report.
 void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
+/// The same after a load by `caller`: what an NVIDIA library hands over from memory it has chosen for this
+/// device, and would choose otherwise for a target.
+void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
+                       std::string_view caller) noexcept;
 
 }  // namespace kshim::shim

@@ -39,8 +39,7 @@ void remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t
     const char* known = slot.name.load(std::memory_order_acquire);
     const bool other = known == nullptr ? !name.empty() : name != known;
     if (other || module != slot.module.load(std::memory_order_relaxed)) forget_launches(handle);
-    if (other)
-      slot.name.store(name.empty() ? nullptr : keep_text(name).data(), std::memory_order_release);
+    if (other) slot.name.store(name.empty() ? nullptr : keep_text(name).data(), std::memory_order_release);
     slot.module.store(module, std::memory_order_release);
     return;
   }

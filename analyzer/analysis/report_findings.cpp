@@ -90,7 +90,9 @@ std::vector<Finding> findings_of(const Scene& scene) {
     quieten(scene, finding);
     merge_into(findings, std::move(finding));
   }
-  for (Finding& finding : latent_gaps(scene, findings)) merge_into(findings, std::move(finding));
+  std::vector<Finding> latent = latent_gaps(scene, findings);
+  add_coverage(scene, latent);
+  for (Finding& finding : latent) merge_into(findings, std::move(finding));
   if (auto tax = jit_tax(scene)) findings.push_back(std::move(*tax));
   return findings;
 }

@@ -13,6 +13,9 @@ std::vector<Finding> findings_of(const Scene& scene);
 /// What is missing although nothing has failed: recorded gaps, loaded files against the present GPUs and the
 /// targets. `known` are the findings so far: what they say is not said again.
 std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& known);
+/// Of what `latent` says about targets, what this run launched; the rest becomes information. Nothing without
+/// coverage records.
+void add_coverage(const Scene& scene, std::vector<Finding>& latent);
 /// jit-tax: what the process spent on compiling PTX; nullopt where nothing was compiled.
 std::optional<Finding> jit_tax(const Scene& scene);
 

@@ -258,6 +258,25 @@ std::string package(object from, Report& report, std::uint32_t line) {
   return {};
 }
 
+std::string coverage(object from, Report& report, std::uint32_t line) {
+  CoverageRecord out;
+  out.line = line;
+  out.kernel = text(from, "kernel");
+  if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
+  out.object = number(from, "object");
+  out.module = number(from, "module");
+  out.launches = number(from, "launches").value_or(1);
+  const std::string key = fmt::format("{} {} {}", out.object.value_or(0), out.module.value_or(0), out.kernel);
+  const auto [at, first] = report.coverage_by_key.try_emplace(key, report.coverage.size());
+  if (first) {
+    report.coverage.push_back(std::move(out));
+  } else {
+    std::uint64_t& known = report.coverage[at->second].launches;
+    known = std::max(known, out.launches);  // the last line has the sum
+  }
+  return {};
+}
+
 std::string end(object from, Report& report, std::uint32_t line) {
   EndRecord out;
   out.line = line;
@@ -272,12 +291,11 @@ struct Parser {
   std::string_view type;
   std::string (*parse)(object, Report&, std::uint32_t);
 };
-// `coverage` is read by no rule yet.
 constexpr std::array kParsers = {
-    Parser{"process", process},      Parser{"driver", driver}, Parser{"device", device},
-    Parser{"object", object_record}, Parser{"module", module}, Parser{"failure", failure},
-    Parser{"repeat", repeat},        Parser{"gap", gap},       Parser{"library", library},
-    Parser{"package", package},      Parser{"end", end},
+    Parser{"process", process},      Parser{"driver", driver},     Parser{"device", device},
+    Parser{"object", object_record}, Parser{"module", module},     Parser{"failure", failure},
+    Parser{"repeat", repeat},        Parser{"gap", gap},           Parser{"library", library},
+    Parser{"package", package},      Parser{"coverage", coverage}, Parser{"end", end},
 };
 
 }  // namespace

@@ -94,6 +94,12 @@ struct PackageRecord : Record {
   std::uint64_t object = 0;
   std::string name, version, manager;
 };
+/// A kernel that was launched; one row however many lines speak of it.
+struct CoverageRecord : Record {
+  std::string kernel;
+  std::optional<std::uint64_t> object, module;
+  std::uint64_t launches = 0;
+};
 struct EndRecord : Record {
   std::uint64_t failures = 0, modules = 0, dropped = 0;
 };
@@ -109,8 +115,10 @@ struct Report {
   std::vector<GapRecord> gaps;
   std::vector<LibraryRecord> libraries;
   std::vector<PackageRecord> packages;
+  std::vector<CoverageRecord> coverage;
   std::optional<EndRecord> end;
   std::unordered_map<std::uint64_t, std::size_t> failure_by_id;
+  std::unordered_map<std::string, std::size_t> coverage_by_key;
   std::vector<std::string> notes;  ///< what was odd about the file, each with its line
 };
 
