@@ -55,10 +55,13 @@ bool write_library(void* context, const ObjectView& object) {
   NameText target;
   const std::string_view version = version_of(object.path, target);
   const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
+  const FileFacts file = facts_of_file(object.identity);
   write_record<RecordType::library>([&](auto& record) {
     record.template add<Field::library_soname>(soname);
     record.template add<Field::library_path>(object.path);
     record.template add<Field::library_version>(version);
+    record.template add<Field::library_build_id>(file.build_id.empty() ? std::string_view()
+                                                                       : file.build_id.view());
   });
   return true;
 }

@@ -10,6 +10,7 @@
 #include "objects.h"
 #include "options.h"
 #include "python/frames.h"
+#include "reads.h"
 #include "report_file.h"
 #include "stack/native.h"
 #include "targets.h"
@@ -155,6 +156,7 @@ void record(const FailureFacts& facts, std::uint32_t number) noexcept {
     }
     Known& known = g_known[index];
     ++known.count;
+    if (facts.runtime) leave_error(facts.code, index + 1, number, facts.owner);
     if (index < before) {
       if (is_milestone(known.count)) write_repeat(index);
       return;

@@ -21,7 +21,8 @@ enum class Stage : std::uint8_t {
   route,
   table,
   registration,
-  compile
+  compile,
+  read
 };
 
 enum class Hook : std::uint16_t {

@@ -3,6 +3,7 @@
 // name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. Version
 // 13 is the default, which an unversioned reference gets; it then serves whichever runtime there is.
 #include "call.h"
+#include "reads.h"
 #include "real.h"
 #include "registered.h"
 
@@ -63,6 +64,16 @@ using namespace kshim::shim::abi;
     return code;                                                                                     \
   }
 
+#define KSHIM_READ(v, version, name, ret, params, args)                   \
+  KSHIM_DECLARE(v, version, name, ret, params)                            \
+  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params { \
+    KSHIM_KNOWN(v, name, args)                                            \
+    const Result code = real args;                                        \
+    if (code != 0) [[unlikely]]                                           \
+      note_read(Hook::name, code, __builtin_return_address(0));           \
+    return code;                                                          \
+  }
+
 #define KSHIM_REGISTRATION(v, version, name, ret, params, args)                   \
   KSHIM_DECLARE(v, version, name, ret, params)                                    \
   ret kshim_##v##_##name params {                                                 \
@@ -109,6 +120,7 @@ void register_with(Told<kHook>, Real real, Rest... rest) {
 #define KSHIM_WRAP_query KSHIM_CALL
 #define KSHIM_WRAP_launch KSHIM_CALL
 #define KSHIM_WRAP_other KSHIM_CALL
+#define KSHIM_WRAP_read KSHIM_READ
 #define KSHIM_WRAP_registration KSHIM_REGISTRATION
 
 #define KSHIM_LAYER_driver(name, ret, params, args, stage)

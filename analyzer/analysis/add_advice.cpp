@@ -29,7 +29,16 @@ BuiltBy builder_of(const Scene& scene, const Subject& subject) {
   }
   const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
   if (row == nullptr) return {};
-  return {row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
+  BuiltBy out{row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
+  // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
+  for (const ImageFact& image : subject.images.images) {
+    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
+    if (first == nullptr || !(out.toolkit < first->version)) continue;
+    out.toolkit = first->version;
+    out.how =
+        fmt::format("its {} takes it", image::to_name(image.candidate.kind, image.candidate.arch).view());
+  }
+  return out;
 }
 
 bool runs_python(const Scene& scene) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analysis/aftermath.h"
 #include "analyzer/analysis/failure_finding.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/text/text.h"
@@ -72,6 +73,7 @@ void quieten(const Scene& scene, Finding& finding) {
 
 std::vector<Finding> findings_of(const Scene& scene) {
   std::vector<Finding> findings;
+  std::vector<Judged> judged;
   const std::size_t count = std::min(scene.report.failures.size(), kMostFailures);
   for (std::size_t i = 0; i < count; ++i) {
     const FailureRecord& failure = scene.report.failures[i];
@@ -86,10 +88,14 @@ std::vector<Finding> findings_of(const Scene& scene) {
         continue;
       }
     }
+    judged.push_back({&failure, diagnosis.cause});
     Finding finding = finding_of(scene, failure, subject, diagnosis);
     quieten(scene, finding);
     merge_into(findings, std::move(finding));
   }
+  for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
+  if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
+  if (auto refusal = refusing_library(scene, findings)) findings.push_back(std::move(*refusal));
   std::vector<Finding> latent = latent_gaps(scene, findings);
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));

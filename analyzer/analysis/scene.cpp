@@ -19,12 +19,20 @@ bool is_on(const Report& report, const SwitchRow& row) {
   return found != report.process.env.end() && !found->second.empty() && found->second != "0";
 }
 
+// Somebody else came to ask for the error of a question: the library that had asked it was done.
+bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
+  if (failure.stage != "query") return false;
+  return std::any_of(scene.report.reads.begin(), scene.report.reads.end(), [&](const ReadRecord& read) {
+    return read.failure == failure.id && read.object != failure.object;
+  });
+}
+
 // A library that tries and goes on: no launch of its code failed, and either the program lived on or the file
 // does have something for this GPU.
-bool went_on(const Scene& scene, const Subject& subject) {
+bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
-  if (ended_well(scene)) return true;
+  if (ended_well(scene) || asked_by_another(scene, failure)) return true;
   if (subject.object == nullptr || !subject.facts.device) return false;
   const ObjectFile* file = scene.files.find(*subject.object);
   if (file == nullptr) return false;
@@ -194,7 +202,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   add_common(scene, subject);
   add_names(scene, failure.kernel, subject);
   subject.facts.probing_caller = called_by_probing_library(failure);
-  subject.facts.went_on = went_on(scene, subject);
+  subject.facts.went_on = went_on(scene, failure, subject);
   subject.facts.parent_initialised = scene.parent_initialised;
   return subject;
 }

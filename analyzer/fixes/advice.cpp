@@ -9,6 +9,7 @@
 #include "analyzer/fixes/compiler_fixes.h"
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/rebuild.h"
+#include "analyzer/fixes/releases.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
@@ -217,7 +218,8 @@ void add_remarks(const Situation& at, Advice& advice) {
                               at.cause == Cause::jit_compiler_missing ||
                               at.cause == Cause::driver_too_old_for_image ||
                               (at.cause == Cause::invalid_image && at.driver < at.toolkit);
-  const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported;
+  const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported ||
+                              at.cause == Cause::library_refuses;
   if (!not_the_driver || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() || !at.device)
     return;
   advice.remarks.push_back(
@@ -266,6 +268,9 @@ Advice advise(const Situation& at) {
       break;
     case Cause::invalid_image:
       add_invalid_image_fix(at, advice.fixes);
+      break;
+    case Cause::library_refuses:
+      if (is_vendors(at) && at.device) add_release_fix(at, advice.fixes);
       break;
     case Cause::nvrtc_arch_unsupported:
       add_compiler_fixes(at, advice);

@@ -132,6 +132,13 @@ bool called_by_probing_library(const FailureRecord& failure) {
   return false;
 }
 
+bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
+  return std::any_of(failure.native.begin(), failure.native.end(), [&](const NativeFrame& frame) {
+    const std::string symbol = symbol_of(frame, files);
+    return contains(symbol, "__device_stub__") || (!symbol.empty() && symbol == failure.kernel);
+  });
+}
+
 OriginFacts origin_of(std::string_view path) {
   if (path.empty()) return {Origin::memory, {}};
   if (is_installed_python(path)) return {Origin::installed, {}};

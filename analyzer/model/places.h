@@ -16,6 +16,9 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
 /// Whether the innermost frame outside CUDA itself belongs to a library that is known to try and go on.
 bool called_by_probing_library(const FailureRecord& failure);
 
+/// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
+bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files);
+
 struct OriginFacts {
   Origin origin = Origin::program;
   std::string build_folder;

@@ -90,6 +90,15 @@ std::vector<PythonFrame> python_frames(object from, std::string_view key) {
   return out;
 }
 
+std::vector<NativeFrame> native_frames(object from, std::string_view key) {
+  std::vector<NativeFrame> out;
+  each_object(from, key, [&](object frame) {
+    out.push_back({text(frame, "object"), text(frame, "build_id"), number(frame, "offset").value_or(0),
+                   text(frame, "symbol")});
+  });
+  return out;
+}
+
 std::string process(object from, Report& report, std::uint32_t line) {
   if (report.process.line != 0) return "a second `process` record, ignored";
   ProcessRecord& out = report.process;
@@ -196,10 +205,7 @@ std::string failure(object from, Report& report, std::uint32_t line) {
     out.layers.push_back(
         {text(layer, "layer"), text(layer, "api"), code(layer, "code"), text(layer, "name")});
   });
-  each_object(from, "native", [&](object frame) {
-    out.native.push_back({text(frame, "object"), text(frame, "build_id"), number(frame, "offset").value_or(0),
-                          text(frame, "symbol")});
-  });
+  out.native = native_frames(from, "native");
   out.python = python_frames(from, "python");
   out.python_main = python_frames(from, "python_main");
   out.asked = text(from, "asked");
@@ -221,6 +227,21 @@ std::string repeat(object from, Report& report, std::uint32_t) {
   return {};
 }
 
+std::string read(object from, Report& report, std::uint32_t line) {
+  const auto id = number(from, "failure");
+  if (!id) return "`read` without `failure`, ignored";
+  ReadRecord out;
+  out.line = line;
+  out.failure = *id;
+  out.api = text(from, "api");
+  out.code = code(from, "code");
+  out.object = number(from, "object");
+  out.native = native_frames(from, "native");
+  out.python = python_frames(from, "python");
+  report.reads.push_back(std::move(out));
+  return {};
+}
+
 std::string gap(object from, Report& report, std::uint32_t line) {
   GapRecord out;
   out.line = line;
@@ -239,6 +260,7 @@ std::string library(object from, Report& report, std::uint32_t line) {
   LibraryRecord out;
   out.line = line;
   out.soname = text(from, "soname");
+  out.build_id = text(from, "build_id");
   out.path = text(from, "path");
   out.version = text(from, "version");
   report.libraries.push_back(std::move(out));
@@ -292,10 +314,13 @@ struct Parser {
   std::string (*parse)(object, Report&, std::uint32_t);
 };
 constexpr std::array kParsers = {
-    Parser{"process", process},      Parser{"driver", driver},     Parser{"device", device},
-    Parser{"object", object_record}, Parser{"module", module},     Parser{"failure", failure},
-    Parser{"repeat", repeat},        Parser{"gap", gap},           Parser{"library", library},
-    Parser{"package", package},      Parser{"coverage", coverage}, Parser{"end", end},
+    Parser{"process", process}, Parser{"driver", driver},
+    Parser{"device", device},   Parser{"object", object_record},
+    Parser{"module", module},   Parser{"failure", failure},
+    Parser{"repeat", repeat},   Parser{"read", read},
+    Parser{"gap", gap},         Parser{"library", library},
+    Parser{"package", package}, Parser{"coverage", coverage},
+    Parser{"end", end},
 };
 
 }  // namespace

@@ -80,6 +80,15 @@ struct FailureRecord : Record {
   std::string asked, compiler;     ///< of a compiler library: the architecture, the library's version
   std::vector<std::string> known;  ///< what it compiles for, where it tells
 };
+/// Who asked for the error that a failure had left.
+struct ReadRecord : Record {
+  std::uint64_t failure = 0;
+  std::string api;
+  int code = 0;
+  std::optional<std::uint64_t> object;
+  std::vector<NativeFrame> native;
+  std::vector<PythonFrame> python;
+};
 struct GapRecord : Record {
   std::optional<std::uint64_t> object, offset;
   std::optional<unsigned> device;
@@ -88,7 +97,7 @@ struct GapRecord : Record {
   std::string need;
 };
 struct LibraryRecord : Record {
-  std::string soname, path, version;
+  std::string soname, path, version, build_id;
 };
 struct PackageRecord : Record {
   std::uint64_t object = 0;
@@ -112,6 +121,7 @@ struct Report {
   std::vector<ObjectRecord> objects;
   std::vector<ModuleRecord> modules;
   std::vector<FailureRecord> failures;
+  std::vector<ReadRecord> reads;
   std::vector<GapRecord> gaps;
   std::vector<LibraryRecord> libraries;
   std::vector<PackageRecord> packages;

@@ -34,6 +34,7 @@ namespace theirs {
 #define KSHIM_THEIRS_link KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_route KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_table KSHIM_THEIRS_plain
+#define KSHIM_THEIRS_read KSHIM_THEIRS_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_THEIRS_##stage(name)
 #include "hooks.def"
 #undef KSHIM_HOOK
@@ -60,6 +61,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_COMPARE_link KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_route KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_table KSHIM_COMPARE_plain
+#define KSHIM_COMPARE_read KSHIM_COMPARE_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_COMPARE_##stage(name)
 #include "hooks.def"
 #undef KSHIM_HOOK

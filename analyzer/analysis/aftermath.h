@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of errors after the call that failed: read by somebody else, read by nobody, or told only by a
+// library's own status.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "analyzer/analysis/finding.h"
+#include "analyzer/analysis/scene.h"
+
+namespace kshim::analysis {
+
+/// A failure of the report and what it was judged to be.
+struct Judged {
+  const FailureRecord* failure = nullptr;
+  Cause cause = Cause::unknown;
+};
+
+/// stale-error: what a tolerated probe left behind was reported by somebody else.
+std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>& judged);
+/// unchecked-failure: exit status 0 after a failed launch whose error nobody was seen to ask for.
+std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged);
+/// library-refuses: the program gave up, no call failed, and an NVIDIA library that it uses has nothing for
+/// the GPU.
+std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reads.h"
+
+#include "announce.h"
+#include "busy.h"
+#include "objects.h"
+#include "options.h"
+#include "python/frames.h"
+#include "report_file.h"
+#include "stack/native.h"
+
+namespace kshim::shim {
+namespace {
+
+using report::Field;
+using report::RecordType;
+using Maybe = std::optional<std::uint64_t>;
+
+/// The error that the runtime keeps for this thread, as far as the shim saw it come.
+struct Left {
+  abi::Result code = 0;
+  std::uint32_t report = 0;
+  std::uint64_t failure = 0;
+  std::uint32_t owner = 0;
+};
+constinit thread_local Left t_left;
+
+/// Keys of what is written: report, failure, reader.
+constexpr std::size_t kSlots = 2048;
+constexpr std::size_t kProbes = 8;
+std::atomic<std::uint64_t> g_written[kSlots];
+
+PatientLock g_lock;  // guards the stacks
+constinit NativeStack g_native;
+constinit PythonStack g_python;
+
+/// False when it is written already, or where there is no more room for new ones.
+bool is_first(const Left& left, std::uint32_t reader) noexcept {
+  const std::uint64_t key =
+      ((std::uint64_t{left.report} << 48U) ^ (left.failure << 24U) ^ reader) * 0x9e3779b97f4a7c15ULL | 1U;
+  for (std::size_t i = 0; i < kProbes; ++i) {
+    auto& slot = g_written[((key >> 32U) + i) % kSlots];
+    std::uint64_t holder = slot.load(std::memory_order_acquire);
+    if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
+    if (holder == key) return false;
+  }
+  return false;
+}
+
+void write(const Left& left, Hook hook, std::uint32_t reader, bool foreign) noexcept {
+  announce_object(reader, {});
+  const LockGuard guard(g_lock);
+  if (!guard) {
+    count_dropped();
+    return;
+  }
+  g_native.clear();
+  g_python.clear();
+  // Whoever asks about his own call is told by the failure's stacks.
+  if (foreign && options().native_stacks) g_native.capture();
+  if (foreign && options().python_stacks) g_python.capture_this_thread();
+  write_record<RecordType::read>([&](auto& record) {
+    record.template add<Field::read_failure>(left.failure);
+    record.template add<Field::read_api>(row_of(hook).name);
+    record.template add<Field::read_code>(static_cast<std::uint64_t>(left.code));
+    record.template add<Field::read_object>(reader == 0 ? Maybe() : Maybe(reader));
+    if (g_native.rows().empty())
+      record.template null<Field::read_native>();
+    else
+      record.template add<Field::read_native>(g_native.rows());
+    if (g_python.rows().empty())
+      record.template null<Field::read_python>();
+    else
+      record.template add<Field::read_python>(g_python.rows());
+  });
+}
+
+}  // namespace
+
+void leave_error(abi::Result code, std::uint64_t failure, std::uint32_t report,
+                 std::uint32_t owner) noexcept {
+  t_left = {code, report, failure, owner};
+}
+
+void note_read(Hook hook, abi::Result code, const void* caller) noexcept {
+  const Left left = t_left;
+  if (left.code != code) return;  // of a call that is not hooked
+  // Asking clears it, peeking does not.
+  if (hook == Hook::cudaGetLastError) t_left.code = 0;
+  if (left.report != current_report() || left.report == 0) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (!busy) return;
+  const std::uint32_t reader = object_at(caller).identity;
+  if (is_first(left, reader)) write(left, hook, reader, reader != left.owner);
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of an error after the call that failed: left behind by a probe and reported by innocent code, or read by nobody;
+and a library that refuses the GPU without any call failing."""
+import e2e
+
+CLIENTS = e2e.BUILD / "tests/clients"
+SHARED, STATIC = CLIENTS / "aftermath", CLIENTS / "aftermath_static"
+e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", SHARED, STATIC, CLIENTS / "nccl_like/libnccl.so.2")
+
+
+class Aftermath(e2e.Case):
+    def causes(self, *argv, devices="8.0", status=0):
+        """{cause: finding} of a run; nothing may be lost by merging."""
+        analysis, done = self.analysis("--simulate", devices, "--", *argv, status=status)
+        bare = self.run_program(*argv, env=e2e.simulated(devices))
+        self.assertEqual((done.returncode, done.stdout), (bare.returncode, bare.stdout))
+        self.assertEqual(len({row["cause"] for row in analysis["findings"]}), len(analysis["findings"]))
+        return {row["cause"]: row for row in analysis["findings"]}
+
+    def test_what_a_probe_leaves_is_stale(self):
+        found = self.causes(SHARED, "stale", status=1)
+        self.assertIn("benign-probe", found)
+        self.assertFalse([cause for cause, row in found.items() if row["severity"] == "error"], found)
+        stale = found["stale-error"]
+        self.assertEqual((stale["severity"], stale["code"], stale["failed_call"]), ("warning", 209, "cudaGetLastError"))
+        self.assertTrue(stale["object"].endswith("/libnccl.so.2"))
+        self.assertIn("aftermath reports is left over from libnccl.so.2", stale["headline"])
+        self.assertIn("innocent", stale["where"]["function"])
+        self.assertEqual([row["action"] for row in stale["dead_ends"]], ["rebuilding aftermath for this GPU"])
+
+    def test_a_cleared_error_is_read_by_its_neighbour_and_harms_nobody(self):
+        found = self.causes(SHARED, "cleared")
+        self.assertFalse([cause for cause, row in found.items() if row["severity"] == "error"], found)
+
+    def test_nobody_looked(self):
+        found = self.causes(SHARED, "unchecked")
+        self.assertEqual(found["ptx-newer-than-device"]["severity"], "error")
+        unchecked = found["unchecked-failure"]
+        self.assertEqual((unchecked["severity"], unchecked["code"]), ("warning", 209))
+        self.assertLessEqual(unchecked["confidence"], 0.6)
+        self.assertGreater(unchecked["confidence"], 0.5)
+        self.assertEqual(unchecked["failed_kernel"], "for_another_gpu(float*)")
+
+    def test_with_a_static_runtime_it_is_less_sure(self):
+        unchecked = self.causes(STATIC, "unchecked")["unchecked-failure"]
+        self.assertLess(unchecked["confidence"], 0.5)
+
+    def test_somebody_looked(self):
+        found = self.causes(SHARED, "checked")
+        self.assertIn("ptx-newer-than-device", found)
+        self.assertNotIn("unchecked-failure", found)
+
+    def test_who_asks_is_written_once(self):
+        self.run_program(SHARED, "checked", env=e2e.preloaded("8.0"))
+        (records,) = self.reports()
+        (failure,) = e2e.of_type(records, "failure")
+        (read,) = e2e.of_type(records, "read")
+        self.assertEqual((read["failure"], read["api"], read["code"]), (failure["id"], "cudaGetLastError", 209))
+        names = {row["id"]: row["path"] for row in e2e.of_type(records, "object")}
+        self.assertEqual(names[read["object"]], str(SHARED))
+        self.assertTrue(read["native"], "the program asks about the library's failure: its stack tells where")
+
+    def test_healthy_programs_have_none(self):
+        self.run_program(SHARED, "stale", env=e2e.preloaded("9.0"))
+        (records,) = self.reports()
+        self.assertEqual(e2e.of_type(records, "read") + e2e.of_type(records, "failure"), [])
+
+    def test_a_library_that_refuses_by_itself(self):
+        for name in ("cublas", "cufft"):
+            program = CLIENTS / name
+            if not program.exists():
+                self.skipTest(f"{name} is not on this machine")
+            with self.subTest(name):
+                found = self.causes(program, devices="6.1", status=1)
+                refuses = found["library-refuses"]
+                self.assertEqual((refuses["severity"], refuses["need"]), ("error", "sm_61"))
+                self.assertIn(f"/lib{name}.so.", refuses["object"])
+                self.assertIn("sm_90", refuses["have"])
+                self.assertIn("CUDA 8.0 to 12.9", refuses["fixes"][0]["why"])
+                self.assertNotIn("library-refuses", self.causes(program, devices="9.0"))
+
+
+if __name__ == "__main__":
+    e2e.main()
