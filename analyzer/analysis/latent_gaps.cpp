@@ -148,11 +148,21 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
                         {unserved.modules.size(), unserved.served});
 }
 
+// Such libraries load what they have, see what fits and choose: that something of it was loaded is enough.
+bool served_by_choice(const Scene& scene, const ObjectRecord* object, const GapRecord& gap) {
+  if (object == nullptr || !gap.device || find_probing_library(object->path) == nullptr) return false;
+  return std::any_of(
+      scene.report.modules.begin(), scene.report.modules.end(), [&](const ModuleRecord& module) {
+        return module.object == object->id && module.result == 0 && module.device == gap.device;
+      });
+}
+
 std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap,
                                      const std::vector<Finding>& known) {
   const auto need = image::parse_arch(gap.need);
   if (!need) return std::nullopt;
   const ObjectRecord* object = scene.index.object(gap.object);
+  if (served_by_choice(scene, object, gap)) return std::nullopt;
   if (is_known(known, object != nullptr ? object->path : std::string(), need->cc, gap.have))
     return std::nullopt;
   Subject subject = subject_of(scene, gap, need->cc);
