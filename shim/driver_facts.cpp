@@ -97,6 +97,7 @@ void learn_device(int ordinal, DeviceFacts& out) noexcept {
 }
 
 void learn(Facts& facts, bool initialised) noexcept {
+  facts.path.shrink(0);  // asked again once it is initialised
   facts.path << driver_path();
   int number = 0;
   const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
@@ -113,6 +114,7 @@ void learn(Facts& facts, bool initialised) noexcept {
     learn_device(static_cast<int>(i), facts.devices[i]);
     facts.simulated = facts.simulated || facts.devices[i].name.view().ends_with(" (simulated)");
   }
+  facts.kernel_module.shrink(0);
   if (!facts.simulated) read_kernel_module(facts.kernel_module);
 }
 

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "python/frames.h"
 #include "reads.h"
+#include "real.h"
 #include "report_file.h"
 #include "stack/native.h"
 #include "targets.h"
@@ -138,6 +139,9 @@ EndCounts count_at_end() noexcept {
 void record(const FailureFacts& facts, std::uint32_t number) noexcept {
   count_failures_at_end();
   const std::uint64_t key = key_of(facts);
+  // The runtime has asked the driver for its version and for nothing else.
+  constexpr abi::Result kInsufficientDriver = 35;
+  if (facts.runtime && facts.code == kInsufficientDriver && !driver_path().empty()) learn_driver(false);
   // Nobody else may hold the lock while the driver, or a lock of another part, is asked: all that comes
   // before it.
   announce_driver();

@@ -114,6 +114,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     }
   }
   at.loose = subject.facts.loose;
+  at.runtime = subject.facts.runtime;
   at.asked_by_name = subject.facts.asked_by_name;
   at.kernels = subject.facts.kernels;
   at.alike = subject.facts.alike;

@@ -86,9 +86,9 @@ class Run {
     process.exe = report.process.exe;
     process.argv = report.process.argv;
     process.failures = static_cast<unsigned>(report.failures.size());
-    process.modules = static_cast<unsigned>(
-        std::count_if(report.modules.begin(), report.modules.end(),
-                      [](const ModuleRecord& module) { return module.result == 0; }));
+    process.modules =
+        static_cast<unsigned>(std::count_if(report.modules.begin(), report.modules.end(),
+                                            [](const ModuleRecord& module) { return module.result == 0; }));
     process.complete = report.end.has_value();
     out_.processes.push_back(std::move(process));
     for (const DeviceRecord& device : report.devices) add_device(report, device, findings);

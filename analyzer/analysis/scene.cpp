@@ -69,6 +69,27 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   }
 }
 
+bool driver_found(const Report& report) {
+  return report.driver || std::any_of(report.libraries.begin(), report.libraries.end(),
+                                      [](const LibraryRecord& row) { return row.soname == "libcuda.so.1"; });
+}
+
+// The only shared runtime of the process, where it was one that failed.
+image::Version failing_runtime(const Report& report, const FailureRecord& failure) {
+  constexpr std::string_view kSoname = "libcudart.so.";
+  const bool runtime = std::any_of(failure.layers.begin(), failure.layers.end(),
+                                   [](const Layer& layer) { return layer.layer == "runtime"; });
+  image::Version out;
+  for (const LibraryRecord& row : report.libraries) {
+    if (!runtime || !row.soname.starts_with(kSoname)) continue;
+    const std::string digits = row.soname.substr(kSoname.size());
+    const auto version = image::parse_version(digits.find('.') == std::string::npos ? digits + ".0" : digits);
+    if (out.known() || !version) return {};
+    out = *version;
+  }
+  return out;
+}
+
 // The innermost frame of an installed package that is not NVIDIA's own.
 std::string caller_package(const Scene& scene, const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
@@ -204,6 +225,10 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.facts.probing_caller = called_by_probing_library(failure);
   subject.facts.went_on = went_on(scene, failure, subject);
   subject.facts.parent_initialised = scene.parent_initialised;
+  subject.facts.first = &failure == &scene.report.failures.front();
+  subject.facts.devices = scene.report.devices.size();
+  subject.facts.driver_found = driver_found(scene.report);
+  subject.facts.runtime = failing_runtime(scene.report, failure);
   return subject;
 }
 

@@ -174,6 +174,25 @@ void add_newer_driver_fixes(const Situation& at, Advice& advice) {
   if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
 
+// 35: within a CUDA major version any driver of that version will do.
+void add_runtime_fixes(const Situation& at, Advice& advice) {
+  constexpr int kInsufficientDriver = 35;
+  if (at.code != kInsufficientDriver || !at.runtime.known() || !at.driver.known()) return;
+  const ToolkitRow* row = toolkit_at_most({at.runtime.major, 0});
+  if (row != nullptr && row->version.major == at.runtime.major && !row->minor_driver.empty())
+    advice.fixes.push_back(
+        {FixKind::upgrade_driver,
+         fmt::format("Update the driver to {} or newer", row->minor_driver),
+         {},
+         fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
+         "a GPU that newer drivers have dropped keeps the old one: then take the next way"});
+  advice.fixes.push_back({FixKind::reinstall,
+                          fmt::format("Use a build of the program for CUDA {}", at.driver.major),
+                          {},
+                          fmt::format("this driver serves CUDA {} and older", name(at.driver)),
+                          ""});
+}
+
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
   if (at.origin == Origin::installed && !at.package.empty()) {
     fixes.push_back({FixKind::reinstall,
@@ -268,6 +287,10 @@ Advice advise(const Situation& at) {
       break;
     case Cause::invalid_image:
       add_invalid_image_fix(at, advice.fixes);
+      break;
+    case Cause::driver_too_old:
+      add_runtime_fixes(at, advice);
+      add_plain_fixes(at, advice.fixes);
       break;
     case Cause::library_refuses:
       if (is_vendors(at) && at.device) add_release_fix(at, advice.fixes);

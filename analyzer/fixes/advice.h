@@ -39,6 +39,7 @@ struct Situation {
   std::string device_name;
   image::Version driver;
   std::string kernel_module;
+  image::Version runtime;   ///< of the shared runtime that failed; unknown = {0, 0}
   image::Version toolkit;   ///< that built the file; unknown = {0, 0}
   std::string toolkit_how;  ///< how that is known: "its cubins say so"
   std::vector<image::Candidate> have;

@@ -52,6 +52,10 @@ struct Facts {
   bool probing_caller = false;            ///< a library known to try and go on made the call
   bool went_on = false;                   ///< no launch of this module failed, and the process lived on
   std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's
+  bool first = false;                     ///< nothing had failed in the process before
+  std::size_t devices = 0;                ///< that the process sees
+  bool driver_found = true;               ///< libcuda.so.1 is mapped
+  image::Version runtime;                 ///< of the shared runtime that failed, where known
   bool parent_initialised = false;        ///< the process was forked from one that had initialised CUDA
 
   bool has_code(int code) const {

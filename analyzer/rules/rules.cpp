@@ -8,6 +8,7 @@
 #include <array>
 
 #include "analyzer/rules/compilers.h"
+#include "analyzer/rules/surroundings.h"
 #include "analyzer/text/text.h"
 #include "kshim/image/decompress.h"
 
@@ -236,12 +237,6 @@ std::optional<Match> invalid_image(const Facts& facts) {
   return Match{0.6, "An image of the right architecture is there, but the driver could not use it"};
 }
 
-std::optional<Match> fork_after_init(const Facts& facts) {
-  if (!facts.has_code(3) || !facts.parent_initialised) return std::nullopt;
-  return Match{
-      0.9, "The process was forked from one that had initialised CUDA, and a driver does not survive that"};
-}
-
 // Libraries that look for the best of many kernels ask for some that this GPU does not have.
 std::optional<Match> benign_probe(const Facts& facts) {
   const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
@@ -257,6 +252,10 @@ std::optional<Match> benign_probe(const Facts& facts) {
 constexpr std::array kRules = {
     RuleRow{Cause::benign_probe, benign_probe},
     RuleRow{Cause::fork_after_init, fork_after_init},
+    RuleRow{Cause::driver_too_old, driver_too_old},
+    RuleRow{Cause::no_device, no_driver},
+    RuleRow{Cause::context_mismatch, foreign_handle},
+    RuleRow{Cause::launch_resources, refused_configuration},
     RuleRow{Cause::nvrtc_arch_unsupported, nvrtc_arch_unsupported},
     RuleRow{Cause::sass_bypassed, sass_bypassed},
     RuleRow{Cause::ptx_jit_disabled, ptx_jit_disabled},

@@ -76,6 +76,23 @@ LibraryRule parse_rule(std::string_view text) {
   return LibraryRule::get_kernel;
 }
 
+/// "scale" or "scale:716".
+FaultRule parse_fault(std::string_view text) {
+  FaultRule rule;
+  const std::size_t colon = text.rfind(':');
+  rule.kernel = text.substr(0, colon);
+  if (colon == std::string_view::npos) return rule;
+  const std::string_view digits = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rule.code);
+  // What a kernel does to its context (cuda.h): illegal address, assert, hardware stack to launch failed.
+  const bool known = rule.code == 700 || rule.code == 710 || (rule.code >= 714 && rule.code <= 719);
+  if (error == std::errc() && end == digits.data() + digits.size() && known) return rule;
+  complain("KSHIM_SIM_FAULT", text,
+           "the code is not one that a kernel gives (700, 710, 714 to 719); 700 is used");
+  rule.code = 700;
+  return rule;
+}
+
 bool flag(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && std::string_view(value) == "1";
@@ -103,6 +120,8 @@ Settings read_settings() {
   }
   if (const char* value = std::getenv("KSHIM_SIM_MEMORY")) s.memory = parse_bytes(value);
   if (const char* value = std::getenv("KSHIM_SIM_NO_IMAGE")) s.library_rule = parse_rule(value);
+  if (const char* value = std::getenv("KSHIM_SIM_FAULT")) s.fault = parse_fault(value);
+  s.blocking = flag("CUDA_LAUNCH_BLOCKING");
   s.jit.force_ptx_jit = flag("CUDA_FORCE_PTX_JIT");
   s.jit.disable_ptx_jit = flag("CUDA_DISABLE_PTX_JIT");
   s.jit.force_jit = flag("CUDA_FORCE_JIT");

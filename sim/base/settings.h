@@ -24,12 +24,21 @@ enum class LibraryRule : std::uint8_t {
   first_use,   ///< launch, cuKernelGetFunction, attributes, GetGlobal, GetModule
 };
 
+/// A kernel that dies when it is launched. Kernels are not executed, so this is the one way to see what
+/// follows.
+struct FaultRule {
+  std::string kernel;  ///< part of its mangled name; empty: no rule
+  int code = 700;      ///< CUresult
+};
+
 struct Settings {
   std::vector<RequestedDevice> devices;  ///< KSHIM_SIM_DEVICES
   image::Version driver{13, 0};          ///< KSHIM_SIM_DRIVER
   std::uint64_t memory = 0;              ///< KSHIM_SIM_MEMORY, bytes a device; 0: the product's own
   LibraryRule library_rule = LibraryRule::get_kernel;  ///< KSHIM_SIM_NO_IMAGE
   image::JitSwitches jit;                              ///< CUDA_FORCE_PTX_JIT and relatives, KSHIM_SIM_JIT
+  FaultRule fault;                                     ///< KSHIM_SIM_FAULT
+  bool blocking = false;                               ///< CUDA_LAUNCH_BLOCKING
   bool eager = false;                                  ///< CUDA_MODULE_LOADING
   std::optional<std::string> visible;                  ///< CUDA_VISIBLE_DEVICES
 };

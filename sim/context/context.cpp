@@ -112,7 +112,8 @@ CUresult require_context(Context*& context) noexcept {
   if (const CUresult ready = check_initialized(); ready != CUDA_SUCCESS) return ready;
   context = current_context();
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  return context->alive.load(std::memory_order_acquire) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (!context->alive.load(std::memory_order_acquire)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  return fault_in(*context);
 }
 
 Context& primary_context(const Device& device) noexcept {

@@ -29,6 +29,8 @@ struct Context : Handled<Kind::context> {
   /// Primary: retained by somebody. Created: not destroyed yet.
   std::atomic<bool> alive{false};
   std::atomic<unsigned> flags;
+  /// What a kernel did to it (KSHIM_SIM_FAULT): every later call answers that. 0: nothing.
+  std::atomic<int> fault{0};
   /// Primary: held through a retain, a release and a reset, so that whoever retains it during its end waits
   /// and gets it alive. Recursive, because what the end calls (destructors of context-local storage) may ask
   /// again.
@@ -65,6 +67,10 @@ void set_current(Context* context);
 /// Drops a context from the calling thread's stack where it is on top (cuCtxDestroy).
 void drop_current(const Context* context) noexcept;
 
+/// What a kernel has done to it: CUDA_SUCCESS where nothing (KSHIM_SIM_FAULT).
+inline CUresult fault_in(const Context& context) noexcept {
+  return static_cast<CUresult>(context.fault.load(std::memory_order_relaxed));
+}
 /// The current context, fit for work: 3, 201 or 709 otherwise.
 CUresult require_context(Context*& context) noexcept;
 

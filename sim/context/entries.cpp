@@ -166,7 +166,7 @@ CUresult entry::cuCtxSynchronize_v2(CUcontext handle) {
   if (const CUresult result = find_context(handle, context); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
   drain_context(*context);
-  return CUDA_SUCCESS;
+  return fault_in(*context);
 }
 CUresult entry::cuCtxSynchronize() { return entry::cuCtxSynchronize_v2(nullptr); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/settings.h"
 #include "context/context.h"
 #include "graph/capture.h"
 #include "graph/kernel_operation.h"
@@ -145,6 +146,19 @@ bool copy_arguments(const Function& function, const Launch& launch, std::vector<
   return true;
 }
 
+namespace {
+
+/// KSHIM_SIM_FAULT: the kernel starts and dies, which the next call finds out; the launch itself where it
+/// waits.
+CUresult fault_of(const Function& function, Context& context) {
+  const FaultRule& rule = settings().fault;
+  if (rule.kernel.empty() || function.name.find(rule.kernel) == std::string::npos) return CUDA_SUCCESS;
+  context.fault.store(rule.code, std::memory_order_relaxed);
+  return settings().blocking ? static_cast<CUresult>(rule.code) : CUDA_SUCCESS;
+}
+
+}  // namespace
+
 CUresult launch_kernel(CUfunction handle, const Launch& launch, CUstream stream_handle) {
   Context* context = nullptr;
   if (const CUresult ready = require_context(context); ready != CUDA_SUCCESS) return ready;
@@ -155,6 +169,7 @@ CUresult launch_kernel(CUfunction handle, const Launch& launch, CUstream stream_
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (!function->loaded.load(std::memory_order_relaxed))
     function->loaded.store(true, std::memory_order_relaxed);
+  if (const CUresult fault = fault_of(*function, *context); fault != CUDA_SUCCESS) return fault;
   if (!any_capture()) return CUDA_SUCCESS;  // nothing runs, so there is nothing to put in order
   KernelOperation operation(handle, *function, launch);
   return operation.complete() ? enqueue(*stream, operation) : CUDA_ERROR_INVALID_VALUE;

@@ -79,14 +79,14 @@ CUresult entry::cuStreamSynchronize(CUstream handle) {
   if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_capturing(*stream); result != CUDA_SUCCESS) return result;
   wait_for(*stream);
-  return CUDA_SUCCESS;
+  return fault_in(stream->context);
 }
 
 CUresult entry::cuStreamQuery(CUstream handle) {
   Stream* stream = nullptr;
   if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_capturing(*stream); result != CUDA_SUCCESS) return result;
-  return is_idle(*stream) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return is_idle(*stream) ? fault_in(stream->context) : CUDA_ERROR_NOT_READY;
 }
 
 CUresult entry::cuStreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) {

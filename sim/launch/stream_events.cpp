@@ -61,7 +61,7 @@ CUresult entry::cuEventQuery(CUevent handle) {
   Event* event = nullptr;
   if (const CUresult result = require_event(handle, event); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_captured(*event); result != CUDA_SUCCESS) return result;
-  return is_complete(*event) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  return is_complete(*event) ? fault_in(event->context) : CUDA_ERROR_NOT_READY;
 }
 
 CUresult entry::cuEventSynchronize(CUevent handle) {
@@ -69,7 +69,7 @@ CUresult entry::cuEventSynchronize(CUevent handle) {
   if (const CUresult result = require_event(handle, event); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_captured(*event); result != CUDA_SUCCESS) return result;
   wait_for(*event);
-  return CUDA_SUCCESS;
+  return fault_in(event->context);
 }
 
 CUresult entry::cuEventElapsedTime_v2(float* milliseconds, CUevent start_handle, CUevent end_handle) {

@@ -95,6 +95,21 @@ Facts compiler(std::string_view asked, std::string_view version, std::vector<std
   return out;
 }
 
+Facts on_launch(Facts at) {
+  at.stage = "launch";
+  return at;
+}
+Facts among(Facts at, std::size_t devices, bool first) {
+  at.devices = devices;
+  at.first = first;
+  return at;
+}
+Facts runtime_of(Facts at, std::string_view runtime, bool driver_found) {
+  if (!runtime.empty()) at.runtime = *image::parse_version(runtime);
+  at.driver_found = driver_found;
+  return at;
+}
+
 struct Row {
   const char* what;
   Facts facts;
@@ -115,6 +130,18 @@ const std::vector<Row>& table() {
       {"no code: a gap nobody ran into", facts({}, "9.0", {"sm_80"}), Cause::no_image_for_arch},
       {"something fits: 209 is not explained", facts({209}, "8.6", {"sm_80"}), Cause::unknown},
       {"images unknown: 209 alone says it half", facts({209}, "8.6", {}), Cause::no_image_for_arch},
+      // driver-too-old, no-device
+      {"a runtime 13 on a driver for 12", runtime_of(facts({35}, "9.0", {}, {12, 4}), "13.0", true),
+       Cause::driver_too_old},
+      {"35, and no driver anywhere", runtime_of(facts({35}, "9.0", {}, {}), "13.0", false), Cause::no_device},
+      {"35, and the driver's version is not known", runtime_of(facts({35}, "9.0", {}, {}), "13.0", true),
+       Cause::driver_too_old},
+      // context-mismatch
+      {"400 first of all, with two GPUs", among(facts({400}, "9.0", {}), 2, true), Cause::context_mismatch},
+      // launch-resources
+      {"1 of a launch whose image fits", on_launch(facts({1}, "9.0", {"sm_90"})), Cause::launch_resources},
+      {"1 of a look-up", facts({1}, "9.0", {"sm_90"}), Cause::unknown},
+      {"1 of a launch, images unknown", on_launch(facts({1}, "9.0", {})), Cause::unknown},
       // nvrtc-arch-unsupported
       {"not in the library's list", compiler("compute_61", "13.0", {"compute_75", "compute_80"}),
        Cause::nvrtc_arch_unsupported},
