@@ -99,36 +99,8 @@ std::vector<Finding> findings_of(const Scene& scene) {
   std::vector<Finding> latent = latent_gaps(scene, findings);
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));
-  if (auto tax = jit_tax(scene)) findings.push_back(std::move(*tax));
+  for (Finding& finding : jit_taxes(scene)) findings.push_back(std::move(finding));
   return findings;
-}
-
-std::optional<Finding> jit_tax(const Scene& scene) {
-  constexpr double kNoticeable = 1000;  // milliseconds
-  std::uint64_t modules = 0;
-  double milliseconds = 0;
-  std::uint32_t line = 0;
-  for (const ModuleRecord& module : scene.report.modules) {
-    if (module.jit != true || module.result != 0) continue;
-    ++modules;
-    milliseconds += module.ms;
-    if (line == 0) line = module.line;
-  }
-  if (modules == 0) return std::nullopt;
-  Finding finding;
-  finding.cause = Cause::jit_tax;
-  finding.severity = milliseconds > kNoticeable ? Severity::warning : Severity::info;
-  finding.headline = row_of(Cause::jit_tax).headline;
-  finding.confidence = 0.9;
-  finding.count = modules;
-  const bool simulated = scene.report.driver && scene.report.driver->simulated;
-  const std::string took = simulated
-                               ? std::string(": on a real GPU that takes time")
-                               : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
-  finding.evidence.push_back(
-      {fmt::format("The driver compiled {} from PTX{}.", counted(modules, "module"), took),
-       location(scene.report, line)});
-  return finding;
 }
 
 }  // namespace kshim::analysis

@@ -16,7 +16,7 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
 /// Of what `latent` says about targets, what this run launched; the rest becomes information. Nothing without
 /// coverage records.
 void add_coverage(const Scene& scene, std::vector<Finding>& latent);
-/// jit-tax: what the process spent on compiling PTX; nullopt where nothing was compiled.
-std::optional<Finding> jit_tax(const Scene& scene);
+/// jit-tax: what the process spent on compiling PTX, by file.
+std::vector<Finding> jit_taxes(const Scene& scene);
 
 }  // namespace kshim::analysis

@@ -260,6 +260,10 @@ Advice advise(const Situation& at) {
     case Cause::ptx_jit_disabled:
       add_rebuild_fixes(at, advice.fixes);
       break;
+    case Cause::jit_tax:
+      add_rebuild_fixes(at, advice.fixes);
+      if (advice.fixes.size() > 1) advice.fixes.resize(1);  // it works: one way is enough
+      break;
     case Cause::latent_gap:
       // What is there already, no list of architectures can add.
       if (at.guarded) {

@@ -149,8 +149,28 @@ TEST_F(Analyze, TimeSpentOnCompilingIsTold) {
   ASSERT_THAT(got.findings, SizeIs(1));
   EXPECT_EQ(got.findings[0].cause, Cause::jit_tax);
   EXPECT_EQ(got.findings[0].severity, Severity::warning);
-  EXPECT_THAT(got.findings[0].evidence.at(0).text, HasSubstr("2 modules from PTX, which took 1.1 s"));
+  EXPECT_THAT(got.findings[0].evidence.at(0).text,
+              HasSubstr("2 modules of libfoo.so from PTX, which took 1.1 s"));
   EXPECT_EQ(got.verdict, Verdict::ok);
+  EXPECT_THAT(got.findings[0].fixes, SizeIs(1));
+  EXPECT_THAT(got.findings[0].fixes[0].title, HasSubstr("sm_86"));
+}
+
+TEST_F(Analyze, TimeSpentOnCompilingIsToldByFile) {
+  ReportText text;
+  text.process(R"("CUDA_CACHE_DISABLE":"1")").driver().device(0, "8.6");
+  text.object(1, "/home/u/libfoo.so", {"compute_80:8.0"}).object(2, "/home/u/libbar.so", {"compute_80:8.0"});
+  text.module(1, "1", 0, "true", 300).module(2, "2", 0, "true", 900).module(3, "null", 0, "true", 1);
+  const Analysis got = run(text.end(0));
+  ASSERT_THAT(got.findings, SizeIs(3));
+  EXPECT_EQ(got.findings[0].object, "/home/u/libbar.so") << "the longest first";
+  EXPECT_EQ(got.findings[0].severity, Severity::warning) << "together they take over a second";
+  EXPECT_THAT(got.findings[0].evidence.at(0).text,
+              HasSubstr("1 module of libbar.so from PTX, which took 900 ms"));
+  EXPECT_THAT(got.findings[0].fixes.at(0).commands, ElementsAre("unset CUDA_CACHE_DISABLE"));
+  EXPECT_EQ(got.findings[1].object, "/home/u/libfoo.so");
+  EXPECT_EQ(got.findings[2].object, "");
+  EXPECT_THAT(got.findings[2].headline, HasSubstr("code from memory"));
 }
 
 TEST_F(Analyze, OddIdsAreHarmless) {
