@@ -122,6 +122,11 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     if (image.candidate.kind == image::ImageKind::cubin)
       at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
   }
+  if (subject.cached) {
+    at.cache = subject.cached->cache->who;
+    at.cache_variable = subject.cached->cache->variable;
+    at.cache_entry = subject.cached->entry;
+  }
   if (const auto& compiler = subject.facts.compiler) {
     at.compiler = compiler->name;
     at.compiler_version = compiler->version;

@@ -175,6 +175,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   constexpr int kFileNotFound = 301;
   if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
     finding.headline = "the file with the device code was not found";
+  if (finding.cause == Cause::stale_cache_artifact && subject.cached) finding.object = subject.cached->file;
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
   std::vector<std::string> kernels;

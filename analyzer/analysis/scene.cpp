@@ -2,8 +2,10 @@
 #include "analyzer/analysis/scene.h"
 
 #include <fmt/core.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
@@ -67,6 +69,26 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
       if (name != kernel && base_name(demangle(name)) == base) facts.alike.push_back(name);
     }
   }
+}
+
+// This machine's caches tell nothing of another machine's process.
+bool is_of_this_machine(const Report& report) {
+  utsname system{};
+  return uname(&system) == 0 && report.process.host == system.nodename;
+}
+
+void find_in_caches(const Scene& scene, Subject& subject) {
+  const auto& environment = scene.report.process.env;
+  if (subject.facts.loose && subject.module != nullptr && is_of_this_machine(scene.report)) {
+    std::uint64_t hash = 0;
+    const std::string& digits = subject.module->content_hash;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
+    if (error == std::errc() && end == digits.data() + digits.size() && subject.module->size)
+      subject.cached = scene.files.caches().find(hash, *subject.module->size, environment);
+  } else if (subject.object != nullptr && !subject.object->path.ends_with(".so")) {
+    subject.cached = CacheSearch::holding(subject.object->path, environment);
+  }
+  if (subject.cached) subject.facts.cache = subject.cached->cache->who;
 }
 
 bool driver_found(const Report& report) {
@@ -222,6 +244,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.facts.loose = subject.object == nullptr && subject.module != nullptr;
   add_common(scene, subject);
   add_names(scene, failure.kernel, subject);
+  find_in_caches(scene, subject);
   subject.facts.probing_caller = called_by_probing_library(failure);
   subject.facts.went_on = went_on(scene, failure, subject);
   subject.facts.parent_initialised = scene.parent_initialised;

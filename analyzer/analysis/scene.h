@@ -29,7 +29,8 @@ struct Subject {
   const DeviceRecord* device = nullptr;
   ModuleImages images;
   Facts facts;
-  std::string caller_package;  ///< of a compiler's failure: the Python package whose file called
+  std::optional<CachedCode> cached;  ///< where a cache of this machine holds the image
+  std::string caller_package;        ///< of a compiler's failure: the Python package whose file called
 };
 
 Subject subject_of(const Scene& scene, const FailureRecord& failure);

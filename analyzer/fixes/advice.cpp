@@ -174,6 +174,20 @@ void add_newer_driver_fixes(const Situation& at, Advice& advice) {
   if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
 
+void add_cache_fix(const Situation& at, Advice& advice) {
+  advice.fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Delete it from {}'s cache", at.cache),
+       {fmt::format("rm -r {}", shell_quote(at.cache_entry))},
+       fmt::format("the next start compiles for the GPU that is there; {} did not look at the GPU when "
+                   "it took the old one",
+                   at.cache),
+       fmt::format("where machines with different GPUs share a home, give each kind a folder of its "
+                   "own by {}",
+                   at.cache_variable)});
+  advice.dead_ends.push_back({fmt::format("installing {} again", at.cache), "its cache stays as it is"});
+}
+
 // 35: within a CUDA major version any driver of that version will do.
 void add_runtime_fixes(const Situation& at, Advice& advice) {
   constexpr int kInsufficientDriver = 35;
@@ -259,6 +273,9 @@ Advice advise(const Situation& at) {
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
       add_rebuild_fixes(at, advice.fixes);
+      break;
+    case Cause::stale_cache_artifact:
+      add_cache_fix(at, advice);
       break;
     case Cause::jit_tax:
       add_rebuild_fixes(at, advice.fixes);

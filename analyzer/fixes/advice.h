@@ -51,6 +51,9 @@ struct Situation {
   std::vector<std::string> kernels;        ///< of all images, mangled; empty where not known
   std::vector<std::string> alike;          ///< those of them that the name asked for may mean
   image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
+  std::string cache;                       ///< whose cache the image lies in
+  std::string cache_variable;              ///< that says where the cache is
+  std::string cache_entry;                 ///< what to delete
   std::string compiler;                    ///< NVRTC or nvJitLink, that refused `asked`
   image::Version compiler_version;         ///< unknown = {0, 0}
   image::Arch asked;                       ///< by whoever called the compiler

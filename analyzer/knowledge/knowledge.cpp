@@ -77,6 +77,12 @@ constexpr VendorLibraryRow kVendorLibraries[] = {
 #include "analyzer/knowledge/vendor_libraries.def"
 #undef KSHIM_VENDOR_LIBRARY
 };
+constexpr CacheRow kCaches[] = {
+#define KSHIM_CACHE(who, variable, fallback, whole_folder, source_ids) \
+  {who, variable, fallback, whole_folder, source_ids},
+#include "analyzer/knowledge/caches.def"
+#undef KSHIM_CACHE
+};
 constexpr TorchWheelRow kTorchWheels[] = {
 #define KSHIM_TORCH_WHEEL(first_major, first_minor, last_major, last_minor, index, note, source_ids) \
   {capability(first_major, first_minor), capability(last_major, last_minor), index, note, source_ids},
@@ -131,6 +137,7 @@ std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibrarie
 std::span<const BuildRow> builds() { return kBuilds; }
 std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
 std::span<const TorchWheelRow> torch_wheels() { return kTorchWheels; }
+std::span<const CacheRow> caches() { return kCaches; }
 
 const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
 

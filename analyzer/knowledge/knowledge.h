@@ -76,6 +76,15 @@ struct TorchWheelRow {
   std::string_view sources;
 };
 
+/// A cache of compiled device code.
+struct CacheRow {
+  std::string_view who;
+  std::string_view variable;
+  std::string_view fallback;
+  bool whole_folder;
+  std::string_view sources;
+};
+
 struct SwitchRow {
   std::string_view variable;
   bool image::JitSwitches::*field;
@@ -98,6 +107,7 @@ std::span<const ProbingLibraryRow> probing_libraries();
 std::span<const BuildRow> builds();
 std::span<const VendorLibraryRow> vendor_libraries();
 std::span<const TorchWheelRow> torch_wheels();
+std::span<const CacheRow> caches();
 
 const RecipeRow& row_of(Recipe recipe);
 /// nullptr for a compute capability or version that no row has.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "analyzer/model/cache_search.h"
 #include "analyzer/model/object_file.h"
 #include "analyzer/model/python_package.h"
 #include "analyzer/reader/report.h"
@@ -23,12 +24,14 @@ class ObjectFiles {
   const std::string& why_not(const ObjectRecord& object);
   /// The Python package that the file belongs to, where it is installed on this machine.
   const std::optional<PythonPackage>& package(const std::string& path);
+  CacheSearch& caches() { return caches_; }
 
  private:
   using Entry = std::variant<ObjectFile, std::string>;
   Entry& entry(const ObjectRecord& object);
   std::map<std::pair<std::string, std::string>, Entry> files_;
   std::map<std::string, std::optional<PythonPackage>> packages_;
+  CacheSearch caches_;
 };
 
 class ReportIndex {

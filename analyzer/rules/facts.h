@@ -52,6 +52,7 @@ struct Facts {
   bool probing_caller = false;            ///< a library known to try and go on made the call
   bool went_on = false;                   ///< no launch of this module failed, and the process lived on
   std::optional<CompilerFacts> compiler;  ///< then `codes` is empty: its codes are not CUDA's
+  std::string cache;                      ///< whose cache holds the image; empty = none, or not known
   bool first = false;                     ///< nothing had failed in the process before
   std::size_t devices = 0;                ///< that the process sees
   bool driver_found = true;               ///< libcuda.so.1 is mapped

@@ -172,6 +172,14 @@ std::optional<Match> no_image_for_arch(const Facts& facts) {
       fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
 }
 
+std::optional<Match> stale_cache_artifact(const Facts& facts) {
+  if (facts.cache.empty() || !nothing_fits(facts)) return std::nullopt;
+  return Match{
+      0.98, fmt::format(
+                "The image lies in {}'s cache of compiled kernels, and was compiled for another GPU than {}",
+                facts.cache, name(*facts.device))};
+}
+
 // Not the architecture but the name: no image of the module has it.
 Match no_such_name(const Facts& facts) {
   if (facts.alike.empty())
@@ -263,6 +271,7 @@ constexpr std::array kRules = {
     RuleRow{Cause::ptx_newer_than_driver, ptx_newer_than_driver},
     RuleRow{Cause::arch_specific_image, arch_specific_image},
     RuleRow{Cause::ptx_newer_than_device, ptx_newer_than_device},
+    RuleRow{Cause::stale_cache_artifact, stale_cache_artifact},
     RuleRow{Cause::no_image_for_arch, no_image_for_arch},
     RuleRow{Cause::kernel_missing_from_image, kernel_missing},
     RuleRow{Cause::driver_too_old_for_image, driver_too_old_for_image},

@@ -50,6 +50,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const ProbingLibraryRow& row : probing_libraries()) expect_sources(row.prefix, row.sources);
   for (const BuildRow& row : builds()) expect_sources(row.distribution, row.sources);
   for (const VendorLibraryRow& row : vendor_libraries()) expect_sources(row.prefix, row.sources);
+  for (const CacheRow& row : caches()) expect_sources(row.who, row.sources);
   for (const TorchWheelRow& row : torch_wheels()) expect_sources(row.index, row.sources);
 }
 
@@ -65,6 +66,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const ProbingLibraryRow& row : probing_libraries()) add(row.sources);
   for (const BuildRow& row : builds()) add(row.sources);
   for (const TorchWheelRow& row : torch_wheels()) add(row.sources);
+  for (const CacheRow& row : caches()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;
 }

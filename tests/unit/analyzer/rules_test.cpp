@@ -95,6 +95,10 @@ Facts compiler(std::string_view asked, std::string_view version, std::vector<std
   return out;
 }
 
+Facts cached(Facts at) {
+  at.cache = "Triton";
+  return at;
+}
 Facts on_launch(Facts at) {
   at.stage = "launch";
   return at;
@@ -130,6 +134,10 @@ const std::vector<Row>& table() {
       {"no code: a gap nobody ran into", facts({}, "9.0", {"sm_80"}), Cause::no_image_for_arch},
       {"something fits: 209 is not explained", facts({209}, "8.6", {"sm_80"}), Cause::unknown},
       {"images unknown: 209 alone says it half", facts({209}, "8.6", {}), Cause::no_image_for_arch},
+      // stale-cache-artifact
+      {"a cache holds it, for another GPU", cached(facts({209}, "9.0", {"sm_80"})),
+       Cause::stale_cache_artifact},
+      {"a cache holds it, and it fits", cached(facts({200}, "9.0", {"sm_90"})), Cause::invalid_image},
       // driver-too-old, no-device
       {"a runtime 13 on a driver for 12", runtime_of(facts({35}, "9.0", {}, {12, 4}), "13.0", true),
        Cause::driver_too_old},
