@@ -2,14 +2,20 @@
 """The routes by which device code reaches a driver, each with the client that takes it: rows for routes.py."""
 import dataclasses
 import pathlib
+import re
 
+import e2e
+
+SOURCE = e2e.SOURCE.resolve()
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+PYTHON = SOURCE / "build/deps/clients/venv/bin/python3"  # tools/clients makes it; not resolved: the link says which environment
 
 @dataclasses.dataclass
 class Route:
     name: str                 # how the code arrives
     client: str               # what takes that route: a row of the table
     argv: list                # relative names are programs of tests/clients in the build folder
-    object: str = ""          # base name of the file that holds the code; "" for code that no file holds
+    object: str | tuple = ""  # base name of the file that holds the code, "" for code that no file holds; or all of several
     kernels: tuple = ()       # (mangled) names that must be found in failures and gaps of the failing device
     works: str = "9.0"        # a device on which everything runs
     fails: str = "8.0"        # one for which the code has no image; "" where there is none
@@ -17,10 +23,18 @@ class Route:
     refuses: bool = False     # the library's own check comes first: no driver call fails
     unnamed: bool = False     # the load itself fails, from memory: nobody has named a kernel yet
     needs: tuple = ()         # further files without which the row is skipped
+    failures: int = 0         # how many failures there are; 0 where no number is meant
+    script: pathlib.Path | None = None  # a Python client: its lines are looked for in the failures
 
 
 def program(name):
     return pathlib.Path("tests/clients") / name
+
+
+def python(name, client, script, arguments, object_name="", kernels=(), **more):
+    """A client of the environment that tools/clients makes."""
+    path = PROGRAMS / f"{script}.py"
+    return Route(name, client, [str(PYTHON), "-B", str(path), *arguments], object_name, kernels, script=path, **more)
 
 
 FATBIN, CUBIN, PTX = program("kernels.fatbin"), program("kernels.cubin"), program("kernels.ptx")
@@ -28,7 +42,7 @@ RUNTIME = ("_Z5plainPf", "_Z11cooperativePf", "_Z8extendedPf", "_Z8capturedPf", 
 
 
 def routes(runtimes):
-    """`runtimes`: {version: folder of its libcudart}, as far as tools/setup has fetched them."""
+    """`runtimes`: {version: folder of its libcudart}, oldest first."""
     rows = [
         Route("runtime 13, static", "nvcc: <<<>>>, cooperative, Ex, graphs, entry point", [program("runtime_static")],
               "runtime_static", RUNTIME),
@@ -56,13 +70,56 @@ def routes(runtimes):
         Route("own static runtimes", "cuSOLVER: potrf", [program("cusolver")], "libcublasLt.so.13", fails="11.0"),
         Route("own static runtime", "NCCL: two ranks", [program("nccl")], "libnccl.so.2", works="9.0;9.0", fails="6.1;6.1"),
     ]
-    for version, folder in sorted(runtimes.items(), key=lambda row: [int(part) for part in row[0].split(".")]):
+    rows += python_clients()
+    for version, folder in runtimes.items():
         major = version.split(".")[0]
         rows.append(Route(f"runtime {version}, shared", "registered as nvcc 12 does", [program(f"old_{major}")],
-                          f"old_{major}", ("scale",), env={"LD_LIBRARY_PATH": folder}))
-    newest = {major: next((folder for version, folder in reversed(sorted(runtimes.items())) if version.startswith(major)), None)
-              for major in ("11", "12")}
-    if all(newest.values()):
-        rows.append(Route("runtimes 11 and 12 in one process", "two libraries", [program("several"), program("libold_11"),
-                          program("libold_12")], "libold_12", ("scale",), env={"LD_LIBRARY_PATH": ":".join(newest.values())}))
+                          f"old_{major}", ("scale",), env={"LD_LIBRARY_PATH": folder}, failures=1))
+    return rows + several_runtimes(runtimes)
+
+
+def python_clients():
+    forced = {"NUMBA_FORCE_CUDA_CC": "9.0"}
+    return [
+        python("CuPy", "elementwise, RawKernel; RawModule of files", "with_cupy", [FATBIN, CUBIN, PTX],
+               ("kernels.fatbin", "kernels.cubin", "kernels.ptx"), unnamed=True),
+        python("CuPy", "on a GPU that NVRTC dropped", "with_cupy", [], fails="6.1", refuses=True),
+        python("Numba-CUDA", "cuda.jit; create_module_image", "with_numba", [CUBIN], "kernels.cubin", ("scale",)),
+        python("Numba-CUDA", "with NUMBA_FORCE_CUDA_CC", "with_numba", [], fails="8.0", refuses=True, env=forced),
+        python("cuda-python", "NVRTC for 9.0, driver bindings", "with_cuda_python", ["sm_90", CUBIN], ("", "kernels.cubin"),
+               ("mine",)),
+        python("cuda-core", "Program, ObjectCode, launch", "with_cuda_core", ["sm_90", CUBIN], ("", "kernels.cubin"),
+               ("mine", "scale")),
+        python("Triton, its launcher", "triton.jit; compiled ahead for 9.0", "with_triton", ["90"], unnamed=True),
+    ]
+
+
+def several_runtimes(runtimes):
+    newest = {version.split(".")[0]: folder for version, folder in runtimes.items()}
+    libraries = {"11": "libold_11", "12": "libold_12", "13": "lib13_shared", "13, static": "lib13_static"}
+    rows = []
+    for together in (("11", "12"), ("12", "13"), ("11", "13"), ("11", "12", "13, static")):
+        older = [each for each in together if not each.startswith("13")]
+        if all(each in newest for each in older):
+            names = tuple(libraries[each] for each in together)
+            rows.append(Route(f"runtimes {', '.join(together[:-1])} and {together[-1]} in one process", f"{len(together)} libraries",
+                              [program("several"), *map(program, names)], names, ("scale",), failures=len(together),
+                              env={"LD_LIBRARY_PATH": ":".join(newest[each] for each in older)}))
     return rows
+
+
+def in_order(versions):
+    return sorted(versions, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def found_runtimes():
+    """{version: folder of its libcudart}, as far as tools/setup has fetched them; oldest first."""
+    found = {folder.parts[-4]: str(folder)
+             for folder in (SOURCE / "build/deps/runtimes").glob("*/nvidia/cuda_runtime/lib")}
+    return {version: found[version] for version in in_order(found)}
+
+
+def wanted_runtimes():
+    """The versions that tools/setup fetches, wherever that would put them."""
+    text = (SOURCE / "tools/requirements-runtimes.txt").read_text(encoding="utf-8")
+    return {version: "" for version in in_order(re.findall(r"^nvidia-cuda-runtime\S*==(\S+)", text, re.MULTILINE))}

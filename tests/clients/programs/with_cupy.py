@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# with_cupy.py [IMAGE...]: CuPy compiles for the device at hand; then modules from files, which may be for another one.
+import sys
+
+import cupy
+from client import end, step
+
+SOURCE = 'extern "C" __global__ void mine(float* data) { data[threadIdx.x] += 1; }'
+BLOCK = ((1,), (32,))
+
+with step("elementwise"):
+    data = cupy.arange(32, dtype=cupy.float32) * 2 + 1
+with step("ElementwiseKernel"):
+    cupy.ElementwiseKernel("float32 x", "float32 y", "y = x * x", "square")(data)
+with step("reduction"):
+    data.sum()
+with step("RawKernel"):
+    cupy.RawKernel(SOURCE, "mine")(*BLOCK, (data,))
+with step("RawModule"):
+    cupy.RawModule(code=SOURCE).get_function("mine")(*BLOCK, (data,))
+for path in sys.argv[1:]:
+    with step("RawModule from " + path.rsplit(".")[-1]):
+        cupy.RawModule(path=path).get_function("scale")(*BLOCK, (data, cupy.float32(2)))  # fails
+with step("synchronize"):
+    cupy.cuda.runtime.deviceSynchronize()
+end()
