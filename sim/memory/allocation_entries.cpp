@@ -52,9 +52,10 @@ CUresult entry::cuMemAllocPitch_v2(CUdeviceptr* out, std::size_t* pitch, std::si
   return result;
 }
 
+// The address says whose memory it is: no context has to be current (Numba frees so at cuda.close()).
 CUresult entry::cuMemFree_v2(CUdeviceptr pointer) {
-  Context* context = nullptr;
-  if (const CUresult result = require_memory_context(context); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
   if (pointer == 0) return CUDA_SUCCESS;
   Allocation found;
   const bool ours = find_allocation(address_of(pointer), found) && found.base == address_of(pointer);
@@ -106,10 +107,11 @@ CUresult entry::cuMemHostAlloc(void** out, std::size_t size, unsigned flags) {
 CUresult entry::cuMemAllocHost_v2(void** out, std::size_t size) { return allocate_host(out, size, 0); }
 
 CUresult entry::cuMemFreeHost(void* pointer) {
-  Context* context = nullptr;
-  if (const CUresult result = require_memory_context(context); result != CUDA_SUCCESS) return result;
-  drain_context(*context);
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  Allocation found;
+  if (find_allocation(address, found) && found.context != nullptr) drain_context(*found.context);
   return release(address, MemoryKind::host, MemoryKind::host) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

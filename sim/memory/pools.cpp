@@ -58,12 +58,25 @@ CUresult require_pool(CUmemoryPool handle, MemPool*& pool) noexcept {
   return pool != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/// CUDA 13's forms name a location: only devices have pools here.
+/// CUDA 13's forms name a location. Pools of host and of managed memory are not simulated, and the attributes
+/// of devices say so for the host's (HOST_MEMORY_POOLS_SUPPORTED, HOST_NUMA_MEMORY_POOLS_SUPPORTED).
 CUresult require_pools(const CUmemLocation* location, CUmemAllocationType type,
                        DevicePools*& pools) noexcept {
-  if (location == nullptr || type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
-  if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_NOT_SUPPORTED;
-  return require_pools(location->id, pools);
+  if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
+  if (location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+  if (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED) return CUDA_ERROR_INVALID_VALUE;
+  switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      return managed ? CUDA_ERROR_NOT_SUPPORTED : require_pools(location->id, pools);
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+      return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_MEM_LOCATION_TYPE_NONE:
+      return managed ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 }  // namespace

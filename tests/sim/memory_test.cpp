@@ -156,6 +156,22 @@ TEST_F(Memory, HostMemory) {
   EXPECT_CU(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, cuMemHostUnregister(own.data()));
 }
 
+TEST_F(Memory, FreedWithoutAContext) {
+  CUdeviceptr memory = 0;
+  ASSERT_CU(0, cuMemAlloc(&memory, 1000));
+  void* host = nullptr;
+  ASSERT_CU(0, cuMemAllocHost(&host, 1000));
+  CUcontext popped = nullptr;
+  ASSERT_CU(0, cuCtxPopCurrent(&popped));
+  EXPECT_CU(0, cuMemFreeHost(host));
+  EXPECT_CU(0, cuMemFree(memory));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemFree(memory));
+  ASSERT_CU(0, cuCtxPushCurrent(popped));
+  std::size_t free = 0;
+  EXPECT_CU(0, cuMemGetInfo(&free, nullptr));
+  EXPECT_EQ(free, kDeviceBytes);
+}
+
 TEST_F(Memory, WhatAPointerIs) {
   CUdeviceptr memory = 0;
   ASSERT_CU(0, cuMemAlloc(&memory, 1000));

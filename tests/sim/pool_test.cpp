@@ -66,6 +66,20 @@ TEST_F(Pools, OwnPools) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemPoolDestroy(pool));
 }
 
+TEST_F(Pools, OnlyOfDevices) {
+  CUmemoryPool pool = nullptr;
+  CUmemLocation place{CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  EXPECT_CU(0, cuMemGetMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+  EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuMemGetMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED));
+  place.type = CU_MEM_LOCATION_TYPE_HOST;
+  EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuMemGetDefaultMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+  place.type = CU_MEM_LOCATION_TYPE_NONE;
+  EXPECT_CU(CUDA_ERROR_NOT_SUPPORTED, cuMemGetMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED));
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemGetMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_PINNED));
+  place.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemGetMemPool(&pool, &place, CU_MEM_ALLOCATION_TYPE_MANAGED));
+}
+
 CUmemAllocationProp device_memory() {
   CUmemAllocationProp p{};
   p.type = CU_MEM_ALLOCATION_TYPE_PINNED;

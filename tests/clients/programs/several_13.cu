@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library of runtime 13 with the entry point that several.cpp calls: what nvcc 13 makes of a kernel, beside the libraries of
-// older runtimes in one process.
+// A library of runtime 13 with the entry point that several.cpp calls: what nvcc 13 makes of a kernel, beside
+// the libraries of older runtimes in one process.
 #include <cuda_runtime.h>
 
 #include "client.h"

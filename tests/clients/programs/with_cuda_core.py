@@ -17,6 +17,13 @@ with step("ObjectCode of a program"):
     launch(stream, config, image.get_kernel("mine"), memory)  # fails
 with step("ObjectCode from a file"):
     launch(stream, config, ObjectCode.from_cubin(sys.argv[2]).get_kernel("scale"), memory, 2.0)  # fails
+if device.compute_capability >= (9, 0):
+    with step("cluster"):
+        launch(stream, LaunchConfig(grid=4, cluster=2, block=32), image.get_kernel("mine"), memory)
+    with step("graph"):
+        builder = device.create_graph_builder().begin_building()
+        launch(builder, config, image.get_kernel("mine"), memory)
+        builder.end_building().complete().launch(stream)
 with step("sync"):
     stream.sync()
 end()

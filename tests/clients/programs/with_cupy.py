@@ -6,6 +6,11 @@ import cupy
 from client import end, step
 
 SOURCE = 'extern "C" __global__ void mine(float* data) { data[threadIdx.x] += 1; }'
+TOGETHER = """#include <cooperative_groups.h>
+extern "C" __global__ void together(float* data) {
+  cooperative_groups::this_grid().sync();
+  data[threadIdx.x] += 1;
+}"""
 BLOCK = ((1,), (32,))
 
 with step("elementwise"):
@@ -18,6 +23,14 @@ with step("RawKernel"):
     cupy.RawKernel(SOURCE, "mine")(*BLOCK, (data,))
 with step("RawModule"):
     cupy.RawModule(code=SOURCE).get_function("mine")(*BLOCK, (data,))
+with step("RawKernel, cooperative"):
+    cupy.RawKernel(TOGETHER, "together", enable_cooperative_groups=True)(*BLOCK, (data,))
+with step("graph"):
+    with cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        data * data
+        stream.end_capture().launch(stream)
+        stream.synchronize()
 for path in sys.argv[1:]:
     with step("RawModule from " + path.rsplit(".")[-1]):
         cupy.RawModule(path=path).get_function("scale")(*BLOCK, (data, cupy.float32(2)))  # fails

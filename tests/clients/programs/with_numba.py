@@ -25,6 +25,11 @@ for path in sys.argv[1:]:
     with step("module"):
         module = cuda.current_context().create_module_image(ObjectCode.from_cubin(path))
         module.get_function("scale")  # fails
+with step("stream, pinned memory"):
+    stream = cuda.stream()
+    cuda.to_device(cuda.pinned_array(32, numpy.float32), stream=stream)
 with step("synchronize"):
     cuda.synchronize()
+with step("close"):
+    cuda.close()
 end()
