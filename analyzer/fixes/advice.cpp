@@ -247,10 +247,12 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 void add_remarks(const Situation& at, Advice& advice) {
+  // What cannot be read may be in order and too new, as long as nobody knows who built it.
+  const bool perhaps_too_new =
+      at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
   const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
                               at.cause == Cause::jit_compiler_missing ||
-                              at.cause == Cause::driver_too_old_for_image ||
-                              (at.cause == Cause::invalid_image && at.driver < at.toolkit);
+                              at.cause == Cause::driver_too_old_for_image || perhaps_too_new;
   const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported ||
                               at.cause == Cause::library_refuses;
   if (!not_the_driver || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() || !at.device)

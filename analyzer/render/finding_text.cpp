@@ -97,6 +97,17 @@ void print_call(const Finding& finding, Page& page) {
   page.row("call", text);
 }
 
+// Places as they are shown, each once: without line numbers two calls of one function look the same.
+std::vector<std::string> place_rows(const Finding& finding, std::size_t most) {
+  std::vector<std::string> rows;
+  for (const Place& place : finding.where) {
+    std::string row = place_text(place);
+    if (rows.size() < most && std::find(rows.begin(), rows.end(), row) == rows.end())
+      rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 // Names as they are shown, each once: instances of one template often differ only in what was cut away.
 std::vector<std::string> kernel_rows(const Finding& finding, bool verbose, std::size_t room) {
   std::vector<std::string> rows;
@@ -176,8 +187,8 @@ void print_facts(const Finding& finding, bool verbose, Page& page) {
   if (!finding.object.empty()) page.row("file", finding.object);
   if (!finding.package.empty()) page.row("package", finding.package);
   print_call(finding, page);
-  const std::size_t places = std::min(finding.where.size(), limit(kPlaces, verbose));
-  for (std::size_t i = 0; i < places; ++i) page.row(i == 0 ? "where" : "", place_text(finding.where[i]));
+  const std::vector<std::string> places = place_rows(finding, limit(kPlaces, verbose));
+  for (std::size_t i = 0; i < places.size(); ++i) page.row(i == 0 ? "where" : "", places[i]);
   print_kernels(finding, verbose, page);
   print_images(finding, verbose, page);
 }

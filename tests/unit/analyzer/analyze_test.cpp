@@ -104,6 +104,17 @@ TEST_F(Analyze, PtxMadeAtRunTimeIsMadeByAnOlderCompiler) {
   EXPECT_THAT(got.findings[0].fixes.at(0).title, HasSubstr("CUDA 12.4"));
 }
 
+// Damaged, or by a compiler that is too new for the driver: nobody knows.
+TEST_F(Analyze, ImageThatCannotBeReadSaysNothingForTheDriver) {
+  ReportText text;
+  text.process().driver("12.4").device(0, "8.6").module(1, "null", 200);
+  text.failure(1, "load", 200, "", R"("module":1,"object":null)", "cuModuleLoadData");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_EQ(got.findings[0].cause, Cause::invalid_image);
+  EXPECT_THAT(got.findings[0].remarks, Not(Contains(HasSubstr("is fine"))));
+}
+
 TEST_F(Analyze, ArchSpecificImage) {
   const Analysis got = run(failing("10.0", {"sm_90a"}));
   ASSERT_THAT(got.findings, SizeIs(1));

@@ -199,6 +199,18 @@ TEST(RenderText, SeveralFindingsBeginWithASummary) {
   EXPECT_EQ(lines_of(text).front(), "1 error and 1 warning");
 }
 
+TEST(RenderText, PlacesThatLookAlikeAreShownOnce) {
+  Finding twice = finding(Cause::no_image_for_arch);
+  const Place first{"", 0, "main", "/opt/app", 0x100, true};
+  Place second = first;
+  second.offset = 0x200;
+  twice.where = {first, second};
+  const std::string text = render(analysis_of({twice}), Format::text, {});
+  const std::size_t shown = text.find("main, in app");
+  ASSERT_NE(shown, std::string::npos) << text;
+  EXPECT_EQ(text.find("main, in app", shown + 1), std::string::npos) << text;
+}
+
 TEST(RenderText, VerboseLiftsTheLimits) {
   Finding many = finding(Cause::no_image_for_arch);
   for (int i = 0; i < 50; ++i) many.kernels.push_back("kernel_" + std::to_string(i) + "()");
