@@ -9,7 +9,10 @@ results (several threads: see client_runs.differences()).
   tools/clients --table                                                   makes docs/routes.md
 """
 import argparse
+import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -20,10 +23,19 @@ import route_table
 from client_runs import BUILD, SHIM, SIMULATOR
 
 
+def can_compile():
+    asked = subprocess.run([route_table.PYTHON, "-c", "import sysconfig; print(sysconfig.get_path('include'))"],
+                           capture_output=True, text=True, check=False)
+    compiler = any(map(shutil.which, (os.environ.get("CC", "gcc"), "gcc", "clang")))
+    return bool(compiler) and pathlib.Path(asked.stdout.strip(), "Python.h").exists()
+
+
 def missing_parts(route):
     """Why a row cannot be run here; None if it can."""
     if route.script and not route_table.PYTHON.exists():
         return "no Python clients: tools/clients fetches them"
+    if route.compiles and not can_compile():
+        return "no C compiler, or no Python.h: Triton builds its launcher here (python3-dev)"
     missing = [str(word) for word in [*route.argv, *route.needs] if isinstance(word, pathlib.Path) and not (BUILD / word).exists()]
     return f"not built: {', '.join(missing)}" if missing else None
 
