@@ -10,13 +10,14 @@ import e2e
 
 SOURCE = e2e.SOURCE.resolve()
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
-PYTHON = SOURCE / "build/deps/clients/venv/bin/python3"  # tools/clients makes it; not resolved: the link says which environment
+# tools/clients makes them. Not resolved: by the link Python knows its environment.
+PYTHON, TORCH = (SOURCE / f"build/deps/clients/{name}/bin/python3" for name in ("venv", "torch"))
 
 @dataclasses.dataclass
 class Route:
     name: str                 # how the code arrives
     client: str               # what takes that route: a row of the table
-    argv: list                # relative names are programs of tests/clients in the build folder
+    argv: list                # relative paths are below the build folder
     object: str | tuple = ""  # base name of the file that holds the code, "" for code that no file holds; or all of several
     kernels: tuple = ()       # (mangled) names that must be found in failures and gaps of the failing device
     works: str = "9.0"        # a device on which everything runs
@@ -34,10 +35,10 @@ def program(name):
     return pathlib.Path("tests/clients") / name
 
 
-def python(name, client, script, arguments, object_name="", kernels=(), **more):
-    """A client of the environment that tools/clients makes."""
+def python(name, client, script, arguments, object_name="", kernels=(), interpreter=PYTHON, **more):
+    """A client of an environment that tools/clients makes."""
     path = PROGRAMS / f"{script}.py"
-    return Route(name, client, [str(PYTHON), "-B", str(path), *arguments], object_name, kernels, script=path, **more)
+    return Route(name, client, [interpreter, "-B", str(path), *arguments], object_name, kernels, script=path, **more)
 
 
 FATBIN, CUBIN, PTX = program("kernels.fatbin"), program("kernels.cubin"), program("kernels.ptx")
@@ -102,6 +103,8 @@ def python_clients():
                ("mine", "scale")),
         python("Triton, its launcher", "triton.jit; compiled ahead for 9.0", "with_triton", ["90"], unnamed=True,
                compiles=True),
+        python("PyTorch", "its kernels and libraries, a graph, jiterator", "with_torch", [], "libtorch_cuda.so",
+               ("vectorized_elementwise_kernel",), interpreter=TORCH, fails="6.1"),
     ]
 
 

@@ -6,7 +6,7 @@ of its script, and that the client saw nothing of the shim: same output, same ex
 results (several threads: see client_runs.differences()).
 
   ctest --test-dir build/dev -R clients.routes -V                         as a test
-  tools/clients --table                                                   makes docs/routes.md
+  tools/clients --torch --table                                                 makes docs/routes.md
 """
 import argparse
 import os
@@ -32,8 +32,9 @@ def can_compile():
 
 def missing_parts(route):
     """Why a row cannot be run here; None if it can."""
-    if route.script and not route_table.PYTHON.exists():
-        return "no Python clients: tools/clients fetches them"
+    if route.script and not route.argv[0].exists():
+        option = " --torch" if route.argv[0] == route_table.TORCH else ""
+        return f"not fetched: tools/clients{option} does it"
     if route.compiles and not can_compile():
         return "no C compiler, or no Python.h: Triton builds its launcher here (python3-dev)"
     missing = [str(word) for word in [*route.argv, *route.needs] if isinstance(word, pathlib.Path) and not (BUILD / word).exists()]
