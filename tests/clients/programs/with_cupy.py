@@ -25,6 +25,8 @@ with step("RawModule"):
     cupy.RawModule(code=SOURCE).get_function("mine")(*BLOCK, (data,))
 with step("RawKernel, cooperative"):
     cupy.RawKernel(TOGETHER, "together", enable_cooperative_groups=True)(*BLOCK, (data,))
+with step("RawModule, relocatable"):
+    cupy.RawModule(code=SOURCE, options=("-dc",)).get_function("mine")(*BLOCK, (data,))
 with step("graph"):
     with cupy.cuda.Stream(non_blocking=True) as stream:
         stream.begin_capture()

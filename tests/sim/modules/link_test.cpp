@@ -47,12 +47,23 @@ TEST_F(Links, ACubinIsItself) {
   EXPECT_CU(801, cuLinkComplete(state_, &made, &size));  // two of them would have to be linked
 }
 
+TEST_F(Links, ALibraryAddsNothing) {
+  ASSERT_CU(0, add(CU_JIT_INPUT_CUBIN, cubin(90)));
+  ASSERT_CU(0, add(CU_JIT_INPUT_LIBRARY, text("!<arch>\nwhatever")));
+  void* made = nullptr;
+  std::size_t size = 0;
+  ASSERT_CU(0, cuLinkComplete(state_, &made, &size));
+  EXPECT_EQ(size, cubin(90).size());
+}
+
 TEST_F(Links, InputsAreJudgedWhenTheyAreAdded) {
   EXPECT_CU(209, add(CU_JIT_INPUT_CUBIN, cubin(75)));
   EXPECT_CU(218, add(CU_JIT_INPUT_PTX, text(ptx(100, "8.6"))));
   EXPECT_CU(222, add(CU_JIT_INPUT_PTX, text(ptx(75, "9.9"))));
   EXPECT_CU(200, add(CU_JIT_INPUT_FATBINARY, text("hello")));
-  EXPECT_CU(801, add(CU_JIT_INPUT_LIBRARY, text("!<arch>\n")));
+  EXPECT_CU(801, add(CU_JIT_INPUT_OBJECT, text("\x7f"
+                                               "ELF")));
+  EXPECT_CU(200, add(CU_JIT_INPUT_LIBRARY, text("no archive")));
   EXPECT_CU(301, cuLinkAddFile(state_, CU_JIT_INPUT_PTX, "/nonexistent", 0, nullptr, nullptr));
   void* made = nullptr;
   std::size_t size = 0;
