@@ -7,12 +7,13 @@ import client_runs
 COLUMNS = {"load": "load seen", "failure": "failure seen", "kernel": "kernel named", "object": "object named",
            "line": "line named", "host": "host unchanged"}
 FAMILY = {98, 200, 209, 218, 221, 222, 223, 300, 500}
-MARK = "# fails"  # at the end of the lines of a Python client that fail on the failing device
+# At the end of the lines of a Python client that fail on the failing device: in the driver, or in a compiler.
+FAILS, REFUSED = "# fails", "# refused"
 
 
-def marked_lines(script):
+def marked_lines(script, mark):
     with open(script, encoding="utf-8") as file:
-        return {number for number, line in enumerate(file, 1) if line.rstrip().endswith(MARK)}
+        return {number for number, line in enumerate(file, 1) if line.rstrip().endswith(mark)}
 
 
 def check(route, folder):
@@ -42,8 +43,15 @@ def check_good(route, good, out):
         out["failure"].append(f"a failure on {route.works}: {bad_launches[0]}")
 
 
+def counts(route, layer):
+    """Compilers have codes of their own, which mean something else in the driver."""
+    if route.compiler:
+        return layer["layer"] == route.compiler
+    return layer["layer"] in ("driver", "runtime") and layer["code"] in FAMILY
+
+
 def check_bad(route, bad, out):
-    failures = [failure for failure in bad.of("failure") if {layer["code"] for layer in failure["layers"]} & FAMILY]
+    failures = [failure for failure in bad.of("failure") if any(counts(route, layer) for layer in failure["layers"])]
     if bad.status == 0:
         out["failure"].append(f"the client does not fail on {route.fails}")
     if route.refuses:
@@ -63,7 +71,7 @@ def check_bad(route, bad, out):
     for name in [route.object] if isinstance(route.object, str) else route.object:
         check_object(name, failures, bad, out["object"])
     if route.script:
-        check_lines(route.script, failures, out["line"])
+        check_lines(route.script, REFUSED if route.compiler else FAILS, failures, out["line"])
 
 
 def check_object(name, failures, bad, problems):
@@ -78,9 +86,9 @@ def check_object(name, failures, bad, problems):
         problems.append("no failure leads to a module with a content hash")
 
 
-def check_lines(script, failures, problems):
+def check_lines(script, mark, failures, problems):
     """Every failure is on a marked line, and every marked line has one."""
-    marked, found = marked_lines(script), set()
+    marked, found = marked_lines(script, mark), set()
     for failure in failures:
         frames = [(frame["file"], frame["line"]) for frame in failure["python"] or []]
         lines = {line for file, line in frames if file == str(script) and line in marked}

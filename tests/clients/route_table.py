@@ -28,6 +28,7 @@ class Route:
     needs: tuple = ()         # further files without which the row is skipped
     failures: int = 0         # how many failures there are; 0 where no number is meant
     script: pathlib.Path | None = None  # a Python client: its lines are looked for in the failures
+    compiler: str = ""        # the layer that refuses in the driver's place: nvrtc, nvjitlink
     compiles: bool = False    # it wants a C compiler and Python's headers
 
 
@@ -94,9 +95,12 @@ def python_clients():
     return [
         python("CuPy", "elementwise, RawKernel; RawModule of files", "with_cupy", [FATBIN, CUBIN, PTX],
                ("kernels.fatbin", "kernels.cubin", "kernels.ptx"), unnamed=True),
-        python("CuPy", "on a GPU that NVRTC dropped", "with_cupy", [], fails="6.1", refuses=True),
+        python("CuPy", "on a GPU that NVRTC dropped", "with_cupy", [], "libnvrtc.so.13", fails="6.1", compiler="nvrtc",
+               unnamed=True),
         python("Numba-CUDA", "cuda.jit; create_module_image", "with_numba", [CUBIN], "kernels.cubin", ("scale",)),
-        python("Numba-CUDA", "with NUMBA_FORCE_CUDA_CC", "with_numba", [], fails="8.0", refuses=True, env=forced),
+        python("Numba-CUDA", "with NUMBA_FORCE_CUDA_CC, on an older GPU", "with_numba", [], refuses=True, env=forced),
+        python("Numba-CUDA", "on a GPU that nvJitLink dropped", "with_numba", [], "libnvJitLink.so.13", fails="6.1",
+               compiler="nvjitlink", unnamed=True, env=forced),
         python("cuda-python", "NVRTC for 9.0, driver bindings", "with_cuda_python", ["sm_90", CUBIN], ("", "kernels.cubin"),
                ("mine",)),
         python("cuda-core", "Program, ObjectCode, launch", "with_cuda_core", ["sm_90", CUBIN], ("", "kernels.cubin"),

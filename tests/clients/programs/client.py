@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the Python clients share, as client.h for the others: one line a step, exit status 1 where one failed. A line that
-fails on the failing device says "# fails" at its end: routes.py wants that file and line in the failure's Python frames."""
+fails on the failing device says "# fails" at its end, "# refused" where a compiler refuses the GPU: routes.py wants that file
+and line in the failure's Python frames."""
 import contextlib
 import sys
 

@@ -14,7 +14,7 @@ extern "C" __global__ void together(float* data) {
 BLOCK = ((1,), (32,))
 
 with step("elementwise"):
-    data = cupy.arange(32, dtype=cupy.float32) * 2 + 1
+    data = cupy.arange(32, dtype=cupy.float32) * 2 + 1  # refused
 with step("ElementwiseKernel"):
     cupy.ElementwiseKernel("float32 x", "float32 y", "y = x * x", "square")(data)
 with step("reduction"):
