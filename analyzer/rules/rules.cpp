@@ -144,7 +144,7 @@ std::optional<Match> arch_specific_image(const Facts& facts) {
   if (!all_specific && !nearest_specific) return std::nullopt;
   const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
   return Match{
-      certainty(facts, {209, 98, 500, 200, 218}),
+      certainty(facts, {209, 98, 500, 200, 218, 400}),
       fmt::format("{} is locked to {} by its suffix: neither it nor PTX of its kind runs on {}", name(locked),
                   locked.arch.suffix == Suffix::a ? name(locked.arch.cc) : "its family",
                   name(*facts.device))};
@@ -160,7 +160,7 @@ std::optional<Match> ptx_newer_than_device(const Facts& facts) {
   }
   if (!any) return std::nullopt;
   return Match{
-      certainty(facts, {209, 98, 500, 218, 200}),
+      certainty(facts, {209, 98, 500, 218, 200, 400}),
       fmt::format("No cubin fits, and PTX only compiles for its own architecture and newer ones: {} is older",
                   name(*facts.device))};
 }
