@@ -32,6 +32,30 @@ TEST_F(Analyze, OneErrorSeenTwiceOrOftenIsOneFinding) {
   EXPECT_EQ(got.findings[0].count, 101U);
 }
 
+// A handle that was never made, after the look-up that failed: one error, whatever kind of image is missing.
+TEST_F(Analyze, WhatFollowsFromAMissingImageIsNoErrorOfItsOwn) {
+  struct Case {
+    const char* cc;
+    std::vector<std::string> images;
+    Cause cause;
+  };
+  for (const Case& each : {Case{"8.0", {"sm_90"}, Cause::no_image_for_arch},
+                           Case{"8.0", {"sm_90", "compute_90"}, Cause::ptx_newer_than_device},
+                           Case{"10.0", {"sm_90a"}, Cause::arch_specific_image}}) {
+    ReportText text;
+    text.process()
+        .driver("13.0")
+        .device(0, each.cc)
+        .object(1, "/home/u/libfoo.so", each.images)
+        .module(1, "1");
+    text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
+    text.failure(2, "launch", 400, kSaxpy, R"("module":1,"object":1)", "cuKernelGetFunction");
+    const Analysis got = run(text.end());
+    ASSERT_THAT(got.findings, SizeIs(1)) << each.cc;
+    EXPECT_EQ(got.findings[0].cause, each.cause);
+  }
+}
+
 TEST_F(Analyze, RanksThatFailAlikeAreOneFindingWithAllTheirGpus) {
   std::vector<ReportText> reports;
   for (unsigned rank = 0; rank < 4; ++rank) {
