@@ -16,6 +16,7 @@ constexpr cuuint32_t kMostDims = 5;
 constexpr cuuint32_t kLargestBox = 256;
 constexpr cuuint32_t kLargestColumn = 1024;
 constexpr cuuint32_t kLargestStep = 8;
+constexpr unsigned kInnerBits = 128;    ///< the innermost side of a box is a multiple of 16 bytes
 constexpr cuuint32_t kPackedBox = 128;  ///< elements of the packed types that are aligned to 16 bytes
 
 /// What all kinds of descriptors have in common.
@@ -151,7 +152,7 @@ bool good_box(const Tensor& tensor, const cuuint32_t* box) noexcept {
       std::all_of(box, box + tensor.rank, [](cuuint32_t side) { return side != 0 && side <= kLargestBox; });
   if (!in_range || !good_inner(tensor, box[0])) return false;
   return tensor.interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
-         cuuint64_t{box[0]} * bits_of(tensor.type) % (16 * 8) == 0;
+         cuuint64_t{box[0]} * bits_of(tensor.type) % kInnerBits == 0;
 }
 
 /// Corners of an im2col box: the fewer dimensions, the more bits an offset has.
