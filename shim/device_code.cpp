@@ -12,6 +12,7 @@
 #include "kshim/image/cubin.h"
 #include "kshim/image/fatbin.h"
 #include "kshim/image/ptx.h"
+#include "registration.h"
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -118,6 +119,20 @@ void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   }
 }
 
+/// `next`: the reader's step from name to name.
+template <class Next>
+void collect_names(Next&& next, KernelNames& out) noexcept {
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = next(cursor);
+    if (!kernel) {
+      out.complete = kernel.error().code == Errc::not_found && out.count != 0;
+      return;
+    }
+    if (out.count == KernelNames::kMax) return;
+    out.names[out.count++] = kernel->name;
+  }
+}
+
 }  // namespace
 
 void DeviceCode::list(ArchList& out) const noexcept {
@@ -162,6 +177,17 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
   if (!object && !bytes.empty() && (failed || bytes.size() <= kCheapHash)) out.hash = content_hash(bytes);
+}
+
+void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
+  if (code.object != 0 || code.size == 0) return;
+  Bytes bytes = reachable({}, code.address, code.size);
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), code.size)));
+  if (const auto cubin = image::CubinReader::open(bytes)) {
+    collect_names([&](std::uint64_t& cursor) { return cubin->next_name(cursor); }, out);
+  } else if (const auto ptx = image::PtxReader::open(bytes)) {
+    collect_names([&](std::uint64_t& cursor) { return ptx->next_brief(cursor); }, out);
+  }
 }
 
 void examine_file(const char* path, DeviceCode& out) noexcept {

@@ -20,6 +20,8 @@ struct ArchList {
   std::span<const std::string_view> all() const noexcept { return {views, count}; }
 };
 
+struct KernelNames;
+
 struct DeviceCode {
   static constexpr std::size_t kMaxImages = 24;
 
@@ -42,6 +44,9 @@ constexpr std::uint64_t kCheapHash = 16384;
 
 /// `image`: what the load function was given. Only `address` is set where it cannot be read.
 void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept;
+/// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
+/// something else.
+void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 /// `path`: what the load function was given. An object of its own, although nothing maps it.
 void examine_file(const char* path, DeviceCode& out) noexcept;
 

@@ -45,9 +45,12 @@ std::uint64_t key_of(const DeviceCode& code, std::uint32_t number, std::uint64_t
   return mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
 }
 
-void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, image::Arch need) noexcept {
+/// `loading`: the image is still where the driver was told to look.
+void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, image::Arch need,
+               bool loading) noexcept {
   KernelNames kernels;
   registered_kernels(code.address, kernels);
+  if (loading && kernels.count == 0) loose_kernels(code, kernels);
   ArchList have;
   code.list(have);
   const image::ShortName name = to_name(image::ImageKind::cubin, need);
@@ -65,7 +68,8 @@ void write_gap(const DeviceCode& code, std::optional<std::uint64_t> device, imag
   });
 }
 
-void note_gaps_for(const DeviceCode& code, std::optional<std::uint64_t> device, bool targets) noexcept {
+void note_gaps_for(const DeviceCode& code, std::optional<std::uint64_t> device, bool targets,
+                   bool loading) noexcept {
   if (code.image_count == 0) return;
   const std::uint32_t number = begin_report();
   if (number == 0) return;
@@ -73,23 +77,23 @@ void note_gaps_for(const DeviceCode& code, std::optional<std::uint64_t> device, 
   if (const DeviceFacts* facts = device_facts(device);
       facts != nullptr && selection_for(code, facts->cc).choice == image::Choice::none &&
       is_first(key_of(code, number, *device, {})))
-    write_gap(code, device, {facts->cc, image::Suffix::none});
+    write_gap(code, device, {facts->cc, image::Suffix::none}, loading);
   if (!targets) return;
   for (const image::Arch target : options().targets)
     if (selection_for(code, target.cc).choice == image::Choice::none &&
         is_first(key_of(code, number, kTargets, target)))
-      write_gap(code, std::nullopt, target);
+      write_gap(code, std::nullopt, target, loading);
 }
 
 }  // namespace
 
 void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept {
-  note_gaps_for(code, device, true);
+  note_gaps_for(code, device, true, false);
 }
 
 void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
                        std::string_view caller) noexcept {
-  note_gaps_for(code, device, code.object != 0 || !is_nvidia_library(caller));
+  note_gaps_for(code, device, code.object != 0 || !is_nvidia_library(caller), true);
 }
 
 image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept {
