@@ -61,6 +61,7 @@ class Loads(e2e.Case):
         self.assertRegex(module["content_hash"], "^[0-9a-f]{16}$")
         gap, = e2e.of_type(records, "gap")
         self.assertEqual((gap["have"], gap["need"]), (["compute_90"], "sm_86"))
+        self.assertEqual((gap["kernels"], gap["complete"]), (["late"], True))
 
     def test_failing_loads_in_a_loop(self):
         records, _ = self.loads("sm_90", 5000)
