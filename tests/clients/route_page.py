@@ -22,8 +22,7 @@ with the shim and without. `{COMMAND}` makes this page.
 
 - *load seen*: the client works, and the shim recorded a successful load.
 - *failure seen*: the client fails on the other device, and the shim recorded that as a failure of the driver, the runtime, NVRTC or nvJitLink.
-  "the library refuses first" stands where
-  a library says no by itself and no such call fails.
+  "the library refuses first" stands where a library says no by itself and no such call fails.
 - *kernel named*: by a failure or in the list of a gap. "-": the load itself fails, before any kernel was named.
 - *object named*: the failure names the file with the code, or leads to a content hash where no file holds it.
 - *line named*: for Python clients, each failure's Python frames lead to the line of the script that failed, and each such line has a failure.
