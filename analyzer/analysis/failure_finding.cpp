@@ -167,6 +167,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   set_subject(scene, subject, diagnosis.cause, finding);
   finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);
   finding.count = failure.count;
+  finding.call_count = failure.count;
   if (const Layer* layer = shown_layer(failure)) {
     finding.code = layer->code;
     finding.code_name = code_name(*layer);

@@ -86,7 +86,8 @@ struct Finding {
   std::vector<ImageVerdict> images;
   std::string need;
   std::vector<std::string> devices;  ///< "GPU 0: NVIDIA GeForce GTX 1080 (6.1)"
-  std::uint64_t count = 1;           ///< how often it happened
+  std::uint64_t count = 1;           ///< how often it happened, by whatever call
+  std::uint64_t call_count = 0;      ///< of these, how often failed_call told it
   std::string failed_call;           ///< "cuLibraryGetKernel"
   std::string failed_kernel;         ///< demangled
   std::vector<Evidence> evidence;

@@ -53,6 +53,7 @@ void merge(Finding& to, Finding&& from) {
   if (from.confidence > to.confidence) std::swap(to, from);
   to.severity = std::max(to.severity, from.severity);
   to.count += from.count;
+  if (to.failed_call == from.failed_call) to.call_count += from.call_count;
   add_kernels(to, from);
   add_images(to, from);
   add_new(to.devices, from.devices);

@@ -181,7 +181,13 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   Fix fix;
   fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
   fix.title = fmt::format("Let the program compile for {}", target);
-  if (!here && at_hand != nullptr) fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
+  // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
+  const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+  if (!here && at_hand != nullptr) {
+    fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
+  } else if (at_hand == nullptr && last != nullptr && last != &toolkits().back()) {
+    fix.title += fmt::format(", with CUDA {} or older", name(last->version));
+  }
   fix.why =
       fmt::format("the image came from memory; NVRTC is told by --gpu-architecture={}, nvJitLink by -arch={}",
                   target, target);

@@ -93,7 +93,11 @@ void print_call(const Finding& finding, Page& page) {
     if (!text.empty()) text += " returned ";
     text += fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name);
   }
-  if (finding.count > 1) text += fmt::format(", {} times", finding.count);
+  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
+  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
+  if (finding.call_count != 0 && others != 0)
+    text += fmt::format("; {} with it",
+                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
   page.row("call", text);
 }
 
