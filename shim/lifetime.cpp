@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "bypass.h"
 #include "console.h"
 #include "guest.h"
 #include "hooks.h"
@@ -50,7 +51,10 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   if (!options().run_socket.empty()) send_sign_of_life();
 }
 
-[[gnu::destructor]] void end() { end_report(); }
+[[gnu::destructor]] void end() {
+  announce_bypasses();
+  end_report();
+}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "hooks.h"
 
@@ -62,6 +63,21 @@ void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
         break;
       case DT_VERDEFNUM:
         version_definition_count_ = value;
+        break;
+      case DT_RELA:
+        data_relocations_.rows = at<ElfW(Rela)>(pointer(value));
+        break;
+      case DT_RELASZ:
+        data_relocations_.bytes = value;
+        break;
+      case DT_RELACOUNT:
+        relative_count_ = value;
+        break;
+      case DT_JMPREL:
+        call_relocations_.rows = at<ElfW(Rela)>(pointer(value));
+        break;
+      case DT_PLTRELSZ:
+        call_relocations_.bytes = value;
         break;
       case DT_SONAME:
         soname_offset_ = value;
@@ -230,19 +246,67 @@ bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
   return false;
 }
 
+// Undefined symbols are not in .gnu.hash (but for functions whose address an executable takes); they come
+// before the first hashed one. A table without any hashed symbol says 1 there whatever the number of undefined
+// ones: then the string table's start bounds the symbol table.
+std::uint32_t LoadedElf::import_end() const noexcept {
+  const std::uint32_t count = symbol_count();
+  if (sysv_hash_ != nullptr || gnu_hash_ == nullptr || count > 1) return count;
+  const auto table = reinterpret_cast<std::uintptr_t>(symbols_);
+  const auto strings = reinterpret_cast<std::uintptr_t>(strings_);
+  return strings > table ? static_cast<std::uint32_t>((strings - table) / sizeof(ElfW(Sym))) : count;
+}
+
 bool LoadedElf::imports(std::string_view name) const noexcept {
-  // Undefined symbols are not in .gnu.hash; they come before the first hashed one. A table without any hashed
-  // symbol says 1 there whatever the number of undefined ones: then the string table's start bounds the
-  // symbol table.
-  std::uint32_t end = symbol_count();
-  if (sysv_hash_ == nullptr && gnu_hash_ != nullptr && end <= 1) {
-    const auto table = reinterpret_cast<std::uintptr_t>(symbols_);
-    const auto strings = reinterpret_cast<std::uintptr_t>(strings_);
-    if (strings > table) end = static_cast<std::uint32_t>((strings - table) / sizeof(ElfW(Sym)));
-  }
+  const std::uint32_t end = import_end();
   for (std::uint32_t i = 1; i < end; ++i)
     if (symbols_[i].st_shndx == SHN_UNDEF && text_at(symbols_[i].st_name) == name) return true;
   return false;
+}
+
+namespace {
+
+// A call, a pointer in the offset table, a pointer in data: each holds the address of the symbol.
+#if defined(__x86_64__)
+constexpr std::uint64_t kPointers[] = {R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_64};
+#elif defined(__aarch64__)
+constexpr std::uint64_t kPointers[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, R_AARCH64_ABS64};
+#endif
+
+}  // namespace
+
+void LoadedElf::each_binding(bool (*wants)(std::string_view),
+                             bool (*visit)(void*, std::string_view, std::uintptr_t),
+                             void* context) const noexcept {
+  // Few imports are asked for, and most files have none of them: their relocations need not be read then.
+  constexpr std::size_t kMost = 128;
+  std::uint32_t wanted[kMost];
+  std::size_t count = 0;
+  const bool hashed = gnu_hash_ != nullptr && gnu_hash_[1] > 1;
+  const std::uint32_t end = symbols_ == nullptr ? 0 : hashed ? gnu_hash_[1] : import_end();
+  for (std::uint32_t i = 1; i < end && count < kMost; ++i)
+    if (symbols_[i].st_shndx == SHN_UNDEF && wants(text_at(symbols_[i].st_name))) wanted[count++] = i;
+  if (count == 0) return;
+  for (const Relocations* table : {&data_relocations_, &call_relocations_}) {
+    if (table->rows == nullptr) continue;
+    const Bytes mapped = bytes_from(reinterpret_cast<std::uintptr_t>(table->rows));
+    const std::uint64_t rows =
+        std::min<std::uint64_t>(table->bytes, mapped.size()) / sizeof(ElfW(Rela));
+    for (std::uint64_t i = table == &data_relocations_ ? relative_count_ : 0; i < rows; ++i) {
+      const ElfW(Rela)& row = table->rows[i];
+      const std::uint64_t symbol = ELF64_R_SYM(row.r_info);
+      if (symbol < wanted[0] || symbol > wanted[count - 1] ||
+          !std::binary_search(wanted, wanted + count, symbol) ||
+          std::find(std::begin(kPointers), std::end(kPointers), ELF64_R_TYPE(row.r_info)) ==
+              std::end(kPointers))
+        continue;
+      const std::uintptr_t slot = base_ + row.r_offset;
+      if (bytes_from(slot).size() < sizeof slot) continue;
+      std::uintptr_t address = 0;
+      std::memcpy(&address, at<std::byte>(slot), sizeof address);
+      if (!visit(context, text_at(symbols_[symbol].st_name), address)) return;
+    }
+  }
 }
 
 Bytes LoadedElf::build_id() const noexcept {

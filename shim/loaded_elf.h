@@ -35,6 +35,11 @@ class LoadedElf {
   std::string_view symbol_at(std::uintptr_t address) const noexcept;
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
+  /// Where the linker bound the imports whose names `wants` answers true for: visit(context, name, address)
+  /// for each, until it answers false. One that is not bound yet (lazy) leads back into this object.
+  void each_binding(bool (*wants)(std::string_view name),
+                    bool (*visit)(void* context, std::string_view name, std::uintptr_t address),
+                    void* context) const noexcept;
   std::string_view soname() const noexcept;
   bool needs(std::string_view soname) const noexcept;  ///< lists it as DT_NEEDED
   bool defines_versions() const noexcept { return version_definitions_ != nullptr; }
@@ -47,6 +52,7 @@ class LoadedElf {
   std::uint32_t find_gnu(std::string_view name, std::uint32_t hash, std::string_view version) const noexcept;
   std::uint32_t find_sysv(std::string_view name, std::string_view version) const noexcept;
   std::uint32_t symbol_count() const noexcept;
+  std::uint32_t import_end() const noexcept;  ///< imports have smaller numbers
   std::string_view text_at(std::uint64_t offset) const noexcept;
   bool version_matches(std::uint32_t symbol, std::string_view version) const noexcept;
 
@@ -63,7 +69,14 @@ class LoadedElf {
   const ElfW(Half) * versions_ = nullptr;
   const ElfW(Verdef) * version_definitions_ = nullptr;
   std::uint64_t version_definition_count_ = 0;
-  std::uint64_t soname_offset_ = 0;  // 0 = none: the string table begins with an empty string
+  struct Relocations {
+    const ElfW(Rela) * rows = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  Relocations data_relocations_;
+  Relocations call_relocations_;
+  std::uint64_t relative_count_ = 0;  // the first of data_relocations_, which name no symbol
+  std::uint64_t soname_offset_ = 0;   // 0 = none: the string table begins with an empty string
 };
 
 }  // namespace kshim::shim

@@ -4,13 +4,13 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <sys/auxv.h>
 
 #include <cstring>
 
 #include "compilers.h"
 #include "export_table.h"
 #include "options.h"
+#include "program.h"
 
 void* kshim_real_dlsym = nullptr;
 void* kshim_real_dlvsym = nullptr;
@@ -34,36 +34,20 @@ struct LookupSearch {
   }
 };
 
-/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none.
-const ElfW(Dyn) * program_dynamic() noexcept {
-  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
-  const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
-  ElfW(Addr) base = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    if (headers[i].p_type == PT_PHDR) base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
-  for (std::size_t i = 0; i < count; ++i)
-    if (headers[i].p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(base + headers[i].p_vaddr);
-  return nullptr;
-}
-
 // The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
 // too. By ld.so's own list (the program's DT_DEBUG), without dl_iterate_phdr: ThreadSanitizer stands in for
 // that and, while it starts, asks dlsym for the real one.
 void search_by_link_map(LookupSearch& search) noexcept {
-  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
-       ++dynamic) {
-    if (dynamic->d_tag != DT_DEBUG || dynamic->d_un.d_ptr == 0) continue;
-    const link_map* map = reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr)->r_map;
-    while (map != nullptr && map->l_ld != _DYNAMIC) map = map->l_next;
-    for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete();
-         map = map->l_next) {
-      // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
-      const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
-      if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) continue;
-      search.take(
-          {map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum});
-    }
-    return;
+  const r_debug* debug = linker_debug();
+  const link_map* map = debug == nullptr ? nullptr : debug->r_map;
+  while (map != nullptr && map->l_ld != _DYNAMIC) map = map->l_next;
+  for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete();
+       map = map->l_next) {
+    // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
+    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) continue;
+    search.take(
+        {map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum});
   }
 }
 

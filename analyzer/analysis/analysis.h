@@ -20,7 +20,8 @@ std::optional<Format> parse_format(std::string_view name);
 /// "text, json": for messages and help.
 std::string_view format_names();
 
-/// A process where the shim did not come to life although it should have, as `kshim run` found out.
+/// A process that was not watched, or not all of it: the shim did not come to life there although it should
+/// have, as `kshim run` found out, or files went past it, as the report says.
 struct BlindProcess {
   long pid = 0;
   std::string exe;
@@ -33,6 +34,7 @@ struct Options {
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::vector<BlindProcess> blind;
+  std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;
   /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/bypass.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/report_files.h"
 #include "analyzer/analysis/report_findings.h"
@@ -70,6 +71,7 @@ class Run {
 
   void judge(const Report& report) {
     const ReportIndex index(report);
+    if (auto blind = blind_by_bypass(report)) out_.blind.push_back(std::move(*blind));
     const bool child = initialised_.count({report.process.host, report.process.ppid}) != 0;
     const Scene scene{report, index, files_, options_, child};
     std::vector<Finding> findings = findings_of(scene);
@@ -161,6 +163,7 @@ void note_assumptions(const Options& options, std::vector<std::string>& notes) {
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options) {
   Analysis out;
   out.blind = options.blind;
+  out.notes = options.notes;
   out.exit_status = options.exit_status;
   out.term_signal = options.term_signal;
   note_assumptions(options, out.notes);

@@ -267,6 +267,16 @@ std::string library(object from, Report& report, std::uint32_t line) {
   return {};
 }
 
+std::string bypass(object from, Report& report, std::uint32_t line) {
+  BypassRecord out;
+  out.line = line;
+  out.path = text(from, "path");
+  out.how = text(from, "how");
+  out.names = texts(from, "names");
+  report.bypasses.push_back(std::move(out));
+  return {};
+}
+
 std::string package(object from, Report& report, std::uint32_t line) {
   const auto id = number(from, "object");
   if (!id) return "`package` without `object`, ignored";
@@ -319,8 +329,8 @@ constexpr std::array kParsers = {
     Parser{"module", module},   Parser{"failure", failure},
     Parser{"repeat", repeat},   Parser{"read", read},
     Parser{"gap", gap},         Parser{"library", library},
-    Parser{"package", package}, Parser{"coverage", coverage},
-    Parser{"end", end},
+    Parser{"bypass", bypass},   Parser{"package", package},
+    Parser{"coverage", coverage}, Parser{"end", end},
 };
 
 }  // namespace

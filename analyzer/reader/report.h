@@ -99,6 +99,10 @@ struct GapRecord : Record {
 struct LibraryRecord : Record {
   std::string soname, path, version, build_id;
 };
+struct BypassRecord : Record {
+  std::string path, how;
+  std::vector<std::string> names;
+};
 struct PackageRecord : Record {
   std::uint64_t object = 0;
   std::string name, version, manager;
@@ -124,6 +128,7 @@ struct Report {
   std::vector<ReadRecord> reads;
   std::vector<GapRecord> gaps;
   std::vector<LibraryRecord> libraries;
+  std::vector<BypassRecord> bypasses;
   std::vector<PackageRecord> packages;
   std::vector<CoverageRecord> coverage;
   std::optional<EndRecord> end;

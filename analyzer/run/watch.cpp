@@ -77,6 +77,49 @@ bool maps_name(std::string_view maps, std::string_view file) {
   return maps.find(file) != std::string_view::npos;
 }
 
+struct MappedCode {
+  std::vector<std::string> files;
+  unsigned c_libraries = 0;
+};
+
+// proc_pid_maps(5): address, rights, offset, device, inode, path. A file has one segment of code, so a second
+// one of the C library is that of another namespace.
+MappedCode mapped_code(const std::string& maps) {
+  MappedCode out;
+  std::istringstream lines(maps);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t path = line.find('/');
+    if (path == std::string::npos || line.find(" r-xp ") == std::string::npos) continue;
+    const std::string file = line.substr(path);
+    if (fs::path(file).filename() == "libc.so.6") ++out.c_libraries;
+    if (std::find(out.files.begin(), out.files.end(), file) == out.files.end()) out.files.push_back(file);
+  }
+  return out;
+}
+
+/// Whether a file names the driver's: a static runtime in it does, and whoever is linked to it.
+bool names_driver(const std::string& path) {
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  const std::string name = fs::path(path).filename().string();
+  if (name.starts_with("libcuda.so") || name.starts_with("libnvidia-") || name == "libkshim.so") return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMost, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return text.find("libcuda.so") != std::string::npos;
+}
+
+/// The numbers in HOST.PID.jsonl and HOST.PID.N.jsonl that may be a process: both of the latter's.
+void add_processes(const fs::path& report, std::set<pid_t>& out) {
+  fs::path rest = report.stem();
+  for (int i = 0; i < 2; ++i) {
+    const std::string part = rest.extension().string();
+    if (const pid_t pid = part.empty() ? 0 : parse_pid(std::string_view(part).substr(1)); pid != 0)
+      out.insert(pid);
+    rest = rest.stem();
+  }
+}
+
 std::string reason_of(pid_t pid, const fs::path& exe) {
   const std::string environment = read_file(fmt::format("/proc/{}/environ", pid));
   // Entries end with NUL; the first one has none before it.
@@ -178,8 +221,12 @@ bool Watch::look_at(pid_t pid) {
   }
   if (seen.settled) return false;
   const std::string maps = read_file(proc + "/maps");
-  if (maps_name(maps, "/libkshim.so")) {
+  if (seen.shim || maps_name(maps, "/libkshim.so")) {
     alive_.insert(pid);
+    seen.shim = true;
+    if (!maps_name(maps, "/libcuda.so")) return news;
+    const MappedCode code = mapped_code(maps);
+    silent_[pid] = {.exe = exe, .files = code.files, .namespaces = code.c_libraries > 1};
     seen.settled = true;
   } else if (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so")) {
     // ld.so maps preloads first, so one that is to come would be there.
@@ -206,6 +253,27 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
     if (std::none_of(found.begin(), found.end(), same)) found.push_back(process);
   }
   return found;
+}
+
+std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) const {
+  std::set<pid_t> reported;
+  for (const fs::path& report : reports) add_processes(report, reported);
+  std::vector<std::string> out;
+  for (const auto& [pid, process] : silent_) {
+    if (reported.count(pid) != 0) continue;
+    std::string files;
+    for (const std::string& file : process.files)
+      if (names_driver(file)) files += (files.empty() ? "" : ", ") + file;
+    if (files.empty()) continue;
+    out.push_back(fmt::format(
+        "{} (pid {}) loaded libcuda.so.1, and nothing of what it did there came through libkshim.so: either it "
+        "did nothing, or {}; what may have used it: {}",
+        process.exe, pid,
+        process.namespaces ? "it was used from a namespace of its own (dlmopen)"
+                           : "who used it was loaded with RTLD_DEEPBIND",
+        files));
+  }
+  return out;
 }
 
 }  // namespace kshim::cli

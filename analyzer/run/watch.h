@@ -34,11 +34,20 @@ class Watch {
   /// there.
   std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program,
                                             bool nothing_recorded) const;
+  /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the driver
+  /// may have been there for nothing, or files went past the shim and the process ended without a word.
+  std::vector<std::string> silent(const std::vector<std::filesystem::path>& reports) const;
 
  private:
   struct Seen {
     std::string exe;
     bool settled = false;
+    bool shim = false;
+  };
+  struct Silent {
+    std::string exe;
+    std::vector<std::string> files;  ///< mapped for execution when the driver was first seen
+    bool namespaces = false;         ///< there is more than one C library
   };
   bool look_at(pid_t pid);
 
@@ -48,6 +57,7 @@ class Watch {
   std::set<pid_t> alive_;
   std::map<pid_t, Seen> seen_;
   std::map<pid_t, analysis::BlindProcess> blind_;        ///< use CUDA without the shim
+  std::map<pid_t, Silent> silent_;                       ///< have the shim and a driver
   std::map<pid_t, analysis::BlindProcess> unreachable_;  ///< whose loader does not take LD_PRELOAD
 };
 

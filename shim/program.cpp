@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program.h"
+
+#include <elf.h>
+#include <sys/auxv.h>
+
+#include <cstddef>
+
+namespace kshim::shim {
+namespace {
+
+/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none.
+const ElfW(Dyn) * program_dynamic() noexcept {
+  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
+  const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
+  ElfW(Addr) base = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_PHDR) base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
+  for (std::size_t i = 0; i < count; ++i)
+    if (headers[i].p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(base + headers[i].p_vaddr);
+  return nullptr;
+}
+
+}  // namespace
+
+const r_debug* linker_debug() noexcept {
+  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic)
+    if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
+      return reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr);
+  return nullptr;
+}
+
+}  // namespace kshim::shim

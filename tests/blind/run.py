@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`kshim run` of programs that libkshim.so cannot watch, or not all of: it names the process, the reason and the file."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import e2e
+
+HERE = e2e.BUILD / "tests" / "blind"
+HOST = HERE / "blind_host"
+GUEST = e2e.PROGRAMS / "e2e_guest"
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
+PLUGINS = {name: HERE / f"libplugin_{name}.so" for name in ("static", "shared", "driver", "plain")}
+e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", HOST, GUEST, SCALE, *PLUGINS.values())
+
+
+class Past(e2e.Case):
+    """Code that binds past every preload: RTLD_DEEPBIND and dlmopen."""
+
+    def run_host(self, how, plugin, *more, device="sm_75", status=1):
+        return self.analysis("--simulate", device, "--", HOST, how, plugin, *more, status=status)
+
+    def assert_names(self, analysis, *parts):
+        self.assertEqual(analysis["verdict"], "blind", json.dumps(analysis, indent=1))
+        self.assertEqual([pathlib.Path(process["exe"]).name for process in analysis["blind"]], ["blind_host"])
+        for part in parts:
+            self.assertIn(str(part), analysis["blind"][0]["reason"])
+
+    def test_plainly_loaded_plugins_are_watched(self):
+        for name in ("static", "shared", "driver"):
+            analysis, done = self.run_host("plain", PLUGINS[name])
+            self.assertEqual((done.stdout, analysis["verdict"], analysis["blind"]), ("plugin: 209\n", "gap", []), name)
+
+    def test_deepbind(self):
+        for name in ("static", "shared", "driver"):
+            analysis, done = self.run_host("deepbind", PLUGINS[name])
+            self.assertEqual(done.stdout, "plugin: 209\n")
+            self.assert_names(analysis, PLUGINS[name], "RTLD_DEEPBIND")
+
+    def test_deepbind_of_a_healthy_plugin_is_not_well(self):
+        """Nothing failed, and nobody looked."""
+        analysis, _ = self.run_host("deepbind", PLUGINS["static"], device="sm_90", status=0)
+        self.assert_names(analysis, PLUGINS["static"], "RTLD_DEEPBIND")
+        done = self.kshim("run", "--fail-on", "error", "--simulate", "sm_90", "--", HOST, "deepbind", PLUGINS["static"])
+        self.assertEqual(done.returncode, 125)
+
+    def test_dlmopen(self):
+        for name in ("static", "shared", "driver"):
+            analysis, done = self.run_host("dlmopen", PLUGINS[name])
+            self.assertEqual(done.stdout, "plugin: 209\n")
+            self.assert_names(analysis, PLUGINS[name], "dlmopen")
+
+    def test_relative_paths_are_completed(self):
+        (self.folder / "here.so").symlink_to(PLUGINS["static"])
+        analysis, _ = self.run_host("deepbind", "./here.so")
+        self.assert_names(analysis, self.folder / "here.so")
+
+    def test_text(self):
+        done = self.kshim("run", "--simulate", "sm_75", "--", HOST, "deepbind", PLUGINS["static"])
+        self.assertIn("RTLD_DEEPBIND", done.stderr)
+        self.assertIn("not watched:", done.stderr)
+
+    def test_what_comes_through_nevertheless(self):
+        """A runtime that was loaded plainly before: who is linked to it may be bound past the shim, its calls of the driver are
+        not, so the failure is seen."""
+        runtime = subprocess.run(["ldd", PLUGINS["shared"]], capture_output=True, text=True, check=True).stdout
+        path = next(line.split()[2] for line in runtime.splitlines() if "libcudart" in line)
+        analysis, _ = self.run_host("deepbind", PLUGINS["shared"], "exit", path)
+        self.assertEqual((analysis["verdict"], analysis["blind"]), ("gap", []), json.dumps(analysis, indent=1))
+
+    def test_deepbind_without_cuda_is_nobodys_business(self):
+        """Also where CUDA is used by somebody else."""
+        analysis, _ = self.run_host("deepbind", PLUGINS["plain"], status=0)
+        self.assertEqual((analysis["verdict"], analysis["blind"], self.files()), ("no-cuda", [], []))
+        analysis, _ = self.run_host("deepbind", PLUGINS["plain"], "exit", "libcuda.so.1", status=0)
+        self.assertEqual((analysis["verdict"], analysis["blind"]), ("no-cuda", []), json.dumps(analysis, indent=1))
+
+    def test_an_end_without_destructors(self):
+        """What is left then is what the watcher saw from outside, which is a note."""
+        for how, word in (("deepbind", "RTLD_DEEPBIND"), ("dlmopen", "dlmopen")):
+            analysis, _ = self.run_host(how, PLUGINS["static"], "_exit")
+            notes = [note for note in analysis["notes"] if word in note]
+            self.assertEqual(len(notes), 1, json.dumps(analysis, indent=1))
+            self.assertIn(str(PLUGINS["static"]), notes[0])
+
+    def test_unloaded_in_time_from_a_namespace(self):
+        """The driver stays behind: that much can be said."""
+        analysis, _ = self.run_host("dlmopen", PLUGINS["driver"], "close")
+        self.assert_names(analysis, "dlmopen")
+        self.assertNotIn("libstdc++", analysis["blind"][0]["reason"])
+
+
+class Outside(e2e.Case):
+    """Processes that the shim does not get into."""
+
+    def named(self, analysis, name):
+        self.assertEqual(analysis["verdict"], "blind", json.dumps(analysis, indent=1))
+        found = [process["reason"] for process in analysis["blind"] if pathlib.Path(process["exe"]).name == name]
+        self.assertEqual(len(found), 1, json.dumps(analysis, indent=1))
+        return found[0]
+
+    def test_an_empty_environment(self):
+        analysis, done = self.analysis("--", "env", "-i", f"LD_LIBRARY_PATH={e2e.SIMULATOR}", "KSHIM_SIM_DEVICES=7.5", GUEST,
+                                       SCALE, "linger")
+        self.assertIn("environment was cleaned", self.named(analysis, "e2e_guest"))
+        self.assertIn("no kernel image", done.stdout)
+
+    def test_a_setuid_program_that_uses_cuda(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can give a file away")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-e2e-", dir="/var/tmp"))
+        self.addCleanup(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            self.skipTest(f"{folder} is mounted nosuid")
+        # The loader ignores LD_LIBRARY_PATH there as well, so the simulator is what is loaded by its path.
+        program = folder / "borrowed"
+        shutil.copy(HOST, program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        analysis, _ = self.analysis("--simulate", "sm_75", "--", program, "plain", e2e.SIMULATOR / "libcuda.so.1", "exit", status=4)
+        self.assertIn("setuid", self.named(analysis, "borrowed"))
+
+
+if __name__ == "__main__":
+    e2e.main()
