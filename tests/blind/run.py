@@ -89,7 +89,7 @@ class Past(e2e.Case):
 
     def test_unloaded_in_time_from_a_namespace(self):
         """The driver stays behind: that much can be said."""
-        analysis, _ = self.run_host("dlmopen", PLUGINS["driver"], "close")
+        analysis, _ = self.run_host("dlmopen", PLUGINS["static"], "close")
         self.assert_names(analysis, "dlmopen")
         self.assertNotIn("libstdc++", analysis["blind"][0]["reason"])
 
