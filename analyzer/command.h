@@ -25,6 +25,7 @@ struct Command {
 
 Command run_command();
 Command analyze_command();
+Command doctor_command();
 Command path_command();
 Command scan_command();
 

@@ -142,12 +142,16 @@ std::optional<Executable> inspect(const fs::path& path) {
 std::string blind_reason(const fs::path& path) {
   const std::optional<fs::path> program = resolve(path);
   const std::optional<Executable> executable = program.has_value() ? inspect(*program) : std::nullopt;
-  if (!executable.has_value() || executable->kind != Executable::Kind::elf) return {};
-  if (!executable->same_class) return "it is built for another machine or word size than libkshim.so";
-  if (executable->loader.empty()) return "it is statically linked, so no loader reads LD_PRELOAD";
-  if (executable->loader.find("musl") != std::string::npos)
+  return executable.has_value() ? blind_reason(*executable) : std::string();
+}
+
+std::string blind_reason(const Executable& executable) {
+  if (executable.kind != Executable::Kind::elf) return {};
+  if (!executable.same_class) return "it is built for another machine or word size than libkshim.so";
+  if (executable.loader.empty()) return "it is statically linked, so no loader reads LD_PRELOAD";
+  if (executable.loader.find("musl") != std::string::npos)
     return "its C library is musl, and libkshim.so needs glibc";
-  if (executable->gains_rights) {
+  if (executable.gains_rights) {
     return "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD";
   }
   return {};

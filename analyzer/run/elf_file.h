@@ -24,6 +24,8 @@ std::optional<Executable> inspect(const std::filesystem::path& path);
 /// Why LD_PRELOAD has no effect in a process of this file, as a clause ("it is statically linked, ...");
 /// empty when it should have. Follows script interpreters, and env(1) in them.
 std::string blind_reason(const std::filesystem::path& path);
+/// The same for a file that is no script.
+std::string blind_reason(const Executable& executable);
 
 /// Whether preloading into this program would harm it: a musl loader stops on what it cannot resolve, and a
 /// loader of another ELF class complains on the program's stderr.
