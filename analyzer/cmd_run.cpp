@@ -42,6 +42,7 @@ struct RunOptions {
   std::string format = "text";
   std::string output;
   bool full = false;
+  bool audit = false;
   std::vector<std::string> command;
 };
 
@@ -101,11 +102,13 @@ void add_simulator(const Simulation& simulation, Environment& environment) {
   if (!simulation.driver.empty()) environment.set("KSHIM_SIM_DRIVER", simulation.driver);
 }
 
-Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch) {
+Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch,
+                             bool audit) {
   Environment environment = Environment::current();
   const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
   if (!must_not_preload(program)) {
     environment.set("LD_PRELOAD", merge_preload(environment.get("LD_PRELOAD"), shim.string()));
+    if (audit) environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
   }
   // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
   if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
@@ -146,7 +149,7 @@ int run(const RunOptions& options) {
   Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
   Watch watch;
-  Environment environment = make_environment(child.program, folder, watch);
+  Environment environment = make_environment(child.program, folder, watch, options.audit);
   if (!analysis_options.targets.empty())
     environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
   if (!options.simulate.empty()) add_simulator(simulation, environment);
@@ -202,6 +205,9 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
       ->type_name("FILE");
+  app.add_flag("--audit", options->audit,
+               "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
+               "LD_AUDIT");
   app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   return [options, &app] {
     options->command = program_in(app.remaining());

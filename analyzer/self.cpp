@@ -34,12 +34,18 @@ Located find(std::initializer_list<fs::path> candidates, const char* file) {
 
 }  // namespace
 
-Located find_shim() {
-  constexpr const char* kFile = "libkshim.so";
-  Located located = find({"../shim", fs::path("..") / KSHIM_LIBDIR, "../lib", "../lib64", "."}, kFile);
-  if (!located.path.empty()) located.path /= kFile;
+namespace {
+
+Located find_beside_shim(const char* file) {
+  Located located = find({"../shim", fs::path("..") / KSHIM_LIBDIR, "../lib", "../lib64", "."}, file);
+  if (!located.path.empty()) located.path /= file;
   return located;
 }
+
+}  // namespace
+
+Located find_shim() { return find_beside_shim("libkshim.so"); }
+Located find_audit() { return find_beside_shim("libkshim-audit.so"); }
 
 Located find_simulator() {
   return find(

@@ -13,6 +13,8 @@ struct Located {
 
 /// libkshim.so.
 Located find_shim();
+/// libkshim-audit.so.
+Located find_audit();
 /// The folder that holds the simulated libcuda.so.1.
 Located find_simulator();
 

@@ -41,6 +41,10 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
   std::string reason;
   if (const std::string files = files_loaded(report, "deepbind"); !files.empty()) {
     reason = fmt::format("what {} asked of CUDA went past libkshim.so: loaded with RTLD_DEEPBIND", files);
+    const auto audit = report.process.env.find("LD_AUDIT");
+    const bool audited =
+        audit != report.process.env.end() && audit->second.find("libkshim-audit.so") != std::string::npos;
+    reason += audited ? ", and not bound by calls that `kshim run --audit` sees" : " (try `kshim run --audit`)";
   }
   if (const std::string files = files_loaded(report, "namespace"); !files.empty()) {
     if (!reason.empty()) reason += "; ";
