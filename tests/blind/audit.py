@@ -32,6 +32,13 @@ class Audit(e2e.Case):
                 kernels = [kernel for finding in analysis["findings"] for kernel in finding["kernels"]]
                 self.assertTrue(any("plugin_kernel" in kernel for kernel in kernels), f"{how} {name}: {kernels}")
 
+    def test_the_runtimes_own_functions_are_seen_too(self):
+        """As without RTLD_DEEPBIND: one failure, at the driver and at the runtime."""
+        for how in ("plain", "deepbind"):
+            self.analysis("--audit", "--report", how, "--simulate", "sm_75", "--", HOST, how, PLUGINS["shared"], status=1)
+            failures = [record for record in self.reports(self.folder / how)[0] if record["type"] == "failure"]
+            self.assertEqual([[layer["layer"] for layer in failure["layers"]] for failure in failures], [["driver", "runtime"]], how)
+
     def test_a_healthy_one_is_well(self):
         for name in ("static", "shared", "driver"):
             analysis, _ = self.run_host("deepbind", name, device="sm_90", status=0)
