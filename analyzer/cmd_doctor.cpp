@@ -70,12 +70,11 @@ int examine(const DoctorOptions& options) {
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  const analysis::RenderOptions render = {
-      .colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-      .unicode = wants_unicode(),
-      .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-      .verbose = false,
-      .full = true};
+  const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+                                          .unicode = wants_unicode(),
+                                          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+                                          .verbose = false,
+                                          .full = true};
   output.write(options.format == "json" ? doctor::render_json(facts) : doctor::render_text(facts, render));
   const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
     return check.severity == analysis::Severity::error;
@@ -88,9 +87,10 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("PROGRAM", options->program, "a program to look at as well")->group("");
   app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option("--root", options->root,
-                 "look at the file system in that folder (a container's image, a mounted disk) and not at this "
-                 "machine; the environment stays the present one")
+  app.add_option(
+         "--root", options->root,
+         "look at the file system in that folder (a container's image, a mounted disk) and not at this "
+         "machine; the environment stays the present one")
       ->type_name("DIR");
   return [options] { return examine(*options); };
 }
@@ -98,19 +98,20 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command doctor_command() {
-  return {.name = "doctor",
-          .synopsis = "say what this machine has of CUDA, and what would get in the way",
-          .usage = "[OPTIONS] [PROGRAM]",
-          .details =
-              "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
-              "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
-              "linked to, and whether the shim gets into it. Runs nothing.",
-          .example =
-              "  kshim doctor\n"
-              "  kshim doctor python\n"
-              "  kshim doctor --format json ./build/simulate\n",
-          .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
-          .set_up = set_up};
+  return {
+      .name = "doctor",
+      .synopsis = "say what this machine has of CUDA, and what would get in the way",
+      .usage = "[OPTIONS] [PROGRAM]",
+      .details =
+          "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
+          "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
+          "linked to, and whether the shim gets into it. Runs nothing.",
+      .example =
+          "  kshim doctor\n"
+          "  kshim doctor python\n"
+          "  kshim doctor --format json ./build/simulate\n",
+      .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
+      .set_up = set_up};
 }
 
 }  // namespace kshim::cli

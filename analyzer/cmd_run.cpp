@@ -108,7 +108,8 @@ Environment make_environment(const fs::path& program, const RunFolder& folder, c
   const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
   if (!must_not_preload(program)) {
     environment.set("LD_PRELOAD", merge_preload(environment.get("LD_PRELOAD"), shim.string()));
-    if (audit) environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
+    if (audit)
+      environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
   }
   // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
   if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
@@ -205,9 +206,10 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
       ->type_name("FILE");
-  app.add_flag("--audit", options->audit,
-               "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
-               "LD_AUDIT");
+  app.add_flag(
+      "--audit", options->audit,
+      "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
+      "LD_AUDIT");
   app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   return [options, &app] {
     options->command = program_in(app.remaining());

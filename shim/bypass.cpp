@@ -25,6 +25,8 @@ using report::RecordType;
 // What is reported of one process: enough to name who did it.
 constexpr std::size_t kMostFiles = 16;
 constexpr std::size_t kMostNames = 8;
+constexpr std::string_view kDeepbind = "deepbind";
+constexpr std::string_view kNamespace = "namespace";
 
 struct Bypass {
   PathText path;
@@ -129,7 +131,7 @@ bool visit_object(void* context, const ObjectView& object) {
   if (bypass.lookup && !bypass.driver && !bypass.runtime) bypass.lookup = names_driver(object);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return true;
   bypass.path << object.path;
-  bypass.how = "deepbind";
+  bypass.how = kDeepbind;
   found.add(std::move(bypass));
   return true;
 }
@@ -141,14 +143,9 @@ void drop_watched(Found& found) noexcept {
     runtime = runtime || (found.files[i].lookup && is_shared_runtime(found.files[i].path.view()));
   std::size_t kept = 0;
   for (std::size_t i = 0; i < found.count; ++i)
-    if (runtime || found.files[i].driver || found.files[i].lookup) found.files[kept++] = found.files[i];
+    if (runtime || found.files[i].how == kNamespace || found.files[i].driver || found.files[i].lookup)
+      found.files[kept++] = found.files[i];
   found.count = kept;
-}
-
-bool find_driver_file(void* context, const ObjectView& object) {
-  auto& there = *static_cast<bool*>(context);
-  there = base_name(object.path).starts_with("libcuda.so");
-  return !there;
 }
 
 std::string_view name_of(const link_map& map) noexcept {
@@ -184,14 +181,23 @@ void visit_namespaces(Found& found) noexcept {
     if (driver.empty()) continue;
     Bypass bypass;
     bypass.path << first;
-    bypass.how = "namespace";
+    bypass.how = kNamespace;
     found.add(std::move(bypass));
   }
 }
 
-int under_lock(dl_phdr_info*, std::size_t, void* context) {
-  visit_namespaces(*static_cast<Found*>(context));
-  return 1;
+struct Look {
+  bool first = true;
+  bool driver = false;
+};
+
+// Names alone, as every process pays for it at its end.
+int look(dl_phdr_info* info, std::size_t, void* context) {
+  auto& look = *static_cast<Look*>(context);
+  if (look.first) visit_namespaces(g_found);
+  look.first = false;
+  look.driver = info->dlpi_name != nullptr && base_name(info->dlpi_name).starts_with("libcuda.so");
+  return look.driver ? 1 : 0;
 }
 
 void write(const Bypass& bypass) noexcept {
@@ -202,7 +208,7 @@ void write(const Bypass& bypass) noexcept {
   });
   PathText line;
   line << bypass.path.view()
-       << (bypass.how == "deepbind" ? " was loaded with RTLD_DEEPBIND" : " was loaded with dlmopen")
+       << (bypass.how == kDeepbind ? " was loaded with RTLD_DEEPBIND" : " was loaded with dlmopen")
        << ": its calls to CUDA were not seen";
   say(LogLevel::info, line.view());
 }
@@ -214,11 +220,12 @@ void announce_bypasses() noexcept {
   const ErrnoKeeper keeper;
   const Busy busy;
   if (!busy) return;
-  bool driver = false;
-  each_mapped(find_driver_file, &driver);
-  if (driver) each_mapped(visit_object, &g_found);
-  drop_watched(g_found);
-  dl_iterate_phdr(under_lock, &g_found);
+  Look found;
+  dl_iterate_phdr(look, &found);
+  if (found.driver) {
+    each_mapped(visit_object, &g_found);
+    drop_watched(g_found);
+  }
   if (g_found.count == 0 || begin_report() == 0) return;
   announce_libraries();
   for (std::size_t i = 0; i < g_found.count; ++i) write(g_found.files[i]);

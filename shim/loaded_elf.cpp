@@ -247,8 +247,8 @@ bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
 }
 
 // Undefined symbols are not in .gnu.hash (but for functions whose address an executable takes); they come
-// before the first hashed one. A table without any hashed symbol says 1 there whatever the number of undefined
-// ones: then the string table's start bounds the symbol table.
+// before the first hashed one. A table without any hashed symbol says 1 there whatever the number of
+// undefined ones: then the string table's start bounds the symbol table.
 std::uint32_t LoadedElf::import_end() const noexcept {
   const std::uint32_t count = symbol_count();
   if (sysv_hash_ != nullptr || gnu_hash_ == nullptr || count > 1) return count;
@@ -290,8 +290,7 @@ void LoadedElf::each_binding(bool (*wants)(std::string_view),
   for (const Relocations* table : {&data_relocations_, &call_relocations_}) {
     if (table->rows == nullptr) continue;
     const Bytes mapped = bytes_from(reinterpret_cast<std::uintptr_t>(table->rows));
-    const std::uint64_t rows =
-        std::min<std::uint64_t>(table->bytes, mapped.size()) / sizeof(ElfW(Rela));
+    const std::uint64_t rows = std::min<std::uint64_t>(table->bytes, mapped.size()) / sizeof(ElfW(Rela));
     for (std::uint64_t i = table == &data_relocations_ ? relative_count_ : 0; i < rows; ++i) {
       const ElfW(Rela)& row = table->rows[i];
       const std::uint64_t symbol = ELF64_R_SYM(row.r_info);

@@ -24,7 +24,8 @@ const ElfW(Dyn) * program_dynamic() noexcept {
 }  // namespace
 
 const r_debug* linker_debug() noexcept {
-  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic)
+  for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
+       ++dynamic)
     if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
       return reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr);
   return nullptr;

@@ -44,12 +44,14 @@ std::optional<BlindProcess> blind_by_bypass(const Report& report) {
     const auto audit = report.process.env.find("LD_AUDIT");
     const bool audited =
         audit != report.process.env.end() && audit->second.find("libkshim-audit.so") != std::string::npos;
-    reason += audited ? ", and not bound by calls that `kshim run --audit` sees" : " (try `kshim run --audit`)";
+    reason +=
+        audited ? ", and not bound by calls that `kshim run --audit` sees" : " (try `kshim run --audit`)";
   }
   if (const std::string files = files_loaded(report, "namespace"); !files.empty()) {
     if (!reason.empty()) reason += "; ";
     reason += fmt::format(
-        "what {} asked of CUDA went past libkshim.so: loaded with dlmopen into a namespace of its own", files);
+        "what {} asked of CUDA went past libkshim.so: loaded with dlmopen into a namespace of its own",
+        files);
   }
   if (reason.empty()) return std::nullopt;
   return BlindProcess{

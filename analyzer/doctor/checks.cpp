@@ -24,7 +24,9 @@ const Library* find(const std::vector<Library>& libraries, std::string_view name
   return found == libraries.end() ? nullptr : &*found;
 }
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 /// libcuda.so.1 of the toolkit's folder `compat` (cuda-compat): a newer user part for an older kernel module.
 bool is_compat(const Library& library) { return contains(library.file.real, "/compat/"); }
@@ -33,8 +35,9 @@ bool is_stub(std::string_view path) { return contains(path, "/stubs/"); }
 void check_stub(const Loader& loader, const Library* driver, Facts& facts) {
   if (driver != nullptr && (is_stub(driver->file.real) || is_stub(driver->file.path))) {
     add(facts, Severity::error, "stub-driver",
-        fmt::format("{} is the toolkit's stub, which is for linking only: every call of the driver fails (34)",
-                    driver->file.path),
+        fmt::format(
+            "{} is the toolkit's stub, which is for linking only: every call of the driver fails (34)",
+            driver->file.path),
         fmt::format("take that folder out of {}", driver->file.how));
     return;
   }
@@ -59,7 +62,8 @@ void check_versions(const Library& driver, Facts& facts) {
   add(facts, Severity::error, "driver-mismatch",
       fmt::format("{} is of driver {}, the kernel module is {}: cuInit answers 803", driver.file.path,
                   driver.version, kernel),
-      "restart the machine after a driver update; in a container, let the container runtime bring the library");
+      "restart the machine after a driver update; in a container, let the container runtime bring the "
+      "library");
 }
 
 }  // namespace
@@ -83,7 +87,8 @@ void check_driver(const Loader& loader, Facts& facts) {
         "modprobe nvidia; where that fails, dmesg says why (Secure Boot, nouveau, another kernel)");
   if (facts.place.wsl && driver != nullptr && !driver->file.real.starts_with("/usr/lib/wsl/"))
     add(facts, Severity::error, "wsl-driver",
-        fmt::format("this is WSL, and {} is a Linux driver's: it hides the one of Windows", driver->file.path),
+        fmt::format("this is WSL, and {} is a Linux driver's: it hides the one of Windows",
+                    driver->file.path),
         "remove the Linux driver package; the driver of Windows is in /usr/lib/wsl/lib");
   if (facts.place.wsl && driver == nullptr)
     add(facts, Severity::error, "wsl-no-driver", "this is WSL, and /usr/lib/wsl/lib is not searched",
@@ -106,9 +111,10 @@ void check_place(const Machine& machine, Facts& facts) {
   const bool nodes = !facts.place.device_nodes.empty();
   if (wanted && !nodes && !facts.place.wsl)
     add(facts, Severity::error, "container-without-gpu",
-        fmt::format("NVIDIA_VISIBLE_DEVICES={} asks for GPUs, and there is no /dev/nvidia*: this container was "
-                    "started without them",
-                    visible),
+        fmt::format(
+            "NVIDIA_VISIBLE_DEVICES={} asks for GPUs, and there is no /dev/nvidia*: this container was "
+            "started without them",
+            visible),
         "docker run --gpus all (or the runtime class nvidia); on the host: nvidia-ctk runtime configure");
   const std::string_view capabilities = machine.env("NVIDIA_DRIVER_CAPABILITIES");
   if (wanted && !capabilities.empty() && !contains(capabilities, "compute") && !contains(capabilities, "all"))
@@ -158,17 +164,19 @@ void check_toolkits(const Machine& machine, Facts& facts) {
   const Toolkit* path = by("PATH");
   if (home != nullptr && path != nullptr && home != path)
     add(facts, Severity::warning, "two-toolkits",
-        fmt::format("CUDA_HOME is {} ({}), and nvcc in PATH is of {} ({}): build systems differ in which they take",
-                    home->folder, image::to_name(home->version).view(), path->folder,
-                    image::to_name(path->version).view()),
+        fmt::format(
+            "CUDA_HOME is {} ({}), and nvcc in PATH is of {} ({}): build systems differ in which they take",
+            home->folder, image::to_name(home->version).view(), path->folder,
+            image::to_name(path->version).view()),
         fmt::format("PATH={}/bin:$PATH", home->folder));
   for (const Toolkit& toolkit : facts.toolkits) {
     if (facts.driver.cuda.known() && toolkit.version.known() && toolkit.version > facts.driver.cuda)
       add(facts, Severity::warning, "toolkit-newer-than-driver",
-          fmt::format("the toolkit in {} is {}, the driver serves CUDA {}: PTX that it makes is refused (222), and "
-                      "programs of a newer major do not start (35)",
-                      toolkit.folder, image::to_name(toolkit.version).view(),
-                      image::to_name(facts.driver.cuda).view()),
+          fmt::format(
+              "the toolkit in {} is {}, the driver serves CUDA {}: PTX that it makes is refused (222), and "
+              "programs of a newer major do not start (35)",
+              toolkit.folder, image::to_name(toolkit.version).view(),
+              image::to_name(facts.driver.cuda).view()),
           "build for the GPU's own architecture, or update the driver");
     const auto* row = analysis::toolkit_at_most(toolkit.version);
     for (const Gpu& gpu : facts.gpus) {

@@ -32,7 +32,8 @@ bool differ(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   const std::vector<std::string> left = split(a, ".");
   const std::vector<std::string> right = split(b, ".");
-  return !std::equal(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), right.size())),
+  return !std::equal(left.begin(),
+                     left.begin() + static_cast<std::ptrdiff_t>(std::min(left.size(), right.size())),
                      right.begin());
 }
 
@@ -76,10 +77,11 @@ void check_copies(const Loader& loader, Facts& facts) {
       const std::string version = version_in_name(other.real);
       if (other.real == library.file.real || !differ(library.version, version)) continue;
       add(facts, Severity::warning, "two-copies",
-          fmt::format("{} is there twice: {} ({}, by {}) is taken, and {} ({}, by {}) is what a program without that "
-                      "path gets",
-                      library.name, library.file.path, library.version, library.file.how, other.path, version,
-                      other.how),
+          fmt::format(
+              "{} is there twice: {} ({}, by {}) is taken, and {} ({}, by {}) is what a program without that "
+              "path gets",
+              library.name, library.file.path, library.version, library.file.how, other.path, version,
+              other.how),
           "keep one of them");
     }
   }
@@ -99,9 +101,10 @@ void check_wheels(Facts& facts) {
     for (const auto& [name, found] : majors) {
       if (found.size() < 2) continue;
       add(facts, Severity::warning, "mixed-wheels",
-          fmt::format("{} has {} for CUDA {}: which of them a process loads first is a matter of import order",
-                      python.interpreter, name,
-                      analysis::enumerate(std::vector<std::string>(found.begin(), found.end()))),
+          fmt::format(
+              "{} has {} for CUDA {}: which of them a process loads first is a matter of import order",
+              python.interpreter, name,
+              analysis::enumerate(std::vector<std::string>(found.begin(), found.end()))),
           fmt::format("pip uninstall {}-cu{}", name, *found.begin()));
     }
   }
@@ -111,7 +114,8 @@ void check_preloads(Facts& facts) {
   for (const Preload& preload : facts.preloads) {
     if (!preload.there)
       add(facts, Severity::warning, "preload-missing",
-          fmt::format("LD_PRELOAD names {}, which is not there: the loader says so in every program", preload.path),
+          fmt::format("LD_PRELOAD names {}, which is not there: the loader says so in every program",
+                      preload.path),
           "correct LD_PRELOAD or /etc/ld.so.preload");
     if (preload.note.starts_with("stands in for dlsym"))
       add(facts, Severity::info, "preload-dlsym", fmt::format("{} {}", preload.path, preload.note));
@@ -131,7 +135,8 @@ void check_program(Facts& facts) {
   if (!facts.program) return;
   const Program program = *facts.program;
   if (!program.found) {
-    add(facts, Severity::error, "program-missing", fmt::format("{} is not there, or cannot be read", program.path));
+    add(facts, Severity::error, "program-missing",
+        fmt::format("{} is not there, or cannot be read", program.path));
     return;
   }
   if (!program.elf) {
@@ -145,11 +150,14 @@ void check_program(Facts& facts) {
         "where its source is at hand, link it dynamically; kshim scan reads what it is built for");
   if (!program.deepbind.empty())
     add(facts, Severity::warning, "deepbind",
-        fmt::format("{} opens libraries with RTLD_DEEPBIND ({}): what those ask of CUDA goes past libkshim.so",
-                    program.path, program.deepbind));
+        fmt::format(
+            "{} opens libraries with RTLD_DEEPBIND ({}): what those ask of CUDA goes past libkshim.so",
+            program.path, program.deepbind),
+        "kshim run --audit sees most of it");
   for (const std::string& file : program.dlmopen)
     add(facts, Severity::info, "dlmopen",
-        fmt::format("{} can load files into namespaces of their own (dlmopen), where nothing is preloaded", file));
+        fmt::format("{} can load files into namespaces of their own (dlmopen), where nothing is preloaded",
+                    file));
   for (const std::string& missing : program.missing)
     add(facts, Severity::error, "library-not-found", fmt::format("no file for {}", missing),
         "install it, or name its folder in LD_LIBRARY_PATH");
@@ -163,7 +171,8 @@ void check_program(Facts& facts) {
     std::vector<std::string> files;
     for (const auto& [major, path] : found) files.push_back(path);
     add(facts, Severity::warning, "mixed-cuda-libraries",
-        fmt::format("{} is linked to several majors of {}: {}", program.path, name, analysis::enumerate(files)),
+        fmt::format("{} is linked to several majors of {}: {}", program.path, name,
+                    analysis::enumerate(files)),
         "rebuild all of it with one toolkit");
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim doctor: what this machine has of CUDA, which of it a program would get, and what would blind the shim.
+// kshim doctor: what this machine has of CUDA, which of it a program would get, and what would blind the
+// shim.
 #pragma once
 #include <string>
 

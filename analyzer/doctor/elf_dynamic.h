@@ -11,9 +11,9 @@
 namespace kshim::doctor {
 
 struct DynamicFile {
-  bool same_class = true;  ///< 64-bit, of this machine
+  bool same_class = true;   ///< 64-bit, of this machine
   bool is_library = false;  ///< what dlopen takes and execve does not
-  std::string loader;  ///< PT_INTERP
+  std::string loader;       ///< PT_INTERP
   std::string soname;
   std::vector<std::string> needed;
   std::vector<std::string> rpath;    ///< DT_RPATH, which DT_RUNPATH switches off

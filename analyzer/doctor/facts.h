@@ -59,11 +59,11 @@ struct Program {
   std::string blind;               ///< why LD_PRELOAD has no effect there; empty when it has
   bool found = false;
   bool elf = false;
-  bool library = false;  ///< not a program: it lives in those that load it
-  std::vector<Library> libraries;      ///< CUDA's, of what it is linked to
-  std::vector<std::string> missing;    ///< "libfoo.so.1, for /opt/x/libbar.so"
-  std::vector<std::string> dlmopen;    ///< files that can load into namespaces of their own
-  std::string deepbind;                ///< why what it loads may be bound past the shim; empty else
+  bool library = false;              ///< not a program: it lives in those that load it
+  std::vector<Library> libraries;    ///< CUDA's, of what it is linked to
+  std::vector<std::string> missing;  ///< "libfoo.so.1, for /opt/x/libbar.so"
+  std::vector<std::string> dlmopen;  ///< files that can load into namespaces of their own
+  std::string deepbind;              ///< why what it loads may be bound past the shim; empty else
 };
 
 struct Place {

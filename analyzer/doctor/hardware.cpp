@@ -27,7 +27,8 @@ std::string field(std::string_view text, std::string_view name) {
 std::string version_of_module(const Machine& machine) {
   std::string text(trim(machine.read("/sys/module/nvidia/version")));
   if (!text.empty()) return text;
-  for (const std::string& word : split(field(machine.read("/proc/driver/nvidia/version"), "NVRM version"), " \t")) {
+  for (const std::string& word :
+       split(field(machine.read("/proc/driver/nvidia/version"), "NVRM version"), " \t")) {
     const bool number = word.find_first_not_of("0123456789.") == std::string::npos;
     if (number && word.find('.') != std::string::npos) return word;
   }
@@ -54,7 +55,8 @@ bool has_instances(const Machine& machine) {
   const std::string folder = "/proc/driver/nvidia/capabilities";
   for (const std::string& gpu : machine.names(folder)) {
     const std::vector<std::string> names = machine.names(join_path(join_path(folder, gpu), "mig"));
-    if (std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("gi"); }))
+    if (std::any_of(names.begin(), names.end(),
+                    [](const std::string& name) { return name.starts_with("gi"); }))
       return true;
   }
   return false;
@@ -74,8 +76,8 @@ Place look_at_place(const Machine& machine) {
   place.container = machine.exists("/.dockerenv") || machine.exists("/run/.containerenv") ||
                     init.find("docker") != std::string::npos || init.find("kubepods") != std::string::npos ||
                     machine.has_env("NVIDIA_VISIBLE_DEVICES");
-  place.wsl = machine.exists("/dev/dxg") ||
-              machine.read("/proc/version").find("microsoft") != std::string::npos;
+  place.wsl =
+      machine.exists("/dev/dxg") || machine.read("/proc/version").find("microsoft") != std::string::npos;
   place.module_loaded = machine.exists("/proc/driver/nvidia/version");
   for (const std::string& name : machine.names("/dev")) {
     if (!name.starts_with("nvidia") || name.starts_with("nvidia-caps")) continue;
@@ -107,9 +109,9 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
   } else {
     facts.gpus = gpus_of_proc(machine);
     if (!answers.error.empty())
-      facts.checks.push_back({analysis::Severity::error, "nvml",
-                              "libnvidia-ml.so.1 answers: " + answers.error,
-                              "restart the machine, or reload the kernel module, after a driver was updated"});
+      facts.checks.push_back(
+          {analysis::Severity::error, "nvml", "libnvidia-ml.so.1 answers: " + answers.error,
+           "restart the machine, or reload the kernel module, after a driver was updated"});
   }
   if (has_instances(machine))
     for (Gpu& gpu : facts.gpus) gpu.mig = true;
@@ -119,7 +121,8 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
       facts.driver.asked = "the table of toolkits";
     }
   }
-  if (const auto* row = analysis::toolkit_at_most(facts.driver.cuda); facts.driver.cuda.known() && row != nullptr)
+  if (const auto* row = analysis::toolkit_at_most(facts.driver.cuda);
+      facts.driver.cuda.known() && row != nullptr)
     facts.driver.isa = row->isa;
 }
 

@@ -54,7 +54,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }
 
 std::vector<std::string> own_folders() {
-  return {"/lib/" + std::string(kTriplet), "/usr/lib/" + std::string(kTriplet), "/lib64", "/usr/lib64", "/lib",
+  return {"/lib/" + std::string(kTriplet),
+          "/usr/lib/" + std::string(kTriplet),
+          "/lib64",
+          "/usr/lib64",
+          "/lib",
           "/usr/lib"};
 }
 
@@ -128,7 +132,8 @@ std::optional<FoundFile> Loader::find(std::string_view name, const std::string& 
     if (auto found = search(asking->runpath, "RUNPATH of " + by)) return found;
   if (const auto cached = cache_.find(std::string(name)); cached != cache_.end()) {
     const std::string& path = cached->second;
-    if (auto found = in_folder(folder_of(path), path.substr(path.rfind('/') + 1), "ld.so.cache")) return found;
+    if (auto found = in_folder(folder_of(path), path.substr(path.rfind('/') + 1), "ld.so.cache"))
+      return found;
   }
   return search(own_folders(), "the system's folders");
 }

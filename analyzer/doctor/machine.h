@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine that kshim doctor looks at: a tree of files and an environment. The tree may be another one
-// than our own (--root: a container's, a mounted disk, a test's), so symbolic links are followed inside of it.
+// than our own (--root: a container's, a mounted disk, a test's), so symbolic links are followed inside of
+// it.
 #pragma once
 #include <filesystem>
 #include <map>

@@ -45,8 +45,7 @@ class Nvml {
 template <class... Arguments>
 std::string text_of_call(const Nvml& library, const char* name, Arguments... arguments) {
   std::array<char, 128> text{};
-  const Result result =
-      library.call(name, arguments..., text.data(), static_cast<unsigned>(text.size() - 1));
+  const Result result = library.call(name, arguments..., text.data(), static_cast<unsigned>(text.size() - 1));
   return result == 0 ? std::string(text.data()) : std::string();
 }
 

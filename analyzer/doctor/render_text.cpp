@@ -47,11 +47,13 @@ class Writer {
   void checks() {
     const bool wrong = std::any_of(facts_.checks.begin(), facts_.checks.end(),
                                    [](const Check& check) { return check.severity >= Severity::warning; });
-    if (!wrong) page_.titled(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
+    if (!wrong)
+      page_.titled(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
     for (const Check& check : facts_.checks) {
       const bool note = check.severity == Severity::info;
       const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
-      page_.titled(tone, note ? "note:" : fmt::format("{}:", analysis::to_name(check.severity)), clean(check.text));
+      page_.titled(tone, note ? "note:" : fmt::format("{}:", analysis::to_name(check.severity)),
+                   clean(check.text));
       if (!check.advice.empty()) page_.paragraph(clean(check.advice), 2, 0);
     }
   }
@@ -59,29 +61,32 @@ class Writer {
     for (const Gpu& gpu : facts_.gpus) {
       std::string text = gpu.name.empty() ? "an NVIDIA GPU" : gpu.name;
       if (gpu.cc)
-        text += fmt::format(", compute capability {} (sm_{})", image::to_name(*gpu.cc).view(), gpu.cc->number());
+        text +=
+            fmt::format(", compute capability {} (sm_{})", image::to_name(*gpu.cc).view(), gpu.cc->number());
       if (!gpu.pci.empty()) text += ", " + gpu.pci;
       if (gpu.mig) text += ", split (MIG)";
       row("GPU", text);
     }
     if (facts_.gpus.empty())
-      row("GPU", facts_.place.pci.empty() ? "none"
-                                          : "on the bus, and no driver to ask: " + analysis::join(facts_.place.pci, ", "));
+      row("GPU", facts_.place.pci.empty()
+                     ? "none"
+                     : "on the bus, and no driver to ask: " + analysis::join(facts_.place.pci, ", "));
   }
   void driver() {
     const Driver& driver = facts_.driver;
     std::string text = driver.kernel_module;
     if (driver.cuda.known())
-      text += fmt::format("{}for CUDA {} and PTX {} and older (by {})", text.empty() ? "" : ", ",
-                          image::to_name(driver.cuda).view(), image::to_name(driver.isa).view(), driver.asked);
+      text +=
+          fmt::format("{}for CUDA {} and PTX {} and older (by {})", text.empty() ? "" : ", ",
+                      image::to_name(driver.cuda).view(), image::to_name(driver.isa).view(), driver.asked);
     row("driver", text.empty() ? "none" : text);
   }
   void toolkits() {
     for (const Toolkit& toolkit : facts_.toolkits)
-      row("toolkit", fmt::format("{} in {} ({}{})",
-                                 toolkit.version.known() ? image::to_name(toolkit.version).view() : "?",
-                                 toolkit.folder, analysis::join(toolkit.known_by, ", "),
-                                 toolkit.compiler ? "" : "; no nvcc"));
+      row("toolkit",
+          fmt::format("{} in {} ({}{})",
+                      toolkit.version.known() ? image::to_name(toolkit.version).view() : "?", toolkit.folder,
+                      analysis::join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
     if (!facts_.nvcc.empty()) row("nvcc", facts_.nvcc);
     if (!facts_.ptxas.empty()) row("ptxas", facts_.ptxas);
   }

@@ -79,8 +79,9 @@ class Toolkits {
 };
 
 bool is_cuda_wheel(std::string_view name) {
-  for (const std::string_view prefix : {"nvidia-", "torch", "tensorflow", "jax", "cupy", "triton", "numba-cuda",
-                                        "cuda-python", "cuda-bindings", "onnxruntime-gpu", "tensorrt", "vllm"})
+  for (const std::string_view prefix :
+       {"nvidia-", "torch", "tensorflow", "jax", "cupy", "triton", "numba-cuda", "cuda-python",
+        "cuda-bindings", "onnxruntime-gpu", "tensorrt", "vllm"})
     if (name.starts_with(prefix)) return true;
   return false;
 }
@@ -121,7 +122,8 @@ std::vector<Toolkit> find_toolkits(const Machine& machine) {
     if (name == "cuda" || name.starts_with("cuda-")) toolkits.add("/usr/local/" + name, "/usr/local/" + name);
   toolkits.add("/opt/cuda", "/opt/cuda");
   if (machine.is_executable("/usr/bin/nvcc")) toolkits.add("/usr/lib/cuda", "/usr/bin/nvcc");
-  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty()) toolkits.add(conda, "CONDA_PREFIX");
+  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
+    toolkits.add(conda, "CONDA_PREFIX");
   return toolkits.take();
 }
 
@@ -154,7 +156,8 @@ std::vector<Python> find_pythons(const Machine& machine) {
   environment(machine.env("CONDA_PREFIX"));
   std::string python = in_path(machine, "python3");
   if (python.empty()) python = in_path(machine, "python");
-  // A virtual environment's interpreter is a link to the one it was made with: its packages are beside the link.
+  // A virtual environment's interpreter is a link to the one it was made with: its packages are beside the
+  // link.
   if (const std::string prefix = parent(parent(python));
       !python.empty() && prefix != machine.env("VIRTUAL_ENV") && prefix != machine.env("CONDA_PREFIX"))
     add(prefix, python);

@@ -265,13 +265,14 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
     for (const std::string& file : process.files)
       if (names_driver(file)) files += (files.empty() ? "" : ", ") + file;
     if (files.empty()) continue;
-    out.push_back(fmt::format(
-        "{} (pid {}) loaded libcuda.so.1, and nothing of what it did there came through libkshim.so: either it "
-        "did nothing, or {}; what may have used it: {}",
-        process.exe, pid,
-        process.namespaces ? "it was used from a namespace of its own (dlmopen)"
-                           : "who used it was loaded with RTLD_DEEPBIND",
-        files));
+    out.push_back(
+        fmt::format("{} (pid {}) loaded libcuda.so.1, and nothing of what it did there came through "
+                    "libkshim.so: either it "
+                    "did nothing, or {}; what may have used it: {}",
+                    process.exe, pid,
+                    process.namespaces ? "it was used from a namespace of its own (dlmopen)"
+                                       : "who used it was loaded with RTLD_DEEPBIND",
+                    files));
   }
   return out;
 }

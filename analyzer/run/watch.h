@@ -34,8 +34,9 @@ class Watch {
   /// there.
   std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program,
                                             bool nothing_recorded) const;
-  /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the driver
-  /// may have been there for nothing, or files went past the shim and the process ended without a word.
+  /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the
+  /// driver may have been there for nothing, or files went past the shim and the process ended without a
+  /// word.
   std::vector<std::string> silent(const std::vector<std::filesystem::path>& reports) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// libkshim-audit.so: what LD_AUDIT loads (rtld-audit(7)) where a preload is not enough. The dynamic linker asks
-// it about every call that it binds; one that is bound past libkshim.so, because the caller was loaded with
-// RTLD_DEEPBIND, is led to libkshim.so after all. It lives in a namespace of its own with a C library of its
-// own, calls nothing of either, and does nothing but compare names.
+// libkshim-audit.so: what LD_AUDIT loads (rtld-audit(7)) where a preload is not enough. The dynamic linker
+// asks it about every call that it binds; one that is bound past libkshim.so, because the caller was loaded
+// with RTLD_DEEPBIND, is led to libkshim.so after all. It lives in a namespace of its own with a C library of
+// its own, calls nothing of either, and does nothing but compare names.
 #include <elf.h>
 #include <link.h>
 
@@ -78,14 +78,17 @@ const char* version_name(const Dynamic& dynamic, unsigned index) {
 void learn_shim(const link_map& map) {
   const Dynamic dynamic = read_dynamic(map);
   if (dynamic.symbols == nullptr || dynamic.strings == nullptr || dynamic.versions == nullptr) return;
-  const auto bytes = reinterpret_cast<std::uintptr_t>(dynamic.strings) - reinterpret_cast<std::uintptr_t>(dynamic.symbols);
+  const auto bytes =
+      reinterpret_cast<std::uintptr_t>(dynamic.strings) - reinterpret_cast<std::uintptr_t>(dynamic.symbols);
   for (std::size_t i = 1; i < bytes / sizeof(Elf64_Sym) && g_count < kMost; ++i) {
     const Elf64_Sym& symbol = dynamic.symbols[i];
     const char* name = dynamic.strings + symbol.st_name;
     // _exit and its like are the C library's business: only what has to do with CUDA is led elsewhere.
-    if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || begins(name, "_exit") || begins(name, "_Exit"))
+    if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || begins(name, "_exit") ||
+        begins(name, "_Exit"))
       continue;
-    g_definitions[g_count++] = {name, version_name(dynamic, dynamic.versions[i] & 0x7fffU), map.l_addr + symbol.st_value};
+    g_definitions[g_count++] = {name, version_name(dynamic, dynamic.versions[i] & 0x7fffU),
+                                map.l_addr + symbol.st_value};
   }
 }
 
@@ -151,14 +154,17 @@ extern "C" {
   return kind == other ? LA_FLG_BINDFROM : LA_FLG_BINDFROM | LA_FLG_BINDTO;
 }
 
-[[gnu::visibility("default")]] std::uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, std::uintptr_t*, std::uintptr_t* definer,
-                                                           unsigned* flags, const char* name) {
-  // What dlsym answers stays: whoever asks for the next definition behind the shim must not be led back to it.
+[[gnu::visibility("default")]] std::uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, std::uintptr_t*,
+                                                           std::uintptr_t* definer, unsigned* flags,
+                                                           const char* name) {
+  // What dlsym answers stays: whoever asks for the next definition behind the shim must not be led back to
+  // it.
   if ((*flags & LA_SYMB_DLSYM) != 0) return symbol->st_value;
   if (!begins(name, "dl") && !begins(name, "cu") && !begins(name, "__cuda")) return symbol->st_value;
   const auto kind = static_cast<Kind>(*definer);
   for (std::size_t i = 0; i < g_count; ++i)
-    if (same(g_definitions[i].name, name) && stands_in(g_definitions[i], kind)) return g_definitions[i].address;
+    if (same(g_definitions[i].name, name) && stands_in(g_definitions[i], kind))
+      return g_definitions[i].address;
   return symbol->st_value;
 }
 }

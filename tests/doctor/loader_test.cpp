@@ -48,13 +48,14 @@ TEST(LinkerCache, BehindTheOldTable) {
 }
 
 TEST(LinkerCache, OthersAreLeftOut) {
-  EXPECT_TRUE(read_cache(cache_of(0x0003)).empty());                  // 32 bits
+  EXPECT_TRUE(read_cache(cache_of(0x0003)).empty());               // 32 bits
   EXPECT_TRUE(read_cache(cache_of(kFlags, 1ULL << 62U)).empty());  // for a processor's extensions
 }
 
 TEST(LinkerCache, EveryCutAndEveryFlippedByteIsSurvived) {
   const std::string whole = cache_of(kFlags);
-  for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_TRUE(read_cache(whole.substr(0, size)).empty());
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_TRUE(read_cache(whole.substr(0, size)).empty());
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(~damaged[at]);

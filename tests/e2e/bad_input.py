@@ -97,7 +97,7 @@ class Frame(e2e.Case):
         self.assert_says(self.kshim("frobnicate"), 2, "frobnicate", "kshim help")
 
     def test_a_command_of_a_later_version(self):
-        self.assert_says(self.kshim("doctor"), 2, "doctor", "not in this version")
+        self.assert_says(self.kshim("explain"), 2, "explain", "not in this version")
 
     def test_unknown_option(self):
         self.assert_says(self.kshim("analyze", "--no-such-option"), 2, "--no-such-option", "kshim analyze --help")

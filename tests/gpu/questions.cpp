@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a real driver can tell, one answer a line: "question = answer | evidence". questions NAMES: a file with the
-// driver's functions that the shim stands in for, one a line.
+// What only a real driver can tell, one answer a line: "question = answer | evidence". questions NAMES: a
+// file with the driver's functions that the shim stands in for, one a line.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -33,7 +33,8 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() > end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// cuLaunchKernel_ptsz is cuLaunchKernel with the flag for per-thread streams; cuMemAlloc_v2 is a later version.
+/// cuLaunchKernel_ptsz is cuLaunchKernel with the flag for per-thread streams; cuMemAlloc_v2 is a later
+/// version.
 struct Asked {
   std::string name;
   cuuint64_t flags = 0;
@@ -87,7 +88,8 @@ Mapping mapping_of(const void* address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     Mapping out;
-    if (std::sscanf(line.c_str(), "%lx-%lx", &out.low, &out.high) == 2 && wanted >= out.low && wanted < out.high) {
+    if (std::sscanf(line.c_str(), "%lx-%lx", &out.low, &out.high) == 2 && wanted >= out.low &&
+        wanted < out.high) {
       out.line = line;
       return out;
     }
@@ -112,18 +114,22 @@ void table(const char* name, const unsigned char (&uuid)[16], const std::vector<
   }
   const Mapping where = mapping_of(found);
   const std::size_t path = where.line.find('/');
-  const std::string file = path == std::string::npos ? "no file" : where.line.substr(where.line.rfind('/') + 1);
-  answer(question, std::to_string(*static_cast<const std::uint64_t*>(found)) + " bytes", "in " + file + ", " + rights_of(where));
+  const std::string file =
+      path == std::string::npos ? "no file" : where.line.substr(where.line.rfind('/') + 1);
+  answer(question, std::to_string(*static_cast<const std::uint64_t*>(found)) + " bytes",
+         "in " + file + ", " + rights_of(where));
   for (const int slot : slots) {
     const void* function = static_cast<const void* const*>(found)[slot];
     answer(question + ".slot" + std::to_string(slot), rights_of(mapping_of(function)),
            "rights of what it leads to, " + std::string(function == nullptr ? "null" : "not null"));
   }
   const long page = sysconf(_SC_PAGESIZE);
-  auto* begin = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(found) & ~static_cast<std::uintptr_t>(page - 1));
+  auto* begin = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(found) &
+                                        ~static_cast<std::uintptr_t>(page - 1));
   const bool writable = rights_of(where)[1] == 'w';
   const int changed = writable ? 0 : mprotect(begin, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE);
-  answer(question + ".mprotect", changed == 0 ? "allowed" : "refused", writable ? "writable already" : "PROT_READ | PROT_WRITE and back");
+  answer(question + ".mprotect", changed == 0 ? "allowed" : "refused",
+         writable ? "writable already" : "PROT_READ | PROT_WRITE and back");
   if (!writable && changed == 0) mprotect(begin, static_cast<std::size_t>(page), PROT_READ);
 }
 
@@ -139,7 +145,8 @@ int main(int argc, char** argv) {
   for (std::string name; std::getline(names, name);)
     if (!name.empty()) same_address(name);
   table("CUDART_INTERFACE",
-        {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9}, {1, 2, 6, 7, 8});
+        {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9},
+        {1, 2, 6, 7, 8});
   table("CUDA_13_REQUIREMENTS",
         {0xf8, 0xcf, 0xf9, 0x51, 0x21, 0x46, 0x8b, 0x4e, 0xb9, 0xe2, 0xfb, 0x46, 0x9e, 0x7c, 0x0d, 0xd9}, {});
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A preload that notes every call of a driver that was found by dlsym or cuGetProcAddress: "THREAD NAME RESULT" a line into
-// the file TRACER_OUT. For tests on real devices (tools/gpu_facts), where the simulator's own trace is not to be had; small,
-// so that it builds anywhere, and used on both sides of a comparison.
+// A preload that notes every call of a driver that was found by dlsym or cuGetProcAddress: "THREAD NAME
+// RESULT" a line into the file TRACER_OUT. For tests on real devices (tools/gpu_facts), where the simulator's
+// own trace is not to be had; small, so that it builds anywhere, and used on both sides of a comparison.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

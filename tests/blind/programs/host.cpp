@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // host HOW PLUGIN [THEN [LIBRARY...]]: loads each LIBRARY plainly, then PLUGIN plainly, with RTLD_DEEPBIND
-// ("deepbind") or into a namespace of its own ("dlmopen"), and runs it. THEN: `exit` returns from main, `_exit`
-// ends without a destructor after a while, `close` unloads the plug-in first.
+// ("deepbind") or into a namespace of its own ("dlmopen"), and runs it. THEN: `exit` returns from main,
+// `_exit` ends without a destructor after a while, `close` unloads the plug-in first.
 #include <dlfcn.h>
 #include <unistd.h>
 

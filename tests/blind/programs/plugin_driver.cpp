@@ -25,8 +25,7 @@ extern "C" int plugin_run() {
   if (result == 0) result = cuModuleLoadData(&module, image.data());
   if (result == 0) result = cuModuleGetFunction(&function, module, "plugin_kernel");
   void* arguments[] = {&data};
-  if (result == 0)
-    result = cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
+  if (result == 0) result = cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
   std::printf("plugin: %d\n", result);
   std::fflush(stdout);
   return result;
