@@ -324,13 +324,11 @@ struct Parser {
   std::string (*parse)(object, Report&, std::uint32_t);
 };
 constexpr std::array kParsers = {
-    Parser{"process", process}, Parser{"driver", driver},
-    Parser{"device", device},   Parser{"object", object_record},
-    Parser{"module", module},   Parser{"failure", failure},
-    Parser{"repeat", repeat},   Parser{"read", read},
-    Parser{"gap", gap},         Parser{"library", library},
-    Parser{"bypass", bypass},   Parser{"package", package},
-    Parser{"coverage", coverage}, Parser{"end", end},
+    Parser{"process", process},      Parser{"driver", driver}, Parser{"device", device},
+    Parser{"object", object_record}, Parser{"module", module}, Parser{"failure", failure},
+    Parser{"repeat", repeat},        Parser{"read", read},     Parser{"gap", gap},
+    Parser{"library", library},      Parser{"bypass", bypass}, Parser{"package", package},
+    Parser{"coverage", coverage},    Parser{"end", end},
 };
 
 }  // namespace

@@ -85,6 +85,11 @@ VerdictLine ok_line(const Analysis& analysis) {
       fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
 }
 
+bool recorded_any(const Analysis& analysis) {
+  return std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules != 0; });
+}
+
 }  // namespace
 
 VerdictLine verdict_line(const Analysis& analysis) {
@@ -102,7 +107,10 @@ VerdictLine verdict_line(const Analysis& analysis) {
                           reports.size() == 1 ? "has" : "have")};
     }
     case Verdict::blind:
-      return {Tone::warning, "blind:", "nothing was recorded where it should have been"};
+      return {Tone::warning, "blind:",
+              recorded_any(analysis) ? fmt::format("{}, {}, and not all of it was watched",
+                                                   modules_text(analysis), outcome(analysis))
+                                     : "nothing was recorded where it should have been"};
     case Verdict::gap:
     case Verdict::failure:
       break;

@@ -72,6 +72,14 @@ class Past(e2e.Case):
         analysis, _ = self.run_host("deepbind", PLUGINS["shared"], "exit", path)
         self.assertEqual((analysis["verdict"], analysis["blind"]), ("gap", []), json.dumps(analysis, indent=1))
 
+    def test_a_process_that_is_watched_in_part(self):
+        analysis, _ = self.run_host("deepbind", PLUGINS["static"], "exit", PLUGINS["driver"], device="sm_90", status=0)
+        self.assert_names(analysis, PLUGINS["static"])
+        self.assertNotIn("driver", analysis["blind"][0]["reason"])
+        self.assertEqual(analysis["processes"][0]["modules"], 1)
+        done = self.kshim("run", "--simulate", "sm_90", "--", HOST, "deepbind", PLUGINS["static"], "exit", PLUGINS["driver"])
+        self.assertIn("not all of it was watched", done.stderr)
+
     def test_deepbind_without_cuda_is_nobodys_business(self):
         """Also where CUDA is used by somebody else."""
         analysis, _ = self.run_host("deepbind", PLUGINS["plain"], status=0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// host HOW PLUGIN [THEN [LIBRARY...]]: loads each LIBRARY plainly, then PLUGIN plainly, with RTLD_DEEPBIND
+// host HOW PLUGIN [THEN [LIBRARY...]]: loads each LIBRARY plainly and runs it where it is a plug-in, then
+// PLUGIN plainly, with RTLD_DEEPBIND
 // ("deepbind") or into a namespace of its own ("dlmopen"), and runs it. THEN: `exit` returns from main,
 // `_exit` ends without a destructor after a while, `close` unloads the plug-in first.
 #include <dlfcn.h>
@@ -10,8 +11,11 @@
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  for (int i = 4; i < argc; ++i)
-    if (dlopen(argv[i], RTLD_NOW | RTLD_LOCAL) == nullptr) return std::fprintf(stderr, "%s\n", dlerror()), 3;
+  for (int i = 4; i < argc; ++i) {
+    void* library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return std::fprintf(stderr, "%s\n", dlerror()), 3;
+    if (void* run = dlsym(library, "plugin_run"); run != nullptr) reinterpret_cast<int (*)()>(run)();
+  }
   const std::string_view how = argv[1];
   const std::string_view then = argc > 3 ? argv[3] : "";
   void* plugin = nullptr;

@@ -4,6 +4,8 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "hooks.h"
 #include "objects.h"
 
@@ -35,6 +37,40 @@ TEST(LoadedElf, TellsWhatIsImported) {
   ASSERT_TRUE(self);
   EXPECT_TRUE(self.elf.imports("dlsym"));
   EXPECT_FALSE(self.elf.imports("__cudaRegisterFatBinary"));
+}
+
+// As this program is linked, a library's call of a C function leads to what dlsym finds, or, not yet bound,
+// back into that library.
+TEST(LoadedElf, TellsWhereImportsAreBound) {
+  struct Seen {
+    ObjectView object;
+    unsigned count = 0;
+    unsigned wrong = 0;
+  };
+  Seen seen{object_at(reinterpret_cast<const void*>(&testing::InitGoogleTest)), 0, 0};
+  if (!seen.object || seen.object.path == object_at(reinterpret_cast<const void*>(&gnu_hash)).path)
+    seen.object = object_at(dlsym(RTLD_DEFAULT, "__cxa_throw"));  // GoogleTest is linked in: another library
+  ASSERT_TRUE(seen.object);
+  seen.object.elf.each_binding(
+      [](std::string_view name) { return name == "abort" || name == "memcpy" || name == "free"; },
+      [](void* context, std::string_view name, std::uintptr_t address) {
+        auto& out = *static_cast<Seen*>(context);
+        ++out.count;
+        const auto wanted = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, std::string(name).c_str()));
+        if (address != wanted && !out.object.elf.contains(address)) ++out.wrong;
+        return true;
+      },
+      &seen);
+  EXPECT_GT(seen.count, 0U);
+  EXPECT_EQ(seen.wrong, 0U);
+  unsigned none = 0;
+  seen.object.elf.each_binding([](std::string_view) { return false; },
+                               [](void* context, std::string_view, std::uintptr_t) {
+                                 ++*static_cast<unsigned*>(context);
+                                 return true;
+                               },
+                               &none);
+  EXPECT_EQ(none, 0U);
 }
 
 TEST(Objects, TheSameFileHasTheSameIdentity) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bypass` records: what went past the shim, in words.
+#include "analyzer/analysis/bypass.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace kshim::analysis;
+
+Report report_with(std::vector<BypassRecord> bypasses) {
+  Report report;
+  report.process.pid = 7;
+  report.process.exe = "/bin/host";
+  report.process.cwd = "/home/me";
+  report.bypasses = std::move(bypasses);
+  return report;
+}
+
+BypassRecord row(const char* path, const char* how) {
+  BypassRecord out;
+  out.path = path;
+  out.how = how;
+  return out;
+}
+
+TEST(Bypass, NoneIsNothing) { EXPECT_FALSE(blind_by_bypass(report_with({})).has_value()); }
+
+TEST(Bypass, FilesAndHow) {
+  const auto found = blind_by_bypass(report_with({row("lib/a.so", "deepbind"), row("/b.so", "namespace")}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->pid, 7);
+  EXPECT_EQ(found->exe, "/bin/host");
+  EXPECT_NE(found->reason.find("/home/me/lib/a.so asked of CUDA"), std::string::npos) << found->reason;
+  EXPECT_NE(found->reason.find("; what /b.so asked"), std::string::npos) << found->reason;
+  EXPECT_NE(found->reason.find("try `kshim run --audit`"), std::string::npos) << found->reason;
+}
+
+TEST(Bypass, ManyAreCounted) {
+  std::vector<BypassRecord> rows(9, row("/a.so", "deepbind"));
+  EXPECT_NE(blind_by_bypass(report_with(rows))->reason.find("and 6 more"), std::string::npos);
+}
+
+TEST(Bypass, AnAuditorThatWasThereIsNotRecommended) {
+  Report report = report_with({row("/a.so", "deepbind")});
+  report.process.env["LD_AUDIT"] = "/x/libkshim-audit.so";
+  EXPECT_EQ(blind_by_bypass(report)->reason.find("try"), std::string::npos);
+}
+
+TEST(Bypass, WaysOfALaterVersionAreLeftOut) {
+  EXPECT_FALSE(blind_by_bypass(report_with({row("/a.so", "teleport")})).has_value());
+}
+
+}  // namespace
