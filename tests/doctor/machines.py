@@ -207,6 +207,17 @@ class Software(fixture.MachineCase):
         self.wheel(site, "nvidia-cublas-cu11", "11.11.3.6")
         self.assertEqual(self.ids(self.doctor(VIRTUAL_ENV="/venv")), ["mixed-wheels"])
 
+    def test_what_would_not_end(self):
+        """A FIFO where a file should be."""
+        site = self.root / "venv/lib/python3.11/site-packages/torch-1.dist-info"
+        site.mkdir(parents=True)
+        (self.root / "etc").mkdir()
+        (self.root / "usr/local/cuda").mkdir(parents=True)
+        for path in (site / "METADATA", self.root / "etc/ld.so.cache", self.root / "etc/ld.so.preload", self.root / "usr/local/cuda/version.json",
+                     self.root / "program"):
+            os.mkfifo(path)
+        self.assertEqual(self.ids(self.doctor("/program", status=1, VIRTUAL_ENV="/venv"), "error"), ["program-missing"])
+
     def test_the_systems_library_before_the_wheels(self):
         site = "/venv/lib/python3.11/site-packages"
         self.wheel(site, "nvidia-cublas-cu12", "12.8.4.1")
