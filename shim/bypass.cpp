@@ -3,8 +3,6 @@
 
 #include <link.h>
 
-#include <utility>
-
 #include "announce.h"
 #include "busy.h"
 #include "console.h"
@@ -41,7 +39,7 @@ struct Found {
   std::size_t count = 0;
   Bypass files[kMostFiles];
 
-  void add(Bypass&& file) noexcept {
+  void add(const Bypass& file) noexcept {
     if (count < kMostFiles) files[count++] = file;
   }
 };
@@ -131,7 +129,7 @@ bool visit_object(void* context, const ObjectView& object) {
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return true;
   bypass.path << object.path;
   bypass.how = kDeepbind;
-  found.add(std::move(bypass));
+  found.add(bypass);
   return true;
 }
 
@@ -181,7 +179,7 @@ void visit_namespaces(Found& found) noexcept {
     Bypass bypass;
     bypass.path << first;
     bypass.how = kNamespace;
-    found.add(std::move(bypass));
+    found.add(bypass);
   }
 }
 

@@ -9,6 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#if !defined(__clang__)
+#pragma GCC optimize("no-tree-loop-distribute-patterns")  // no loop becomes a call of libc's
+#endif
+
 namespace {
 
 /// What an object is to us; kept in the cookie that the linker gives back.

@@ -124,8 +124,8 @@ void table(const char* name, const unsigned char (&uuid)[16], const std::vector<
            "rights of what it leads to, " + std::string(function == nullptr ? "null" : "not null"));
   }
   const long page = sysconf(_SC_PAGESIZE);
-  auto* begin = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(found) &
-                                        ~static_cast<std::uintptr_t>(page - 1));
+  auto* const address = const_cast<char*>(static_cast<const char*>(found));
+  auto* const begin = address - reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(page);
   const bool writable = rights_of(where)[1] == 'w';
   const int changed = writable ? 0 : mprotect(begin, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE);
   answer(question + ".mprotect", changed == 0 ? "allowed" : "refused",
