@@ -20,16 +20,36 @@ namespace {
 
 constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
 constexpr std::size_t kMaxPrelinked = 4096;
+constexpr std::size_t kHead = 4096;  // enough to tell what a blob is
 
-Bytes view_of(std::uintptr_t address, std::uint64_t size) noexcept {
-  return {reinterpret_cast<const std::byte*>(address), static_cast<std::size_t>(size)};
-}
+/// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
+/// each page is asked for once.
+class Reach {
+ public:
+  Reach(const ObjectView& object, std::uintptr_t address) noexcept
+      : start_(address), mapped_(object ? object.elf.bytes_from(address) : Bytes()), in_file_(object) {}
+  /// The first `size` bytes, or fewer; of a file all that follow.
+  Bytes first(std::uint64_t size) noexcept {
+    if (in_file_) return mapped_;
+    const auto wanted = static_cast<std::size_t>(std::min(size, kMaxBlob));
+    if (wanted > known_ && !ended_) {
+      const std::uintptr_t from = start_ + known_;
+      const std::size_t whole_pages = (from + (wanted - known_) + kPage - 1) / kPage * kPage - from;
+      const std::size_t more = readable_bytes(from, whole_pages);
+      ended_ = more != whole_pages;
+      known_ += more;
+    }
+    return {reinterpret_cast<const std::byte*>(start_), std::min(wanted, known_)};
+  }
 
-/// A file is mapped as a whole; a blob elsewhere is as large as it says it is.
-Bytes reachable(const ObjectView& object, std::uintptr_t address, std::uint64_t size) noexcept {
-  if (object) return object.elf.bytes_from(address);
-  return view_of(address, readable_bytes(address, static_cast<std::size_t>(std::min(size, kMaxBlob))));
-}
+ private:
+  static constexpr std::size_t kPage = 4096;
+  std::uintptr_t start_;
+  Bytes mapped_;
+  std::size_t known_ = 0;
+  bool in_file_;
+  bool ended_ = false;
+};
 
 void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
   for (const image::Candidate& known : out.candidates())
@@ -52,9 +72,9 @@ std::uint64_t add_fatbin(Bytes bytes, DeviceCode& out) noexcept {
 }
 
 /// The size a container states, from its first bytes; 0 for PTX text, which ends with a NUL.
-std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::uintptr_t address) noexcept {
+std::uint64_t stated_size(image::BlobKind kind, Reach& reach) noexcept {
   if (kind == image::BlobKind::fatbin) {
-    const Bytes header = reachable(object, address, 16);
+    const Bytes header = reach.first(16);
     const auto header_size = read_le<std::uint16_t>(header, 6);
     const auto entries = read_le<std::uint64_t>(header, 8);
     return header_size && entries ? std::min<std::uint64_t>(*entries, kMaxBlob) + *header_size : 0;
@@ -64,7 +84,7 @@ std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::u
   // them, so the view grows from the further one until something lies behind the image.
   constexpr std::uint64_t kProgramHeader = 56;
   constexpr std::uint64_t kSectionHeader = 64;
-  const Bytes header = reachable(object, address, 64);
+  const Bytes header = reach.first(64);
   const auto programs = read_le<std::uint64_t>(header, 32);
   const auto sections = read_le<std::uint64_t>(header, 40);
   const auto program_count = read_le<std::uint16_t>(header, 56);
@@ -74,7 +94,7 @@ std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::u
   std::uint64_t view =
       std::max(*programs + *program_count * kProgramHeader, *sections + *section_count * kSectionHeader);
   for (; view <= kMaxBlob; view *= 2) {
-    const Bytes bytes = reachable(object, address, view);
+    const Bytes bytes = reach.first(view);
     const auto elf = image::ElfReader::open(bytes);
     if (!elf) return 0;
     const std::uint64_t extent = elf->extent();
@@ -83,15 +103,14 @@ std::uint64_t stated_size(image::BlobKind kind, const ObjectView& object, std::u
   return 0;
 }
 
-std::uint64_t text_size(const ObjectView& object, std::uintptr_t address) noexcept {
-  constexpr std::uint64_t kStep = 65536;
+std::uint64_t text_size(Reach& reach) noexcept {
+  constexpr std::uint64_t kStep = 4096;
   for (std::uint64_t done = 0; done < kMaxBlob; done += kStep) {
-    const Bytes bytes = reachable(object, address + done, kStep);
-    const std::size_t here = std::min<std::size_t>(bytes.size(), kStep);
-    const void* end = std::memchr(bytes.data(), 0, here);
-    if (end != nullptr)
-      return done + static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
-    if (here < kStep) return done + here;
+    const Bytes bytes = reach.first(done + kStep);
+    if (bytes.size() <= done) return bytes.size();
+    const std::size_t here = std::min<std::size_t>(bytes.size() - done, kStep);
+    const void* end = std::memchr(bytes.data() + done, 0, here);
+    if (end != nullptr) return static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
   }
   return kMaxBlob;
 }
@@ -114,8 +133,8 @@ void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
     std::uintptr_t part = 0;
     if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
-    const ObjectView object = object_at(part);
-    add_fatbin(reachable(object, part, stated_size(image::BlobKind::fatbin, object, part)), out);
+    Reach reach(object_at(part), part);
+    add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
   }
 }
 
@@ -151,28 +170,25 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   out.address = image;
   ObjectView object = object_at(image);
   image::FatbinWrapper wrapper{};
-  // In a mapped file nearly always: no system call to find out whether it can be read.
-  const Bytes start = object ? object.elf.bytes_from(image) : Bytes();
-  bool readable = start.size() >= sizeof wrapper;
-  if (readable)
-    std::memcpy(&wrapper, start.data(), sizeof wrapper);
-  else
-    readable = read_memory(image, &wrapper, sizeof wrapper);
-  if (readable && wrapper.magic == image::kWrapperMagic) {
+  Reach reach(object, image);
+  // What a file ends with before a wrapper could is at least a blob's beginning.
+  const Bytes start = reach.first(sizeof wrapper);
+  if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
+  if (wrapper.magic == image::kWrapperMagic) {
     out.wrapped = true;
     out.address = wrapper.fatbin;
     object = object_at(out.address);
+    reach = Reach(object, out.address);
   }
   if (object) {
     out.object = object.identity;
     out.offset = object.offset_of(out.address);
   }
-  const Bytes head = reachable(object, out.address, 4096);
-  if (head.empty()) return;
-  const image::BlobKind kind = image::identify(head.first(std::min<std::size_t>(head.size(), 4096)));
-  out.size =
-      kind == image::BlobKind::ptx ? text_size(object, out.address) : stated_size(kind, object, out.address);
-  Bytes bytes = reachable(object, out.address, out.size);
+  Bytes bytes = reach.first(kHead);
+  if (bytes.empty()) return;
+  const image::BlobKind kind = image::identify(bytes.first(std::min(bytes.size(), kHead)));
+  out.size = kind == image::BlobKind::ptx ? text_size(reach) : stated_size(kind, reach);
+  bytes = reach.first(out.size);
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);

@@ -108,7 +108,7 @@ void gather(const Refusal& refusal, FailureFacts& out) noexcept {
 
 std::uint64_t key_of(const FailureFacts& facts) noexcept {
   const auto mix = [](std::uint64_t hash, std::uint64_t value) {
-    return content_hash(std::as_bytes(std::span(&value, 1)), hash);
+    return key_hash(std::as_bytes(std::span(&value, 1)), hash);
   };
   std::uint64_t key = mix(kHashSeed, static_cast<std::uint64_t>(facts.code));
   key = mix(key, facts.device.value_or(~0ULL));
@@ -122,7 +122,7 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   // A launch is one thing, however many calls it takes.
   if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
   key = mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
-  return content_hash(bytes_of(facts.kernel), key);
+  return key_hash(bytes_of(facts.kernel), key);
 }
 
 bool is_alarming(const FailureFacts& facts) noexcept {

@@ -109,12 +109,25 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Where a sandbox forbids process_vm_readv (old container run times) or lacks it. rt_sigprocmask reads the
-/// set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT that they are not;
-/// nothing is changed either way.
+/// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
+/// that they are not; nothing is changed either way. A quarter of process_vm_readv's price a page, and
+/// allowed in sandboxes that forbid that (old container run times).
 bool page_is_readable(std::uintptr_t page) noexcept {
   constexpr int kNoSuchHow = -1;
   return syscall(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
+}
+
+/// An emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked
+/// once about the end of the address space, which never is.
+bool pages_can_be_asked() noexcept {
+  enum : int { unknown, yes, no };
+  static std::atomic<int> g_known{unknown};
+  int known = g_known.load(std::memory_order_relaxed);
+  if (known == unknown) {
+    known = page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    g_known.store(known, std::memory_order_relaxed);
+  }
+  return known == yes;
 }
 
 bool is_refusal(int error) noexcept { return error == EPERM || error == ENOSYS || error == EACCES; }
@@ -128,39 +141,23 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const iovec remote{reinterpret_cast<void*>(from), size};
   const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
   if (got >= 0 || !is_refusal(errno)) return got == static_cast<long>(size);
-  if (readable_bytes(from, size) != size) return false;
+  if (!pages_can_be_asked() || readable_bytes(from, size) != size) return false;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);
   return true;
 }
 
 std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
-  constexpr std::size_t kBatch = 64;
+  const bool by_page = pages_can_be_asked();
   std::size_t done = 0;
   while (done < size) {
-    char bytes[kBatch];
-    iovec remote[kBatch];
-    std::size_t count = 0;
-    std::uintptr_t page = address + done;
-    for (; count < kBatch && page < address + size; ++count) {
-      remote[count] = {reinterpret_cast<void*>(page), 1};
-      page = (page / kPage + 1) * kPage;
-    }
-    const iovec local{bytes, count};
-    const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, remote, count, 0UL);
-    if (got < 0 && is_refusal(errno)) {
-      const std::uintptr_t at = address + done;
-      if (!page_is_readable(at / kPage * kPage)) return done;
-      done = std::min((at / kPage + 1) * kPage - address, size);
-      continue;
-    }
-    if (got <= 0) return done;
-    const std::uintptr_t end =
-        got == static_cast<long>(count) ? page : reinterpret_cast<std::uintptr_t>(remote[got].iov_base);
-    done = std::min<std::size_t>(end - address, size);
-    if (got != static_cast<long>(count)) return done;
+    const std::uintptr_t at = address + done;
+    if (at < address) break;
+    char byte = 0;
+    if (by_page ? !page_is_readable(at / kPage * kPage) : !read_memory(at, &byte, 1)) return done;
+    done += kPage - at % kPage;
   }
-  return done;
+  return std::min(done, size);
 }
 
 std::string_view readable_text(const char* from) noexcept {

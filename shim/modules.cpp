@@ -50,7 +50,7 @@ std::uint64_t key_of(const CallFacts& facts, const DeviceCode& code,
                                  : code.hash != 0 ? code.hash
                                                   : code.address,
                                  index_of(facts.hook)};
-  return content_hash(std::as_bytes(std::span(parts)));
+  return key_hash(std::as_bytes(std::span(parts)));
 }
 
 /// Under g_lock. The id of the record that tells of this load: module.number where it is to be written, that

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "system_calls.h"
@@ -22,11 +23,19 @@ struct Identity {
   char build_id[20] = {};
   std::uint8_t build_id_size = 0;
 };
+/// For finding an address: in the order of `low`. A program may lie in another's gap, so each range also says
+/// how far those before it reach.
+struct Range {
+  std::uintptr_t low = 0;
+  std::uintptr_t reach = 0;
+  std::size_t object = 0;
+};
 struct Cache {
   unsigned long long adds = 0;
   unsigned long long subs = 0;
   std::size_t count = 0;
-  ObjectView objects[kMaxObjects];
+  ObjectView objects[kMaxObjects];  ///< in link order
+  Range ranges[kMaxObjects];
 };
 
 PatientLock g_lock;
@@ -102,6 +111,24 @@ void refresh() noexcept {
   if (g_cache.count != 0 && dl_iterate_phdr(peek, &g_cache) == 1) return;
   g_cache.count = 0;
   dl_iterate_phdr(collect, nullptr);
+  for (std::size_t i = 0; i < g_cache.count; ++i)
+    g_cache.ranges[i] = {g_cache.objects[i].elf.low(), g_cache.objects[i].elf.high(), i};
+  const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.low < b.low; });
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    ranges[i].reach = std::max(ranges[i].reach, ranges[i - 1].reach);
+}
+
+/// Under g_lock. nullptr where no object holds the address.
+const ObjectView* find_object(std::uintptr_t address) noexcept {
+  const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
+  auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
+                                [](std::uintptr_t wanted, const Range& range) { return wanted < range.low; });
+  while (after != ranges.begin() && (--after)->reach > address) {
+    const ObjectView& view = g_cache.objects[after->object];
+    if (view.elf.contains(address)) return &view;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -111,11 +138,8 @@ ObjectView object_at(std::uintptr_t address) noexcept {
   const LockGuard guard(g_lock);
   if (!guard) return {};
   refresh();
-  for (std::size_t i = 0; i < g_cache.count; ++i) {
-    const ObjectView& view = g_cache.objects[i];
-    if (address >= view.elf.low() && address < view.elf.high() && view.elf.contains(address)) return view;
-  }
-  return {};
+  const ObjectView* found = find_object(address);
+  return found == nullptr ? ObjectView() : *found;
 }
 
 FileFacts facts_of_file(std::uint32_t identity) noexcept {

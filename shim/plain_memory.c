@@ -19,10 +19,35 @@ OWN size_t strlen(const char* text);
 OWN size_t strnlen(const char* text, size_t size);
 OWN int strncmp(const char* left, const char* right, size_t size);
 
+/* Eight bytes at a time, wherever they lie: the compiler makes one instruction of each. */
+typedef unsigned long long word;
+static inline word load(const unsigned char* from) {
+  word value;
+  __builtin_memcpy(&value, from, sizeof value);
+  return value;
+}
+static inline void store(unsigned char* to, word value) { __builtin_memcpy(to, &value, sizeof value); }
+
 void* memcpy(void* restrict to, const void* restrict from, size_t size) {
   unsigned char* out = to;
   const unsigned char* in = from;
-  for (size_t i = 0; i < size; ++i) out[i] = in[i];
+  if (size < sizeof(word)) {
+    for (; size > 0; --size) *out++ = *in++;
+    return to;
+  }
+  /* The last word may cover some of the one before it. */
+  const word last = load(in + size - sizeof(word));
+  unsigned char* const end = out + size - sizeof(word);
+  for (; size >= 2 * sizeof(word); size -= 2 * sizeof(word)) {
+    const word first = load(in);
+    const word second = load(in + sizeof(word));
+    store(out, first);
+    store(out + sizeof(word), second);
+    in += 2 * sizeof(word);
+    out += 2 * sizeof(word);
+  }
+  if (size > sizeof(word)) store(out, load(in));
+  store(end, last);
   return to;
 }
 
@@ -30,16 +55,29 @@ void* memmove(void* to, const void* from, size_t size) {
   unsigned char* out = to;
   const unsigned char* in = from;
   if (out <= in) {
-    for (size_t i = 0; i < size; ++i) out[i] = in[i];
+    for (; size >= sizeof(word); size -= sizeof(word)) {
+      store(out, load(in));
+      in += sizeof(word);
+      out += sizeof(word);
+    }
+    for (; size > 0; --size) *out++ = *in++;
   } else {
-    for (size_t i = size; i > 0; --i) out[i - 1] = in[i - 1];
+    for (; size >= sizeof(word); size -= sizeof(word))
+      store(out + size - sizeof(word), load(in + size - sizeof(word)));
+    for (; size > 0; --size) out[size - 1] = in[size - 1];
   }
   return to;
 }
 
 void* memset(void* to, int value, size_t size) {
   unsigned char* out = to;
-  for (size_t i = 0; i < size; ++i) out[i] = (unsigned char)value;
+  const word bytes = (unsigned char)value * 0x0101010101010101ULL;
+  for (; size >= 2 * sizeof(word); size -= 2 * sizeof(word)) {
+    store(out, bytes);
+    store(out + sizeof(word), bytes);
+    out += 2 * sizeof(word);
+  }
+  for (; size > 0; --size) *out++ = (unsigned char)value;
   return to;
 }
 

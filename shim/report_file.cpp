@@ -37,12 +37,6 @@ std::uint64_t g_seq = 0;
 std::uint64_t g_start = 0;
 constinit char g_record[kRecordSize] = {};
 
-/// The host may have closed our descriptor (closefrom) and got its number for something of its own.
-bool is_ours(struct stat& info) noexcept {
-  return g_file.fd >= 0 && fstat(g_file.fd, &info) == 0 && info.st_dev == g_file.device &&
-         info.st_ino == g_file.inode;
-}
-
 ssize_t write_whole(std::string_view line) noexcept {
   ssize_t written = 0;
   do written = raw::write_file(g_file.fd, line.data(), line.size());
@@ -50,30 +44,33 @@ ssize_t write_whole(std::string_view line) noexcept {
   return written;
 }
 
+/// The host may set a limit at any time.
+bool size_is_limited() noexcept {
+  rlimit limit{};
+  return raw::get_limit(RLIMIT_FSIZE, limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 /// Under the lock. One write; what comes out shorter (disk full, size limit) is taken back.
 bool append(std::string_view line) noexcept {
-  struct stat info {};
   if (line.empty()) return false;
-  if (!is_ours(info) && !(reopen_report(g_file) && is_ours(info))) return false;
-  rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (!still_open(g_file) && !(reopen_report(g_file) && still_open(g_file))) return false;
   ssize_t written = 0;
-  if (limited) {
+  if (size_is_limited()) {
     const SignalShield shield(SIGXFSZ);
     written = write_whole(line);
   } else {
     written = write_whole(line);
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
-  if (written > 0) [[maybe_unused]]
-    const int cut = ftruncate(g_file.fd, info.st_size);
+  struct stat info {};
+  if (written > 0 && fstat(g_file.fd, &info) == 0 && info.st_size >= written) [[maybe_unused]]
+    const int cut = ftruncate(g_file.fd, info.st_size - written);
   return false;
 }
 
 /// Under the lock.
 void start_report(std::uint32_t process) noexcept {
-  struct stat info {};
-  if (is_ours(info)) raw::close_file(g_file.fd);  // the parent's
+  if (still_open(g_file)) raw::close_file(g_file.fd);  // the parent's
   g_file = ReportFile();
   g_environment.capture();
   utsname system{};

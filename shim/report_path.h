@@ -13,7 +13,8 @@
 namespace kshim::shim {
 
 struct ReportFile {
-  int fd = -1;  ///< high, close-on-exec, opened O_APPEND
+  int fd = -1;          ///< high, close-on-exec, opened O_APPEND
+  bool marked = false;  ///< the open file carries our mark: see still_open()
   dev_t device = 0;
   ino_t inode = 0;
   PathText path;
@@ -37,6 +38,9 @@ int create_report(std::string_view path, ReportFile& out) noexcept;
 /// it was asked to be, and when there is none.
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept;
+/// Whether `file.fd` is the file that was opened: the host may have closed our descriptor (closefrom) and got
+/// its number for something of its own.
+bool still_open(const ReportFile& file) noexcept;
 /// Opens a file again whose descriptor the host has closed, if it is still the same file.
 bool reopen_report(ReportFile& file) noexcept;
 /// `path` as a person in `folder` would write it.

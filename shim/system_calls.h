@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -35,6 +36,13 @@ inline int duplicate_above(int fd, int lowest) noexcept {
 }
 inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept {
   return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
+}
+/// Without the detour by prlimit64, which looks for a process first.
+inline int get_limit(int which, rlimit& out) noexcept {
+#ifdef SYS_getrlimit
+  if (syscall(SYS_getrlimit, which, &out) == 0) return 0;
+#endif
+  return static_cast<int>(syscall(SYS_prlimit64, 0, which, nullptr, &out));
 }
 inline int make_folder(const char* path, unsigned mode) noexcept {
   return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));

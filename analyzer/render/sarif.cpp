@@ -109,7 +109,7 @@ std::string fingerprint(const Finding& finding) {
     add(basename_of(finding.where.front().file));
     add(finding.where.front().function);
   }
-  return fmt::format("{:016x}", content_hash({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
+  return fmt::format("{:016x}", key_hash({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
 }
 
 Json result_json(const PlacedFinding& placed, const SourceRoot& root, std::map<std::string, unsigned>& seen) {

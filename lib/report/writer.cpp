@@ -30,6 +30,11 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return 0;
 }
 
+bool stands_for_itself(char character) noexcept {
+  const auto byte = static_cast<unsigned char>(character);
+  return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
 }  // namespace
 
 void JsonBuffer::put(char character) noexcept {
@@ -53,6 +58,14 @@ void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
   if (value.data() == nullptr) return text("null");
   put('"');
   for (std::size_t at = 0; at < value.size();) {
+    // What stands for itself, in one piece.
+    std::size_t plain = at;
+    while (plain < value.size() && plain < limit && stands_for_itself(value[plain])) ++plain;
+    if (plain != at) {
+      text(value.substr(at, plain - at));
+      at = plain;
+      continue;
+    }
     const std::size_t length = utf8_length(value, at);
     if (at + (length == 0 ? 1 : length) > limit) {
       text("...");

@@ -37,8 +37,7 @@ bool contains(std::string_view text, std::string_view part) {
 /// Stable over runs and machines, distinct per position: reports of simulated runs can be compared.
 CUuuid uuid_of(const Device& device) {
   const std::string seed = "kshim simulated device " + std::to_string(device.pci_bus) + " " + device.name;
-  const std::uint64_t halves[2] = {content_hash(bytes_of(seed)),
-                                   content_hash(bytes_of(seed), 0x9e3779b97f4a7c15ULL)};
+  const std::uint64_t halves[2] = {key_hash(bytes_of(seed)), key_hash(bytes_of(seed), 0x9e3779b97f4a7c15ULL)};
   CUuuid uuid;
   std::memcpy(uuid.bytes, halves, sizeof uuid.bytes);
   uuid.bytes[6] =

@@ -3,8 +3,10 @@
 // inside other people's processes. Field names and their kinds come from schema.def and are checked by the
 // compiler: a field of another record, or a string where the schema says a number, does not build.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -132,14 +134,23 @@ void write_element(JsonBuffer& out, const FrameRow& row) noexcept;
 void write_element(JsonBuffer& out, const PythonRow& row) noexcept;
 void write_env(JsonBuffer& out, std::span<const EnvRow> rows) noexcept;
 
+/// Put together by the compiler: most of a record is text that is known.
+template <std::size_t kSize>
+constexpr std::array<char, kSize> joined(std::string_view a, std::string_view b,
+                                         std::string_view c) noexcept {
+  std::array<char, kSize> out{};
+  std::size_t size = 0;
+  for (const std::string_view part : {a, b, c})
+    for (const char character : part) out[size++] = character;
+  return out;
+}
+
 /// `{"type":...,"seq":...,"t":...` then fields in the order they are added, then finish().
 template <RecordType kType>
 class Record {
  public:
   Record(std::span<char> storage, std::uint64_t seq, std::uint64_t t) noexcept : out_(storage) {
-    out_.text("{\"type\":\"");
-    out_.text(name_of(kType));
-    out_.text("\",\"seq\":");
+    out_.text(std::string_view(kFirst.data(), kFirst.size()));
     out_.number(seq);
     out_.text(",\"t\":");
     out_.number(t);
@@ -233,9 +244,9 @@ class Record {
   void begin() noexcept {
     static_assert(shape_of(kField).record == kType, "field of another record");
     static_assert(shape_of(kField).kind == kKind, "schema.def gives this field another kind");
-    out_.text(",\"");
-    out_.text(shape_of(kField).name);
-    out_.text("\":");
+    static constexpr auto kLead =
+        joined<2 + shape_of(kField).name.size() + 2>(",\"", shape_of(kField).name, "\":");
+    out_.text(std::string_view(kLead.data(), kLead.size()));
   }
   template <Field kField, Kind kKind, class Row>
   Record& list(std::span<const Row> rows) noexcept {
@@ -255,6 +266,8 @@ class Record {
     out_.text("]");
     return *this;
   }
+  static constexpr auto kFirst =
+      joined<9 + name_of(kType).size() + 8>("{\"type\":\"", name_of(kType), "\",\"seq\":");
   JsonBuffer out_;
 };
 
