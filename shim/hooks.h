@@ -86,12 +86,29 @@ constexpr std::string_view report_name(Stage stage) noexcept {
   }
 }
 
+/// Where a name's row is looked for: by its hash, open addressing, row + 1. A runtime asks for hundreds of
+/// names while it starts, and most of them are no hooks.
+inline constexpr std::size_t kNameSlots = 1024;
+static_assert(kHookCount < kNameSlots / 2);
+inline constexpr auto kNameIndex = [] {
+  std::array<std::uint16_t, kNameSlots> index{};
+  for (std::size_t row = 0; row < kHookCount; ++row) {
+    if (kHooks[row].layer == Layer::table) continue;  // these have no names
+    std::size_t at = kHooks[row].gnu_hash % kNameSlots;
+    while (index[at] != 0) at = (at + 1) % kNameSlots;
+    index[at] = static_cast<std::uint16_t>(row + 1);
+  }
+  return index;
+}();
+
 /// kHookCount when no row has that name. Exact: a prefix would catch cudnnCreate, cublasCreate and their
 /// like.
 constexpr std::size_t find_hook(std::string_view name) noexcept {
   const std::uint32_t hash = gnu_hash(name);
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].gnu_hash == hash && kHooks[i].name == name) return i;
+  for (std::size_t at = hash % kNameSlots; kNameIndex[at] != 0; at = (at + 1) % kNameSlots) {
+    const std::size_t row = kNameIndex[at] - 1U;
+    if (kHooks[row].gnu_hash == hash && kHooks[row].name == name) return row;
+  }
   return kHookCount;
 }
 

@@ -14,6 +14,19 @@ std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
 
+// Rows by the address of libcuda's function, row + 1; open addressing, never emptied. An entry counts only
+// while g_driver_address says the same, so what a driver leaves behind that was unloaded is in nobody's way.
+constexpr unsigned kAddressBits = 11;
+constexpr std::size_t kAddressSlots = 1U << kAddressBits;
+constexpr std::size_t kAddressProbes = 32;
+std::atomic<std::uint16_t> g_rows_by_address[kAddressSlots];
+std::atomic<bool> g_address_table_full{false};
+
+std::size_t home_of(AnyFunction address) noexcept {
+  return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(address) * 0x9e3779b97f4a7c15ULL) >>
+                                  (64U - kAddressBits));
+}
+
 PatientLock g_lock;
 ObjectView g_driver;  // under g_lock
 std::atomic<std::uintptr_t> g_driver_low{0};
@@ -99,6 +112,31 @@ std::atomic<std::uint64_t> g_runtime_unloads[kRuntimeCount];
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
   g_driver_own[index_of(hook)].store(counting(hook, false, address), std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
+  if (address == nullptr) return;
+  const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);
+  for (std::size_t i = 0; i < kAddressProbes; ++i) {
+    auto& slot = g_rows_by_address[(home_of(address) + i) % kAddressSlots];
+    std::uint16_t known = slot.load(std::memory_order_acquire);
+    if (known == 0 && slot.compare_exchange_strong(known, entry, std::memory_order_acq_rel)) return;
+    // Two names for one function: the first row stands for both.
+    if (g_driver_address[known - 1U].load(std::memory_order_acquire) == address) return;
+  }
+  g_address_table_full.store(true, std::memory_order_release);
+}
+
+std::size_t row_at(AnyFunction address) noexcept {
+  for (std::size_t i = 0; i < kAddressProbes; ++i) {
+    const std::uint16_t known =
+        g_rows_by_address[(home_of(address) + i) % kAddressSlots].load(std::memory_order_acquire);
+    if (known == 0) break;
+    if (g_driver_address[known - 1U].load(std::memory_order_acquire) == address) return known - 1U;
+  }
+  if (g_address_table_full.load(std::memory_order_acquire))
+    for (std::size_t row = 0; row < kHookCount; ++row)
+      if (kHooks[row].layer == Layer::driver &&
+          g_driver_address[row].load(std::memory_order_acquire) == address)
+        return row;
+  return kHookCount;
 }
 
 std::string_view driver_path() noexcept {

@@ -30,6 +30,9 @@ inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
   return g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].load(std::memory_order_relaxed);
 }
 
+/// The row of the function that libcuda has at an address; kHookCount when no hook is there.
+std::size_t row_at(AnyFunction address) noexcept;
+
 /// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
 void find_driver() noexcept;
 /// Whether a file is that runtime, or stands in for it: it defines the version that references to it carry.

@@ -43,10 +43,28 @@ std::uint32_t known_fatbins() noexcept {
   return count < kFatbins ? count : kFatbins;
 }
 
-/// Kernels are registered right after their fatbin: the newest is asked first. kFatbins when there is none.
+/// Where the last one was found.
+std::atomic<std::uint32_t> g_hint{0};
+
+/// Kernels are registered right after their fatbin, and fatbins go in the order that they came in or the
+/// other way round: the search begins where the last one ended and goes both ways. kFatbins when there is
+/// none.
 std::uint32_t find_fatbin(abi::FatbinHandle handle) noexcept {
-  for (std::uint32_t i = known_fatbins(); i-- > 0;)
-    if (g_fatbins[i].handle.load(std::memory_order_acquire) == handle) return i;
+  if (handle == nullptr) return kFatbins;
+  const std::uint32_t count = known_fatbins();
+  const std::uint32_t hint = g_hint.load(std::memory_order_relaxed);
+  const auto is_at = [handle](std::uint32_t i) {
+    if (g_fatbins[i].handle.load(std::memory_order_acquire) != handle) return false;
+    g_hint.store(i, std::memory_order_relaxed);
+    return true;
+  };
+  std::uint32_t below = hint < count ? hint + 1 : count;  // what is below has not been looked at
+  std::uint32_t above = below;
+  while (below > 0 || above < count) {
+    if (below > 0 && is_at(--below)) return below;
+    if (above < count && is_at(above)) return above;
+    if (above < count) ++above;
+  }
   return kFatbins;
 }
 
@@ -109,6 +127,7 @@ void fatbin(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
   g_fatbins[index].wrapper.store(wrapper, std::memory_order_relaxed);
   g_fatbins[index].fatbin.store(fatbin_behind(wrapper), std::memory_order_relaxed);
   g_fatbins[index].handle.store(handle, std::memory_order_release);
+  g_hint.store(index, std::memory_order_relaxed);
 }
 
 void fatbin_complete(abi::FatbinHandle handle) noexcept {

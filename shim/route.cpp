@@ -95,10 +95,8 @@ void* route_found(void* address, std::size_t row) noexcept {
 }  // namespace
 
 AnyFunction route_driver(AnyFunction address) noexcept {
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::driver && g_driver_address[i].load(std::memory_order_relaxed) == address)
-      return routed_wrapper(static_cast<Hook>(i));
-  return address;
+  const std::size_t row = row_at(address);
+  return row == kHookCount ? address : routed_wrapper(static_cast<Hook>(row));
 }
 
 }  // namespace kshim::shim

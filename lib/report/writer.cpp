@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kshim/report/writer.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -30,10 +32,12 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return 0;
 }
 
-bool stands_for_itself(char character) noexcept {
-  const auto byte = static_cast<unsigned char>(character);
-  return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
-}
+/// Bytes that JSON takes as they are.
+constexpr auto kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (unsigned byte = 0x20; byte < 0x7F; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
 
 }  // namespace
 
@@ -57,10 +61,11 @@ void JsonBuffer::text(std::string_view raw) noexcept {
 void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
   if (value.data() == nullptr) return text("null");
   put('"');
+  const std::size_t end = std::min(value.size(), limit);
   for (std::size_t at = 0; at < value.size();) {
     // What stands for itself, in one piece.
     std::size_t plain = at;
-    while (plain < value.size() && plain < limit && stands_for_itself(value[plain])) ++plain;
+    while (plain < end && kPlain[static_cast<unsigned char>(value[plain])]) ++plain;
     if (plain != at) {
       text(value.substr(at, plain - at));
       at = plain;
