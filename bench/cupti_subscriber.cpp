@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's own way of watching launches costs: a library for CUDA_INJECTION64_PATH that counts the callbacks of
-// cuLaunchKernel and writes "callbacks N" on stderr. NVIDIA's driver loads it; the simulated one does not.
+// What NVIDIA's own way of watching launches costs: a library for CUDA_INJECTION64_PATH that counts the
+// callbacks of cuLaunchKernel and writes "callbacks N" on stderr. NVIDIA's driver loads it; the simulated one
+// does not.
 #include <cupti.h>
 
 #include <cstdio>

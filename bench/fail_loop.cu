@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fail_loop first|again N: microseconds of a launch that fails because no image fits: the process's first one, or
-// each of N that follow it. Built for one architecture; run it on another.
+// fail_loop first|again N: microseconds of a launch that fails because no image fits: the process's first
+// one, or each of N that follow it. Built for one architecture; run it on another.
 #include <cuda_runtime.h>
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// lookup_loop FILE find|pass: microseconds that a runtime's start-up look-ups take, once, in a fresh process: the
-// dlsym that finds cuGetProcAddress, or all the questions that follow. FILE has a line "NAME VERSION FLAGS" for each,
-// as a runtime asked them ("-" stands for the empty name). Linked to no CUDA.
+// lookup_loop FILE find|pass: microseconds that a runtime's start-up look-ups take, once, in a fresh process:
+// the dlsym that finds cuGetProcAddress, or all the questions that follow. FILE has a line "NAME VERSION
+// FLAGS" for each, as a runtime asked them ("-" stands for the empty name). Linked to no CUDA.
 #include <dlfcn.h>
 
 #include <chrono>

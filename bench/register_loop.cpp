@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// register_loop COUNT KERNELS ms|kb|gone: what it takes to register COUNT fatbins of KERNELS kernels each with the
-// shared runtime, as the constructors of a large library do: milliseconds, kilobytes that became resident, or
-// milliseconds to unregister them all again, the newest first.
+// register_loop COUNT KERNELS ms|kb|gone: what it takes to register COUNT fatbins of KERNELS kernels each
+// with the shared runtime, as the constructors of a large library do: milliseconds, kilobytes that became
+// resident, or milliseconds to unregister them all again, the newest first.
 #include <unistd.h>
 
 #include <chrono>
@@ -16,8 +16,8 @@ extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper);
 void __cudaRegisterFatBinaryEnd(void** handle);
 void __cudaUnregisterFatBinary(void** handle);
-void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int threads, void* tid,
-                            void* bid, void* block, void* grid, int* warp);
+void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name, int threads,
+                            void* tid, void* bid, void* block, void* grid, int* warp);
 }
 
 namespace {
@@ -66,8 +66,8 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < count; ++i) {
     handles[i] = __cudaRegisterFatBinary(&wrappers[i]);
     for (std::size_t k = 0; k < kernels; ++k)
-      __cudaRegisterFunction(handles[i], &stubs[(i * kernels + k) * 16], names[k].data(), names[k].c_str(), -1, nullptr,
-                             nullptr, nullptr, nullptr, nullptr);
+      __cudaRegisterFunction(handles[i], &stubs[(i * kernels + k) * 16], names[k].data(), names[k].c_str(),
+                             -1, nullptr, nullptr, nullptr, nullptr, nullptr);
     __cudaRegisterFatBinaryEnd(handles[i]);
   }
   const double took = now_ms() - start;

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "compilers.h"
@@ -20,6 +21,9 @@ namespace {
 
 using DlsymFn = void* (*)(void*, const char*);
 using DlvsymFn = void* (*)(void*, const char*, const char*);
+
+/// The last object of the list when our constructor ran; nullptr before.
+std::atomic<const link_map*> g_last_at_start{nullptr};
 
 constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
 
@@ -37,18 +41,25 @@ struct LookupSearch {
 // The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
 // too. By ld.so's own list (the program's DT_DEBUG), without dl_iterate_phdr: ThreadSanitizer stands in for
 // that and, while it starts, asks dlsym for the real one.
-void search_by_link_map(LookupSearch& search) noexcept {
+const link_map* first_map() noexcept {
   const r_debug* debug = linker_debug();
-  const link_map* map = debug == nullptr ? nullptr : debug->r_map;
-  while (map != nullptr && map->l_ld != _DYNAMIC) map = map->l_next;
-  for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete();
-       map = map->l_next) {
-    // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
-    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
-    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) continue;
-    search.take(
-        {map->l_addr, reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum});
-  }
+  return debug == nullptr ? nullptr : debug->r_map;
+}
+
+bool is_shim_map(const link_map& map) noexcept { return map.l_ld == _DYNAMIC; }
+
+LoadedElf elf_of(const link_map& map) noexcept {
+  // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
+  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
+  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return {};
+  return {map.l_addr, reinterpret_cast<const ElfW(Phdr)*>(map.l_addr + header->e_phoff), header->e_phnum};
+}
+
+void search_by_link_map(LookupSearch& search) noexcept {
+  const link_map* map = first_map();
+  while (map != nullptr && !is_shim_map(*map)) map = map->l_next;
+  for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete(); map = map->l_next)
+    search.take(elf_of(*map));
 }
 
 bool search_object(void* context, const ObjectView& object) {
@@ -111,36 +122,87 @@ void kshim_find_real_lookups(void) noexcept {
   kshim_real_dlsym = search.found[0];
 }
 
-// RTLD_NEXT is never answered here: its meaning depends on the caller, which only a jump preserves, and an
-// interposer in front of us that asks for its next rightly gets our export.
+namespace {
+
+/// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
+/// program, an earlier preload), and nothing between them has such a definition.
+bool shim_is_next_of(const ObjectView& caller, const char* name, const char* version) noexcept {
+  bool after_caller = false;
+  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
+    if (is_shim_map(*map)) return after_caller;
+    if (after_caller) {
+      const std::string_view wanted = version == nullptr ? std::string_view() : version;
+      if (elf_of(*map).find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
+    }
+    after_caller = after_caller || map->l_addr == caller.elf.base();
+  }
+  return false;
+}
+
+/// The object was there when the process started: what it can see by RTLD_DEFAULT is the global scope alone.
+/// Of others nobody but libc knows which libraries they were opened with.
+bool came_with_the_program(const ObjectView& object) noexcept {
+  if (!object) return true;  // code outside of any file passes for the program's
+  const link_map* const last = g_last_at_start.load(std::memory_order_relaxed);
+  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
+    if (map->l_addr == object.elf.base()) return true;
+    if (map == last) return false;
+  }
+  return false;
+}
+
+/// Whether a definition is mapped that is not the shim's, wherever it lies.
+bool is_defined_somewhere(std::size_t row) noexcept {
+  const auto hook = static_cast<Hook>(row);
+  if (kHooks[row].layer == Layer::driver) {
+    if (driver_export(hook) == nullptr) find_driver();
+    return driver_export(hook) != nullptr;
+  }
+  if (is_compiler(kHooks[row])) return has_compiler(hook);
+  bool defined = false;
+  for (std::size_t i = 0; i < kRuntimeCount; ++i) {
+    const auto runtime = static_cast<Runtime>(i);
+    defined = defined || runtime_real(runtime, hook) != nullptr || find_runtime(runtime, hook) != nullptr;
+  }
+  return defined;
+}
+
+/// The preload comes first in the global scope, so libc's answer is our export even in a process without
+/// CUDA. Whoever asks whether CUDA is there must hear what he would hear without us.
+bool is_there_without_shim(void* handle, const char* name, const ObjectView& caller, const char* version,
+                           std::size_t row) noexcept {
+  if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
+  if (handle == RTLD_DEFAULT) {
+    if (!is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
+    // The driver has no versions: whoever names one asks for nothing of the driver's.
+    const bool possible = version == nullptr || kHooks[row].layer != Layer::driver;
+    if (possible && !came_with_the_program(caller) && is_defined_somewhere(row)) return true;
+  }
+  // Asked from here, RTLD_NEXT means "after the shim".
+  return look_up_plainly(RTLD_NEXT, name, version) != nullptr;
+}
+
+}  // namespace
+
+void kshim::shim::note_start() noexcept {
+  const link_map* map = first_map();
+  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
+  g_last_at_start.store(map, std::memory_order_relaxed);
+}
+
 LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
   constexpr LookupAnswer kNotOurs{nullptr, 0};
-  if (handle == RTLD_NEXT || !options().enabled) return kNotOurs;
+  const bool names_none = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+  if (!options().enabled && !names_none) return kNotOurs;
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
-  if (is_driver_file(object_at(caller).path)) return kNotOurs;
-  if (handle == RTLD_DEFAULT) {
-    // The preload comes first in the global scope, so the plain answer is our export even in a process
-    // without CUDA. Whoever asks whether CUDA is there must hear the truth.
-    const auto hook = static_cast<Hook>(row);
-    bool real = false;
-    if (kHooks[row].layer == Layer::driver) {
-      if (driver_export(hook) == nullptr) find_driver();
-      real = driver_export(hook) != nullptr;
-    } else if (is_compiler(kHooks[row])) {
-      real = has_compiler(hook);
-    } else {
-      for (std::size_t i = 0; i < kRuntimeCount; ++i) {
-        const auto runtime = static_cast<Runtime>(i);
-        real = real || runtime_real(runtime, hook) != nullptr || find_runtime(runtime, hook) != nullptr;
-      }
-    }
-    // Nothing after the shim; the program itself, or a library preloaded before it, may have a definition.
-    if (!real && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) real = true;
-    // From here RTLD_NEXT means "after the shim": NULL and the dlerror() that the caller expects.
-    if (!real) return {look_up_plainly(RTLD_NEXT, name, version), 1};
-    return kNotOurs;
+  const ObjectView asking = object_at(caller);
+  if (is_driver_file(asking.path)) return kNotOurs;
+  if (names_none) {
+    // What RTLD_NEXT means depends on the caller, which only a jump to libc preserves. The look-up before it
+    // has failed where there is nothing: its NULL and dlerror() are what the caller expects.
+    return is_there_without_shim(handle, name, asking, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
   }
   void* address = look_up_plainly(handle, name, version);
   if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);

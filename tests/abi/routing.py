@@ -35,9 +35,6 @@ def main():
             expected = ["libkshim.so"] if before == ["libcuda.so.1"] and name != "cuDeviceGetName" else before
         elif how == "handle":
             expected = ["libkshim.so"] if name in hooked and before != ["null"] else before
-        elif how == "default":
-            # The driver is loaded; what is hooked is in the global scope through the shim.
-            expected = ["libkshim.so"] if name in hooked else before
         else:
             expected = before
         check(after == expected, f"{how} {name}: {after}, expected {expected} (without the shim {before})")
