@@ -21,7 +21,7 @@ def main():
     program, plugin = pathlib.Path(sys.argv[1]), sys.argv[2]
     build = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KSHIM_", "LD_"))}
-    environment.update(LD_LIBRARY_PATH=str(build / "sim"), KSHIM_SIM_DEVICES="9.0", KSHIM_LOG="off",
+    environment.update(LD_LIBRARY_PATH=str(build / "sim"), KSHIM_SIM_DEVICES="9.0;8.6", KSHIM_TARGET="7.0;12.0",
                        TSAN_OPTIONS="halt_on_error=0 exitcode=66 second_deadlock_stack=1", ASAN_OPTIONS="detect_leaks=0")
     if len(sys.argv) > 3:
         environment["LD_PRELOAD"] = sys.argv[3]

@@ -71,6 +71,61 @@ TEST(Registration, AnUnregisteredFatbinTakesItsKernelsAlong) {
   EXPECT_TRUE(complete);
 }
 
+TEST(Registration, KernelsOfSeveralFatbinsMayComeByTurns) {
+  Program one, two;
+  one.wrapper.fatbin = 0x70000;
+  two.wrapper.fatbin = 0x80000;
+  registered::fatbin(one.handle(), one.address());
+  registered::fatbin(two.handle(), two.address());
+  registered::kernel(one.handle(), 0x701000, "_Z1av");
+  registered::kernel(two.handle(), 0x801000, "_Z1cv");
+  registered::kernel(one.handle(), 0x702000, "_Z1bv");
+  bool complete = false;
+  EXPECT_EQ(names_of(0x70000, complete), (std::vector<std::string_view>{"_Z1av", "_Z1bv"}));
+  EXPECT_TRUE(complete);
+  EXPECT_EQ(registered_kernel(0x801000).wrapper, two.address());
+  // The one in the middle goes; what stands around it stays what it is.
+  registered::fatbin_gone(one.handle());
+  EXPECT_TRUE(registered_kernel(0x701000).kernel.empty());
+  EXPECT_TRUE(registered_kernel(0x702000).kernel.empty());
+  EXPECT_EQ(registered_kernel(0x801000).kernel, "_Z1cv");
+  registered::fatbin_gone(two.handle());
+  EXPECT_TRUE(registered_kernel(0x801000).kernel.empty());
+}
+
+// One library stays while others come and go around it, more often than any table is long.
+TEST(Registration, LastsForAsManyLoadsAsThereAre) {
+  constexpr std::size_t kRounds = 70000;  // twice the room for fatbins
+  constexpr std::size_t kKernels = 5;     // more than the room for kernels in all
+  Program stays;
+  stays.wrapper.fatbin = 0x90000;
+  registered::fatbin(stays.handle(), stays.address());
+  registered::kernel(stays.handle(), 0x901000, "_Z4stayv");
+  Program turns[2];
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    // The older of two goes only when the younger is there: what is last is never what goes.
+    Program& program = turns[round % 2];
+    if (round >= 2) registered::fatbin_gone(program.handle());
+    program.wrapper.fatbin = 0x1000000 + round * 0x100;
+    registered::fatbin(program.handle(), program.address());
+    for (std::size_t i = 0; i < kKernels; ++i)
+      registered::kernel(program.handle(), 0x2000000 + round * 0x100 + i * 0x10, "_Z4turnv");
+    if (round % 5000 == 4999) {
+      EXPECT_EQ(registered_kernel(0x2000000 + round * 0x100).wrapper, program.address()) << round;
+      EXPECT_EQ(registered_kernel(0x2000000 + (round - 1) * 0x100).wrapper, turns[(round + 1) % 2].address())
+          << round;
+      EXPECT_TRUE(registered_kernel(0x2000000 + (round - 2) * 0x100).kernel.empty()) << round;
+      EXPECT_EQ(registered_kernel(0x901000).kernel, "_Z4stayv") << round;
+    }
+  }
+  bool complete = false;
+  EXPECT_EQ(names_of(0x1000000 + (kRounds - 1) * 0x100, complete).size(), kKernels);
+  EXPECT_TRUE(complete);
+  registered::fatbin_gone(turns[0].handle());
+  registered::fatbin_gone(turns[1].handle());
+  EXPECT_EQ(registered_kernel(0x901000).kernel, "_Z4stayv");
+}
+
 TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
   Program program;
   program.wrapper.fatbin = 0x60000;
