@@ -119,7 +119,6 @@ void drop_tail() noexcept {
     const Run& last = g_runs[g_run_count - 1];
     Fatbin& fatbin = g_fatbins[last.fatbin];
     if (fatbin.handle != nullptr) break;
-    fatbin.newest = last.older;
     --fatbin.runs;
     g_kernel_count = last.first;
     --g_run_count;
