@@ -33,8 +33,19 @@ def section(path):
         if len(places) != 1:
             raise SystemExit(f"{path} has {len(places)} symbols {name}: it must not be stripped")
         steps = success_path(path, places[0])
-        text.append(f"{title}: {len(steps)} instructions.\n\n```asm\n" + "\n".join(" ".join(step.split()) for step in steps) + "\n```\n")
+        text.append(f"{title}: {len(steps)} instructions.\n\n```asm\n" + "\n".join(readable(step) for step in steps) + "\n```\n")
     return f"By {compiler(path)}.\n\n" + "\n".join(text)
+
+
+def readable(step):
+    """Without the addresses of this very build."""
+    step = " ".join(step.split())
+    step = re.sub(r"-?0x[0-9a-f]+\(%rip\)(.*) # [0-9a-f]+ <([^>]*)>", lambda found: f"{plain(found[2])}(%rip){found[1]}", step)
+    return re.sub(r"^(j\w+) [0-9a-f]+ <.*>$", r"\1 (cold)", step)
+
+
+def plain(symbol):
+    return output("c++filt", symbol).strip().replace("kshim::shim::", "")
 
 
 def compiler(path):

@@ -2,22 +2,39 @@
 // This thread is inside the shim: what a signal handler or a driver function that the shim asks does
 // meanwhile is not noted, so that nobody waits for himself.
 #pragma once
+#include <signal.h>
+
+#include <cstdint>
 
 namespace kshim::shim {
 
-extern constinit thread_local bool t_busy;
+/// Frame of the function that is inside; 0 = none.
+extern constinit thread_local std::uintptr_t t_busy;
 
 class Busy {
  public:
-  Busy() noexcept : first_(!t_busy) { t_busy = true; }
+  [[gnu::always_inline]] Busy() noexcept
+      : Busy(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) {}
   ~Busy() {
-    if (first_) t_busy = false;
+    if (first_) t_busy = 0;
   }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
   explicit operator bool() const noexcept { return first_; }
 
  private:
+  explicit Busy(std::uintptr_t frame) noexcept : first_(t_busy == 0 || was_left(frame)) {
+    if (first_) t_busy = frame;
+  }
+  /// Whoever is called by the one inside has a deeper frame, which is a lower address. One as high as his, or
+  /// higher, means that his is gone: a signal handler of the host's jumped out of the shim (siglongjmp). A
+  /// handler's own stack may lie anywhere and tells nothing.
+  static bool was_left(std::uintptr_t frame) noexcept {
+    if (frame < t_busy) return false;
+    stack_t stack{};
+    return sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0;
+  }
+
   bool first_;
 };
 

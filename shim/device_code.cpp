@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_code.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <cstring>
 
+#include "file_copy.h"
 #include "kshim/base/hash.h"
 #include "kshim/image/cubin.h"
 #include "kshim/image/fatbin.h"
 #include "kshim/image/ptx.h"
 #include "registration.h"
-#include "system_calls.h"
 
 namespace kshim::shim {
 namespace {
 
 constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
+constexpr std::uint64_t kMaxCopied = 64ULL << 20U;
 constexpr std::size_t kMaxPrelinked = 4096;
 constexpr std::size_t kHead = 4096;  // enough to tell what a blob is
+constexpr std::size_t kEntry = 64;   // of a fatbin: its header
 
 /// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
 /// each page is asked for once.
@@ -57,17 +55,19 @@ void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
   if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
 }
 
-std::uint64_t add_fatbin(Bytes bytes, DeviceCode& out) noexcept {
-  auto reader = image::FatbinReader::open(bytes);
-  if (!reader) return 0;
+/// `file`: where the bytes come from, which then holds its beginning alone; nullptr where they are all there.
+void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
+  const auto reader = image::FatbinReader::open(bytes);
+  if (!reader) return;
   image::FatbinReader walk = *reader;
   // An entry of an unknown kind is passed over; a damaged one ends the walk by itself.
   for (;;) {
+    if (file != nullptr) file->fetch(walk.whole(), kEntry);
     const auto found = walk.next();
     if (found)
       add(out, {found->kind, found->arch, found->isa});
     else if (found.error().code != Errc::unknown_kind)
-      return walk.size();
+      return;
   }
 }
 
@@ -115,10 +115,10 @@ std::uint64_t text_size(Reach& reach) noexcept {
   return kMaxBlob;
 }
 
-void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out) noexcept {
+void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
   if (kind == image::BlobKind::fatbin) {
     out.packaging = image::Packaging::fatbin;
-    add_fatbin(bytes, out);
+    add_fatbin(bytes, out, file);
   } else if (kind == image::BlobKind::cubin) {
     if (const auto cubin = image::CubinReader::open(bytes))
       add(out, {image::ImageKind::cubin, cubin->arch(), {}});
@@ -216,19 +216,13 @@ void examine_file(const char* path, DeviceCode& out) noexcept {
   if (length == 0) return;
   name << std::string_view(path, strnlen(path, length));
   out.object = identity_of_file(name.view());
-  const int file = raw::open_file(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return;
-  struct stat facts {};
-  if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-    out.size = static_cast<std::uint64_t>(facts.st_size);
-    void* mapping = mmap(nullptr, out.size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (mapping != MAP_FAILED) {
-      const Bytes bytes{static_cast<const std::byte*>(mapping), static_cast<std::size_t>(out.size)};
-      read_images(image::identify(bytes.first(std::min<std::size_t>(bytes.size(), 4096))), bytes, out);
-      munmap(mapping, out.size);
-    }
-  }
-  raw::close_file(file);
+  FileCopy file(name.c_str());
+  out.size = file.bytes().size();
+  file.fetch(0, kHead);
+  const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));
+  // A cubin's tables stand at its end, PTX is text.
+  if (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx) file.fetch(kHead, kMaxCopied);
+  read_images(kind, file.bytes(), out, &file);
 }
 
 }  // namespace kshim::shim

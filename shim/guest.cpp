@@ -17,7 +17,7 @@
 
 namespace kshim::shim {
 
-constinit thread_local bool t_busy = false;
+constinit thread_local std::uintptr_t t_busy = 0;
 
 namespace {
 

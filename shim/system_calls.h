@@ -24,6 +24,9 @@ inline int close_file(int fd) noexcept { return static_cast<int>(syscall(SYS_clo
 inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept {
   return syscall(SYS_read, fd, to, size);
 }
+inline ssize_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
+  return syscall(SYS_pread64, fd, to, size, offset);
+}
 inline int protect(std::uintptr_t page, std::size_t size, int rights) noexcept {
   return static_cast<int>(syscall(SYS_mprotect, page, size, rights));
 }

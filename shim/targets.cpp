@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
 
+#include "file_copy.h"
 #include "gaps.h"
 #include "kshim/image/elf.h"
 #include "kshim/image/fatbin.h"
 #include "objects.h"
 #include "options.h"
 #include "report_file.h"
-#include "system_calls.h"
 
 namespace kshim::shim {
 namespace {
 
 std::atomic<std::uint32_t> g_surveyed[kMaxIdentities];  // by identity: the number of the report
+
+constexpr std::size_t kHead = 4096;  // the ELF header, and the program headers right behind it
+constexpr std::uint64_t kSectionHeader = 64;
+constexpr std::uint64_t kMaxNames = 1ULL << 20U;
 
 struct Place {
   std::uint64_t address = 0;  ///< link-time
@@ -30,22 +30,24 @@ struct Place {
 Place wrappers_of(std::string_view path) noexcept {
   PathText name;
   name << path;
-  const int file = raw::open_file(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return {};
-  Place place;
-  struct stat facts {};
-  if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size > 0) {
-    const auto size = static_cast<std::size_t>(facts.st_size);
-    void* mapping = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (mapping != MAP_FAILED) {
-      const auto elf = image::ElfReader::open({static_cast<const std::byte*>(mapping), size});
-      if (elf)
-        if (const auto section = elf->section(".nvFatBinSegment")) place = {section->address, section->size};
-      munmap(mapping, size);
-    }
-  }
-  raw::close_file(file);
-  return place;
+  FileCopy file(name.c_str());
+  const Bytes bytes = file.bytes();
+  file.fetch(0, kHead);
+  // Of the tables, what ElfReader looks at to find a section by its name.
+  const auto table = read_le<std::uint64_t>(bytes, 40);
+  const auto count = read_le<std::uint16_t>(bytes, 60);
+  const auto names = read_le<std::uint16_t>(bytes, 62);
+  if (!table || !count || !names) return {};
+  file.fetch(*table, *count * kSectionHeader);
+  const std::uint64_t entry = *table + *names * kSectionHeader;
+  const auto offset = read_le<std::uint64_t>(bytes, entry + 24);
+  const auto size = read_le<std::uint64_t>(bytes, entry + 32);
+  if (*table > bytes.size() || !offset || !size) return {};
+  file.fetch(*offset, std::min(*size, kMaxNames));
+  const auto elf = image::ElfReader::open(bytes);
+  if (!elf) return {};
+  const auto section = elf->section(".nvFatBinSegment");
+  return section ? Place{section->address, section->size} : Place{};
 }
 
 bool survey(void* context, const ObjectView& object) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -16,6 +19,7 @@
 #include <cstring>
 #include <thread>
 
+#include "busy.h"
 #include "python/layout.h"
 #include "stack/native.h"
 
@@ -97,6 +101,61 @@ TEST(NativeStack, HoldsCallersInnermostFirstAlsoOnOtherThreads) {
 TEST(Python, IsNotFoundWhereThereIsNone) {
   Python python;
   EXPECT_FALSE(find_python(python));
+}
+
+[[gnu::noinline]] bool is_free() {
+  const Busy busy;
+  return static_cast<bool>(busy);
+}
+[[gnu::noinline]] bool is_free_inside() {
+  const Busy busy;
+  return is_free();
+}
+sigjmp_buf g_outside;
+[[gnu::noinline]] void leave_by_jump() {
+  const Busy busy;
+  siglongjmp(g_outside, 1);
+}
+bool g_free_in_handler = true;
+void ask(int) { g_free_in_handler = is_free(); }
+
+TEST(Busy, IsWhoeverIsCalledFromInside) {
+  EXPECT_TRUE(is_free());
+  EXPECT_FALSE(is_free_inside());
+  EXPECT_TRUE(is_free());
+}
+
+TEST(Busy, EndsWhenTheHostJumpsOut) {
+  if (sigsetjmp(g_outside, 1) == 0) leave_by_jump();
+  EXPECT_TRUE(is_free());
+  EXPECT_FALSE(is_free_inside());
+}
+
+/// One piece of memory: a thread's stack below, its handlers' stack above.
+alignas(4096) char g_stacks[2 * 262144];
+
+void* raise_inside(void*) {
+  stack_t above{};
+  above.ss_sp = g_stacks + sizeof g_stacks / 2;
+  above.ss_size = sizeof g_stacks / 2;
+  sigaltstack(&above, nullptr);
+  const Busy busy;
+  raise(SIGUSR1);
+  return nullptr;
+}
+
+TEST(Busy, LastsInAHandlerOnAStackOfItsOwn) {
+  struct sigaction action {};
+  action.sa_handler = ask;
+  action.sa_flags = SA_ONSTACK;
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, g_stacks, sizeof g_stacks / 2), 0);
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(&thread, &attributes, raise_inside, nullptr), 0);
+  pthread_join(thread, nullptr);
+  EXPECT_FALSE(g_free_in_handler);
 }
 
 TEST(PatientLock, IsTakenOverInTheChildOfFork) {

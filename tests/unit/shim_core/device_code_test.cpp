@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device_code.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "fatbin_builder.h"
 #include "gaps.h"
@@ -132,6 +137,37 @@ TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
   examine_file("/nonexistent/x.cubin", missing);
   EXPECT_EQ(facts_of_file(missing.object).path, "/nonexistent/x.cubin");
   EXPECT_EQ(missing.image_count, 0);
+}
+
+TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
+  // An entry a page, so that what is looked at lies on pages that come and go.
+  FatbinBuilder builder;
+  for (unsigned arch = 70; arch < 90; ++arch)
+    builder.cubin(arch_of(arch), kshim::test::Buffer(4096, std::byte{7}));
+  const auto bytes = builder.build();
+  const std::string path = testing::TempDir() + "kshim_device_code_cut.fatbin";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  DeviceCode whole;
+  examine_file(path.c_str(), whole);
+  EXPECT_EQ(whole.image_count, 20);
+  std::atomic<bool> stop{false};
+  std::thread cutter([&] {
+    constexpr std::size_t kLeft = 4096;
+    const int file = open(path.c_str(), O_RDWR);
+    while (!stop.load()) {
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+      if (ftruncate(file, kLeft) != 0 || pwrite(file, bytes.data() + kLeft, bytes.size() - kLeft, kLeft) < 0)
+        break;
+    }
+    close(file);
+  });
+  for (int i = 0; i < 3000; ++i) {
+    DeviceCode code;
+    examine_file(path.c_str(), code);
+  }
+  stop.store(true);
+  cutter.join();
 }
 
 }  // namespace
