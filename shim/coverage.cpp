@@ -73,7 +73,7 @@ void begin_counting(std::uint32_t report) noexcept {
 std::uint32_t find_or_add(std::string_view name, const Module& module, bool& added) noexcept {
   const DeviceCode& code = module.code;
   const std::uint64_t parts[] = {code.object, code.object != 0 ? code.offset : code.hash};
-  std::uint64_t key = content_hash(bytes_of(name), content_hash(std::as_bytes(std::span(parts))));
+  std::uint64_t key = key_hash(bytes_of(name), key_hash(std::as_bytes(std::span(parts))));
   if (key == 0) key = 1;
   const std::size_t home = home_of(key, kKernels);
   for (std::size_t i = 0; i < kProbes; ++i) {

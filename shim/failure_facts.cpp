@@ -116,7 +116,7 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   key = mix(key, static_cast<std::uint64_t>(facts.stage));
   key = mix(key, facts.owner);
   if (facts.refusal != nullptr)
-    return content_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
+    return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_trying(facts)) return key;
   const DeviceCode& code = facts.module.code;
   // A launch is one thing, however many calls it takes.

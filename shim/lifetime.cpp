@@ -15,7 +15,6 @@
 #include "loaded_elf.h"
 #include "options.h"
 #include "report_file.h"
-#include "route.h"
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -45,7 +44,6 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
   note_stderr();
-  note_start();
   if (!options().enabled) return;
   ExitSearch search;
   dl_iterate_phdr(search_exit, &search);

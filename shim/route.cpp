@@ -124,6 +124,13 @@ void kshim_find_real_lookups(void) noexcept {
 
 namespace {
 
+/// What is mapped now came with the program.
+[[gnu::constructor]] void note_start() {
+  const link_map* map = first_map();
+  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
+  g_last_at_start.store(map, std::memory_order_relaxed);
+}
+
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
 bool shim_is_next_of(const ObjectView& caller, const char* name, const char* version) noexcept {
@@ -183,12 +190,6 @@ bool is_there_without_shim(void* handle, const char* name, const ObjectView& cal
 }
 
 }  // namespace
-
-void kshim::shim::note_start() noexcept {
-  const link_map* map = first_map();
-  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
-  g_last_at_start.store(map, std::memory_order_relaxed);
-}
 
 LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
   constexpr LookupAnswer kNotOurs{nullptr, 0};

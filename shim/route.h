@@ -23,9 +23,6 @@ AnyFunction route_driver(AnyFunction address) noexcept;
 void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
                   const void* caller) noexcept;
 
-/// By the constructor: what is mapped now came with the program.
-void note_start() noexcept;
-
 }  // namespace kshim::shim
 
 extern "C" {
