@@ -79,7 +79,7 @@ std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& 
   Identity& fresh = g_identities[g_identity_count++];
   fresh.path = kept;
   fresh.build_id_size = static_cast<std::uint8_t>(id.size());
-  std::memcpy(fresh.build_id, id.data(), id.size());
+  if (!id.empty()) std::memcpy(fresh.build_id, id.data(), id.size());
   return static_cast<std::uint32_t>(g_identity_count);
 }
 
