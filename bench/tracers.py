@@ -7,8 +7,8 @@ import re
 import shutil
 import subprocess
 
-SLOW = ("3000", "3", "1")      # launches, rounds, threads: ltrace and uprobes stop the program at each
-FAST = ("100000", "3", "1")
+SLOW = ("1000", "5", "1")       # launches, rounds, threads: ltrace and uprobes stop the program at each
+FAST = ("20000", "20", "1")
 PROBE = "probe_libcuda:cuLaunchKernel"
 
 
