@@ -197,7 +197,8 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
 
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
   if (code.object != 0 || code.size == 0) return;
-  Bytes bytes = reachable({}, code.address, code.size);
+  Reach reach({}, code.address);
+  Bytes bytes = reach.first(code.size);
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), code.size)));
   if (const auto cubin = image::CubinReader::open(bytes)) {
     collect_names([&](std::uint64_t& cursor) { return cubin->next_name(cursor); }, out);
