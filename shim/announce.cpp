@@ -14,6 +14,7 @@ namespace {
 using report::Field;
 using report::RecordType;
 
+PatientLock g_lock;  // of writing an object; taken before those of objects.cpp and report_file.cpp
 // By identity: the number of the report that has it.
 std::atomic<std::uint32_t> g_objects[kMaxIdentities];
 std::atomic<std::uint32_t> g_libraries[kMaxIdentities];
@@ -70,8 +71,11 @@ bool write_library(void* context, const ObjectView& object) {
 
 void announce_object(std::uint32_t identity, std::string_view runtime) noexcept {
   const std::uint32_t number = begin_report();
-  if (number == 0 || identity == 0 || identity >= kMaxIdentities || !is_new(g_objects[identity], number))
-    return;
+  if (number == 0 || identity == 0 || identity >= kMaxIdentities) return;
+  if (g_objects[identity].load(std::memory_order_acquire) == number) return;
+  // Nobody may refer to it before it is written: a second thread waits here for the first.
+  const LockGuard guard(g_lock);
+  if (!guard || g_objects[identity].load(std::memory_order_acquire) == number) return;
   Wanted wanted{identity, {}};
   each_object(find_identity, &wanted);
   if (wanted.found && wanted.found.elf.imports("__cudaRegisterFatBinary")) runtime = "shared";
@@ -85,6 +89,7 @@ void announce_object(std::uint32_t identity, std::string_view runtime) noexcept 
     record.template null<Field::object_fatbins>();
     record.template null<Field::object_images>();
   });
+  g_objects[identity].store(number, std::memory_order_release);
 }
 
 void announce_libraries() noexcept {

@@ -38,6 +38,7 @@ struct Facts {
   DeviceFacts devices[kMaxDevices];
 };
 PatientLock g_lock;
+PatientLock g_announcing;                 // of writing what is known; taken before report_file.cpp's
 constinit Facts g_facts;                  // written under g_lock, once
 std::atomic<std::uint32_t> g_learned{0};  // 1: of the driver alone; 2: of the devices too
 std::atomic<ContextDevice> g_context_device{nullptr};
@@ -166,11 +167,16 @@ void announce_driver() noexcept {
   if (learned == 0) return;
   const std::uint64_t number = begin_report();
   if (number == 0) return;
-  const std::uint64_t before = g_announced.exchange(number * 4 + learned, std::memory_order_acq_rel);
-  if (before == number * 4 + learned) return;
+  const std::uint64_t now = number * 4 + learned;
+  if (g_announced.load(std::memory_order_acquire) == now) return;
+  // Nobody may refer to a device before it is written: a second thread waits here for the first.
+  const LockGuard guard(g_announcing);
+  const std::uint64_t before = g_announced.load(std::memory_order_acquire);
+  if (!guard || before == now) return;
   const Facts& facts = g_facts;
   if (before / 4 != number) write_driver(facts);
   if (learned == 2) write_devices(facts);
+  g_announced.store(now, std::memory_order_release);
 }
 
 std::size_t device_count() noexcept {
