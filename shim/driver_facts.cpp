@@ -172,7 +172,7 @@ void announce_driver() noexcept {
   // Nobody may refer to a device before it is written: a second thread waits here for the first.
   const LockGuard guard(g_announcing);
   const std::uint64_t before = g_announced.load(std::memory_order_acquire);
-  if (!guard || before == now) return;
+  if (!guard || before >= now) return;  // reports and what is known only grow
   const Facts& facts = g_facts;
   if (before / 4 != number) write_driver(facts);
   if (learned == 2) write_devices(facts);
