@@ -51,6 +51,7 @@ AnyFunction counting_call(Hook hook) noexcept {
 #define KSHIM_COUNT_table(name, ret, params)
 #define KSHIM_COUNT_registration(name, ret, params)
 #define KSHIM_COUNT_read(name, ret, params)
+#define KSHIM_COUNT_version(name, ret, params)
 #define KSHIM_COUNT_launch(name, ret, params) \
   case Hook::name:                            \
     return Counting<Hook::name, exported, ret params>::address();

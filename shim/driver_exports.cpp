@@ -4,6 +4,7 @@
 // definition.
 #include "call.h"
 #include "export_table.h"
+#include "lifetime.h"
 #include "real.h"
 #include "route.h"
 
@@ -97,7 +98,17 @@ using namespace kshim::shim::abi;
     return code;                                                              \
   }
 
+#define KSHIM_VERSION(path, name, ret, params, args)                                     \
+  KSHIM_FIRST(path, name, ret, params, args)                                             \
+  ret kshim_##path##_##name params {                                                     \
+    KSHIM_REAL(path, name, args)                                                         \
+    const Result code = real args;                                                       \
+    if (code == 0 && !in_driver(__builtin_return_address(0))) note_driver_version(*out); \
+    return code;                                                                         \
+  }
+
 #define KSHIM_WRAP_init KSHIM_INIT
+#define KSHIM_WRAP_version KSHIM_VERSION
 #define KSHIM_WRAP_load KSHIM_LOAD
 #define KSHIM_WRAP_lookup KSHIM_LOOKUP
 #define KSHIM_WRAP_query KSHIM_PLAIN

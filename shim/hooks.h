@@ -22,7 +22,8 @@ enum class Stage : std::uint8_t {
   table,
   registration,
   compile,
-  read
+  read,
+  version
 };
 
 enum class Hook : std::uint16_t {

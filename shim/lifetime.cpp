@@ -58,7 +58,9 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
 
 }  // namespace
 
-void send_sign_of_life() noexcept {
+namespace {
+
+void tell_run(std::string_view what, std::uint64_t number) noexcept {
   const ErrnoKeeper keeper;
   const std::string_view path = options().run_socket;
   sockaddr_un address{};
@@ -67,11 +69,23 @@ void send_sign_of_life() noexcept {
   path.copy(address.sun_path, path.size());
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return;
-  Text<32> text;
-  text << "alive " << static_cast<std::uint64_t>(getpid()) << "\n";
+  Text<48> text;
+  text << what << " " << number << "\n";
   raw::send_to(fd, text.view().data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
                reinterpret_cast<const sockaddr*>(&address), sizeof address);
   raw::close_file(fd);
+}
+
+}  // namespace
+
+void send_sign_of_life() noexcept { tell_run("alive", static_cast<std::uint64_t>(getpid())); }
+
+void note_driver_version(int version) noexcept {
+  static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself
+  if (!options().enabled || options().run_socket.empty() || version <= 0) return;
+  const std::uint32_t process = process_id();
+  if (g_told.exchange(process, std::memory_order_relaxed) != process)
+    tell_run("asked", static_cast<std::uint64_t>(version));
 }
 
 }  // namespace kshim::shim

@@ -8,5 +8,8 @@ namespace kshim::shim {
 
 /// Sends "alive PID" to the datagram socket of `kshim run`, if there is one. Never blocks.
 void send_sign_of_life() noexcept;
+/// Somebody asked the driver for its version: `kshim run` is told, once a process. A runtime that is too new
+/// for the driver asks nothing else, and a process that initialises nothing has no report.
+void note_driver_version(int version) noexcept;
 
 }  // namespace kshim::shim

@@ -24,4 +24,8 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
 /// the GPU.
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known);
 
+/// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
+/// up.
+std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files);
+
 }  // namespace kshim::analysis

@@ -28,12 +28,20 @@ struct BlindProcess {
   std::string reason;  ///< a clause: "it is statically linked"
 };
 
+/// A process that asked the driver for its version and did not initialise it, as `kshim run` found out.
+struct IdleProcess {
+  long pid = 0;
+  std::string exe;
+  image::Version driver;
+};
+
 struct Options {
   std::vector<image::Arch> targets;
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::vector<BlindProcess> blind;
+  std::vector<IdleProcess> idle;
   std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;

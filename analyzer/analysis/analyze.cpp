@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyzer/analysis/aftermath.h"
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/analysis/bypass.h"
 #include "analyzer/analysis/merge.h"
@@ -37,6 +38,13 @@ class Run {
     }
     // "Not initialised" in a child is explained by its parent, whose report may come later.
     for (const ReportFile& file : children) take(file, nullptr);
+  }
+
+  void judge_idle() {
+    for (const IdleProcess& process : options_.idle) {
+      if (auto finding = idle_driver(process, options_, files_))
+        merge_into(out_.findings, std::move(*finding));
+    }
   }
 
  private:
@@ -168,7 +176,9 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.term_signal = options.term_signal;
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> files = find_report_files(reports_or_folders, out.notes);
-  Run(options, out).read(files);
+  Run run(options, out);
+  run.read(files);
+  run.judge_idle();
   sort_findings(out.findings);
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);

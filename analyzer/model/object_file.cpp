@@ -30,6 +30,16 @@ std::string hex(Bytes bytes) {
 
 }  // namespace
 
+std::string build_id_of(const std::string& path) {
+  const auto opened = MappedFile::open(path);
+  const auto* file = std::get_if<MappedFile>(&opened);
+  if (file == nullptr) return {};
+  const auto elf = ElfReader::open(file->bytes());
+  if (!elf) return {};
+  const auto id = elf->build_id();
+  return id ? hex(*id) : std::string();
+}
+
 std::variant<ObjectFile, std::string> ObjectFile::open(const std::string& path, std::string_view build_id) {
   auto opened = MappedFile::open(path);
   if (auto* why = std::get_if<std::string>(&opened)) return *why;

@@ -19,6 +19,9 @@
 namespace kshim::analysis {
 
 /// Device code and pointers are looked for when they are first asked for: not for several threads at once.
+/// The GNU build id of an ELF file, lower-case hex; empty where it has none or cannot be read.
+std::string build_id_of(const std::string& path);
+
 class ObjectFile {
  public:
   /// The file, or a clause that says why it cannot be used. An empty build id fits every file without one: an

@@ -191,12 +191,19 @@ void Watch::receive() {
     message.msg_iovlen = 1;
     message.msg_control = control.data();
     message.msg_controllen = control.size();
-    if (recvmsg(fd_, &message, MSG_CMSG_CLOEXEC) < 0) return;
+    const ssize_t got = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0) return;
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
     ucred sender{};
     std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
     alive_.insert(sender.pid);
+    constexpr std::string_view kAsked = "asked ";
+    const std::string_view said(text.data(), static_cast<std::size_t>(got));
+    int version = 0;
+    if (said.starts_with(kAsked) &&
+        std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
+      asked_[sender.pid] = version;
   }
 }
 
@@ -255,12 +262,27 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
   return found;
 }
 
+std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& program,
+                                               const std::vector<fs::path>& reports) const {
+  std::set<pid_t> reported;
+  for (const fs::path& report : reports) add_processes(report, reported);
+  std::vector<analysis::IdleProcess> out;
+  for (const auto& [pid, version] : asked_) {
+    if (reported.count(pid) != 0) continue;
+    const auto seen = seen_.find(pid);
+    std::string exe = seen != seen_.end() ? seen->second.exe : std::string();
+    if (exe.empty() && pid == child) exe = fs::absolute(program).lexically_normal().string();
+    out.push_back({pid, exe, image::Version::from_cuda_number(version)});
+  }
+  return out;
+}
+
 std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) const {
   std::set<pid_t> reported;
   for (const fs::path& report : reports) add_processes(report, reported);
   std::vector<std::string> out;
   for (const auto& [pid, process] : silent_) {
-    if (reported.count(pid) != 0) continue;
+    if (reported.count(pid) != 0 || asked_.count(pid) != 0) continue;
     std::string files;
     for (const std::string& file : process.files)
       if (names_driver(file)) files += (files.empty() ? "" : ", ") + file;

@@ -34,6 +34,9 @@ class Watch {
   /// there.
   std::vector<analysis::BlindProcess> blind(pid_t child, const std::filesystem::path& program,
                                             bool nothing_recorded) const;
+  /// Processes that asked the driver for its version and left none of `reports`. `program` is `child`'s.
+  std::vector<analysis::IdleProcess> idle(pid_t child, const std::filesystem::path& program,
+                                          const std::vector<std::filesystem::path>& reports) const;
   /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the
   /// driver may have been there for nothing, or files went past the shim and the process ended without a
   /// word.
@@ -56,6 +59,7 @@ class Watch {
   std::string socket_path_;
   int fd_ = -1;
   std::set<pid_t> alive_;
+  std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;
   std::map<pid_t, analysis::BlindProcess> blind_;        ///< use CUDA without the shim
   std::map<pid_t, Silent> silent_;                       ///< have the shim and a driver

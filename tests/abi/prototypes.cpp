@@ -35,6 +35,7 @@ namespace theirs {
 #define KSHIM_THEIRS_route KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_table KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_read KSHIM_THEIRS_plain
+#define KSHIM_THEIRS_version KSHIM_THEIRS_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_THEIRS_##stage(name)
 #include "hooks.def"
 #undef KSHIM_HOOK
@@ -62,6 +63,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_COMPARE_route KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_table KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_read KSHIM_COMPARE_plain
+#define KSHIM_COMPARE_version KSHIM_COMPARE_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_COMPARE_##stage(name)
 #include "hooks.def"
 #undef KSHIM_HOOK

@@ -95,6 +95,16 @@ class Trouble(e2e.Case):
         self.assertTrue(any("The runtime is of CUDA 13, and the driver is one for CUDA 12.4" in line
                             for line in finding["evidence"]), finding["evidence"])
 
+    def test_the_same_with_a_static_runtime_which_initialises_nothing(self):
+        finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="9.0,driver=12.4")
+        self.assertEqual(failures, [], "there is no report")
+        self.assertEqual(finding["object"], str(STATIC))
+        self.assertGreater(finding["confidence"], 0.8)
+        self.assertIn("580", finding["fixes"][0]["title"])
+        analysis, _ = self.analysis("--simulate", "9.0,driver=12.4", "--", STATIC, "count-devices", "go-on", status=0)
+        self.assertEqual((analysis["verdict"], analysis["findings"]), ("no-cuda", []), "a program that goes on is fine")
+        self.assertFalse(any("DEEPBIND" in note for note in analysis.get("notes", [])), analysis)
+
 
 if __name__ == "__main__":
     e2e.main()
