@@ -120,8 +120,10 @@ void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* f
     out.packaging = image::Packaging::fatbin;
     add_fatbin(bytes, out, file);
   } else if (kind == image::BlobKind::cubin) {
-    if (const auto cubin = image::CubinReader::open(bytes))
+    if (const auto cubin = image::CubinReader::open(bytes)) {
       add(out, {image::ImageKind::cubin, cubin->arch(), {}});
+      out.toolkit = cubin->toolkit();
+    }
   } else if (kind == image::BlobKind::ptx) {
     if (const auto ptx = image::PtxReader::open(bytes))
       add(out, {image::ImageKind::ptx, ptx->target(), ptx->isa()});

@@ -32,6 +32,7 @@ struct DeviceCode {
   std::uint64_t hash = 0;      ///< of a loose blob; 0 = not taken
   bool wrapped = false;        ///< through a fatbin wrapper, as the runtime does
   image::Packaging packaging = image::Packaging::loose;
+  image::Version toolkit;  ///< that made a bare cubin; unknown for what a file holds, which the command reads
   std::uint8_t image_count = 0;  ///< distinct ones
   image::Candidate images[kMaxImages];
 

@@ -104,6 +104,7 @@ void write_module(const CallFacts& facts, const Module& module, std::uint64_t na
   Text<16> hash;
   for (unsigned i = 0; i < 16 && code.hash != 0; ++i)
     hash.put("0123456789abcdef"[code.hash >> (60U - 4U * i) & 15U]);
+  const image::ShortName toolkit = to_name(code.toolkit);
   using Maybe = std::optional<std::uint64_t>;
   write_record<RecordType::module>([&](auto& record) {
     record.template add<Field::module_id>(module.number);
@@ -117,6 +118,7 @@ void write_module(const CallFacts& facts, const Module& module, std::uint64_t na
     record.template add<Field::module_jit>(jit);
     record.template add<Field::module_ms>(report::Milliseconds{nanoseconds});
     record.template add<Field::module_device>(device);
+    record.template add<Field::module_toolkit>(code.toolkit.known() ? toolkit.view() : std::string_view());
   });
 }
 

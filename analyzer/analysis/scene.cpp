@@ -233,7 +233,8 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   if (subject.object != nullptr || subject.module != nullptr) {
     subject.gap = scene.index.gap(object_id, offset, ordinal, failure.line);
   }
-  subject.images = find_images({subject.object, offset, subject.gap, failure.kernel}, scene.files);
+  subject.images =
+      find_images({subject.object, offset, subject.gap, failure.kernel, subject.module}, scene.files);
   subject.facts.compiler = compiler_of(failure);
   if (subject.facts.compiler) subject.caller_package = caller_package(scene, failure);
   for (const Layer& layer : failure.layers) {

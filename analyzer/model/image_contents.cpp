@@ -15,20 +15,6 @@
 namespace kshim::analysis {
 namespace {
 
-// ptxas signs its work: the note .note.nv.tkinfo holds "Cuda compilation tools, release 13.0, V13.0.88"
-// (measured with CUDA 13.0; older toolkits write the same sentence).
-image::Version toolkit_in_note(const image::CubinReader& cubin) {
-  const auto note = cubin.elf().section(".note.nv.tkinfo");
-  if (!note) return {};
-  constexpr std::string_view kMarker = "release ";
-  const std::string_view text = text_of(note->bytes);
-  const std::size_t at = text.find(kMarker);
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = text.substr(at + kMarker.size());
-  return image::parse_version(rest.substr(0, rest.find_first_not_of("0123456789.")))
-      .value_or(image::Version{});
-}
-
 bool each_cubin_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
   const auto cubin = image::CubinReader::open(clear);
   if (!cubin) return false;
@@ -162,7 +148,7 @@ bool each_kernel_name(image::ImageKind kind, Bytes clear,
 image::Version toolkit_of(image::ImageKind kind, Bytes clear) {
   if (kind != image::ImageKind::cubin) return {};
   const auto cubin = image::CubinReader::open(clear);
-  return cubin ? toolkit_in_note(*cubin) : image::Version{};
+  return cubin ? cubin->toolkit() : image::Version{};
 }
 
 }  // namespace kshim::analysis

@@ -54,6 +54,18 @@ void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& ou
   out.line = gap.line;
 }
 
+// Where something fits there is no gap: what the driver takes is all that is known of the rest.
+void from_selection(const ModuleRecord& module, ModuleImages& out) {
+  ImageFact fact;
+  if (!parse_image_name(module.selected, fact.candidate)) return;
+  fact.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
+  out.toolkit = fact.toolkit;
+  out.images.push_back(fact);
+  out.scope = ImageScope::module;
+  out.source = "as the shim saw it";
+  out.line = module.line;
+}
+
 void from_report(const ObjectRecord& object, ModuleImages& out) {
   if (!object.images) return;
   for (const ImageEntry& entry : *object.images) {
@@ -126,6 +138,8 @@ ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
     if (out.scope != ImageScope::none) return out;
   }
   if (question.gap != nullptr) from_gap(*question.gap, question.object, out);
+  if (out.scope == ImageScope::none && question.object == nullptr && question.module != nullptr)
+    from_selection(*question.module, out);
   if (out.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
   if (out.scope == ImageScope::none && file != nullptr) {
     from_counts(file->image_counts(), *question.object, file->code().modules.size(), out);

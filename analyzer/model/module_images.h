@@ -25,7 +25,8 @@ struct ModuleQuestion {
   const ObjectRecord* object = nullptr;
   std::optional<std::uint64_t> offset;
   const GapRecord* gap = nullptr;
-  std::string kernel;  ///< mangled; may be empty
+  std::string kernel;                    ///< mangled; may be empty
+  const ModuleRecord* module = nullptr;  ///< of code that lies in no file
 };
 
 ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files);

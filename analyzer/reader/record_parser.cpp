@@ -183,6 +183,7 @@ std::string module(object from, Report& report, std::uint32_t line) {
   out.content_hash = text(from, "content_hash");
   out.api = text(from, "api");
   out.selected = text(from, "selected");
+  out.toolkit = text(from, "toolkit");
   out.result = code(from, "result");
   out.jit = truth(from, "jit");
   out.ms = decimal(from, "ms");

@@ -64,7 +64,7 @@ struct ModuleRecord : Record {
   std::uint64_t id = 0;
   std::optional<std::uint64_t> object, offset, size;
   std::optional<unsigned> device;
-  std::string content_hash, api, selected;
+  std::string content_hash, api, selected, toolkit;
   int result = 0;
   std::optional<bool> jit;
   double ms = 0;

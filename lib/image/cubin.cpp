@@ -15,6 +15,21 @@ constexpr std::uint8_t kManaged = 0x4;       // STO_CUDA_MANAGED
 constexpr std::uint16_t kReserved = 0xff00;  // SHN_LORESERVE and above: absolute, common ...
 constexpr std::uint32_t kSymbolTable = 2;    // SHT_SYMTAB
 
+// ptxas signs its work: "Cuda compilation tools, release 13.0, V13.0.88" (measured with CUDA 13.0; older
+// toolkits write the same sentence).
+Version toolkit_in_note(Bytes note) noexcept {
+  constexpr std::string_view kMarker = "release ";
+  const std::string_view text = text_of(note);
+  const std::size_t at = text.find(kMarker);
+  if (at == std::string_view::npos) return {};
+  const char* const start = text.data() + at + kMarker.size();
+  std::size_t size = 0;
+  const std::size_t most = text.size() - at - kMarker.size();
+  while (size < most && ((start[size] >= '0' && start[size] <= '9') || start[size] == '.')) ++size;
+  const auto version = parse_version({start, size});
+  return version ? *version : Version{};
+}
+
 /// The suffix in a note that holds ptxas's or nvlink's command line: "-arch sm_90a -m 64".
 Suffix suffix_in_note(Bytes note, Arch arch) noexcept {
   const ShortName base = to_name(ImageKind::cubin, {arch.cc, Suffix::none});
@@ -64,7 +79,10 @@ Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {
     if (!section) return section.error();
     if (section->type == kSymbolTable && section->name == ".symtab") cubin.symbols_ = *section;
     if (section->name == ".nv.compat") from_compat = suffix_in_compat(section->bytes);
-    if (section->name == ".note.nv.tkinfo") from_note = suffix_in_note(section->bytes, cubin.arch_);
+    if (section->name == ".note.nv.tkinfo") {
+      from_note = suffix_in_note(section->bytes, cubin.arch_);
+      cubin.toolkit_ = toolkit_in_note(section->bytes);
+    }
   }
   for (const Suffix suffix : {from_compat, from_flags, from_note})  // the note tells most: it comes last
     if (suffix != Suffix::none) cubin.arch_.suffix = suffix;

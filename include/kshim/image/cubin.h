@@ -59,6 +59,8 @@ class CubinReader {
   /// inside a fatbin the entry's flags decide.
   Arch arch() const noexcept { return arch_; }
   const ElfReader& elf() const noexcept { return elf_; }
+  /// The toolkit whose ptxas made it, as .note.nv.tkinfo says; unknown (0.0) where there is no such note.
+  Version toolkit() const noexcept { return toolkit_; }
 
   /// Calls visit(const KernelInfo&) -> bool (false stops) for each kernel. Damaged symbols are an error.
   template <class Visit>
@@ -105,6 +107,7 @@ class CubinReader {
   Result<KernelInfo> kernel_of(const KernelName& name) const noexcept;
   ElfReader elf_;
   ElfSection symbols_;
+  Version toolkit_;
   Arch arch_;
 };
 

@@ -197,6 +197,19 @@ TEST_F(Analyze, TimeSpentOnCompilingIsToldByFile) {
   EXPECT_THAT(got.findings[2].headline, HasSubstr("code from memory"));
 }
 
+TEST_F(Analyze, ACubinInMemoryThatTheDriverIsTooOldFor) {
+  ReportText text;
+  text.process().driver("12.4").device(0, "9.0");
+  text.record("module", R"("id":1,"object":null,"offset":null,"content_hash":"00000000000000ff","size":4096,)"
+                        R"("api":"cuModuleLoadData","result":200,"selected":"sm_90","jit":false,"ms":0.1,)"
+                        R"("device":0,"toolkit":"13.0")");
+  text.failure(1, "load", 200, "", R"("module":1,"object":null)", "cuModuleLoadData");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_EQ(got.findings[0].cause, Cause::driver_too_old_for_image);
+  EXPECT_THAT(got.findings[0].fixes.at(0).title, HasSubstr("580.65.06"));
+}
+
 TEST_F(Analyze, OddIdsAreHarmless) {
   ReportText text;
   text.process().driver().device(0, "8.6");
