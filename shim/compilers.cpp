@@ -6,6 +6,7 @@
 
 #include "call.h"
 #include "compiler_facts.h"
+#include "program.h"
 #include "slices.h"
 
 namespace kshim::shim {
@@ -24,19 +25,26 @@ struct Copies {
   struct Copy {
     AnyFunction function = nullptr;
     Text<128> soname;
+    bool global = false;  ///< came with the program
   };
   Copy copies[kMax] = {};
   std::size_t count = 0;
+  bool after_shim = false;
 };
 
 bool collect_copy(void* context, const ObjectView& object) {
   auto& out = *static_cast<Copies*>(context);
-  if (is_shim(object.elf.high() - 1)) return true;
-  const AnyFunction found = object.elf.find_symbol(out.row.name, out.row.gnu_hash, out.node);
+  const bool shim = is_shim(object.elf.high() - 1);
+  out.after_shim = out.after_shim || shim;
+  if (shim || !out.after_shim) return true;  // what stands before the shim was asked before it
+  // A file without versions answers references of every version: a preload of somebody's, a linked-in copy.
+  const std::string_view node = object.elf.defines_versions() ? out.node : std::string_view();
+  const AnyFunction found = object.elf.find_symbol(out.row.name, out.row.gnu_hash, node);
   if (found == nullptr) return true;
   Copies::Copy& copy = out.copies[out.count++];
   copy.function = found;
   copy.soname << object.elf.soname();
+  copy.global = came_with_the_program(object.elf.base());
   return out.count < Copies::kMax;
 }
 
@@ -81,9 +89,10 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
   // The newest node also answers references without a version, whichever library there is.
   if (copies.count == 0 && !node.empty()) {
     copies.node = {};
+    copies.after_shim = false;
     each_mapped(collect_copy, &copies);
   }
-  if (copies.count < 2) return copies.copies[0].function;
+  if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
   const ObjectView from = object_at(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};

@@ -40,7 +40,7 @@ constexpr std::size_t kKernels = 1U << 15U;
 constexpr std::size_t kProbes = 32;
 Slot g_slots[kSlots];
 Kernel g_kernels[kKernels];
-std::atomic<bool> g_full{false};
+std::atomic<bool> g_full{false};  ///< or a launch that could not be named
 
 PatientLock g_lock;          // guards what follows, and the kernels' identities
 std::uint32_t g_report = 0;  ///< the report that the kernels belong to
@@ -107,7 +107,11 @@ void write(const Kernel& kernel, std::uint64_t launches) noexcept {
   if (!busy) return;
   const std::uint32_t report = begin_report();
   const HandleFacts facts = recall_handle(handle);
-  if (report == 0 || facts.name.empty()) return;
+  if (report == 0) return;
+  if (facts.name.empty()) {
+    count_unknown_launch();
+    return;
+  }
   Module module;
   find_module(facts.module, module);
   announce_object(module.code.object, {});
@@ -152,6 +156,8 @@ void count_launch(std::uintptr_t handle) noexcept {
   }
 }
 
+void count_unknown_launch() noexcept { g_full.store(true, std::memory_order_relaxed); }
+
 void forget_launches(std::uintptr_t handle) noexcept {
   if (!options().coverage) return;
   Slot* const slot = find_slot(handle, false);
@@ -165,14 +171,15 @@ void forget_launches(std::uintptr_t handle) noexcept {
 void write_launch_counts() noexcept {
   if (!options().coverage) return;
   const LockGuard guard(g_lock);
-  if (!guard || g_report == 0 || g_report != current_report()) return;
+  if (!guard) return;
+  if (g_full.load(std::memory_order_relaxed)) count_dropped();
+  if (g_report == 0 || g_report != current_report()) return;
   for (Slot& slot : g_slots)
     if (slot.handle.load(std::memory_order_relaxed) != 0) fold(slot);
   for (const Kernel& kernel : g_kernels) {
     const std::uint64_t launches = kernel.launches.load(std::memory_order_relaxed);
     if (kernel.key != 0 && launches > 1) write(kernel, launches);
   }
-  if (g_full.load(std::memory_order_relaxed)) count_dropped();
 }
 
 }  // namespace kshim::shim

@@ -12,6 +12,8 @@ namespace kshim::shim {
 /// A launch of the CUfunction or CUkernel succeeded. Lock-free but for the first launch of a handle, which
 /// writes a record.
 void count_launch(std::uintptr_t handle) noexcept;
+/// A launch that does not tell its kernel: the report says at its end that something is missing.
+void count_unknown_launch() noexcept;
 /// The handle stands for something else from now on: handles.h.
 void forget_launches(std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end. The thread is Busy.

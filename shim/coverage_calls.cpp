@@ -15,6 +15,10 @@ std::atomic<AnyFunction> g_real[2][kHookCount];  // handed out by address; expor
 template <class... Arguments>
 constexpr bool kNamesKernel = (kTells<Arguments> || ...);
 
+/// Nodes of any kind: a kernel's among them.
+template <Hook hook>
+constexpr bool kMayHoldKernel = hook == Hook::cuGraphAddNode || hook == Hook::cuGraphAddNode_v2;
+
 template <Hook hook, bool exported, class Function>
 struct Counting;
 template <Hook hook, bool exported, class... Arguments>
@@ -26,12 +30,16 @@ struct Counting<hook, exported, abi::Result(Arguments...)> {
     if (code == 0) {
       CallFacts facts;
       (take(facts, arguments), ...);
-      count_launch(facts.handle);
+      if constexpr (kNamesKernel<Arguments...>)
+        count_launch(facts.handle);
+      else
+        count_unknown_launch();
     }
     return code;
   }
   static AnyFunction address() noexcept {
-    return kNamesKernel<Arguments...> ? reinterpret_cast<AnyFunction>(&call) : nullptr;
+    return kNamesKernel<Arguments...> || kMayHoldKernel<hook> ? reinterpret_cast<AnyFunction>(&call)
+                                                              : nullptr;
   }
 };
 

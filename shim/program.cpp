@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <sys/auxv.h>
 
+#include <atomic>
 #include <cstddef>
 
 namespace kshim::shim {
@@ -21,6 +22,9 @@ const ElfW(Dyn) * program_dynamic() noexcept {
   return nullptr;
 }
 
+/// The last object of the list when our constructor ran; nullptr before.
+std::atomic<const link_map*> g_last_at_start{nullptr};
+
 }  // namespace
 
 const r_debug* linker_debug() noexcept {
@@ -29,6 +33,31 @@ const r_debug* linker_debug() noexcept {
     if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
       return reinterpret_cast<const r_debug*>(dynamic->d_un.d_ptr);
   return nullptr;
+}
+
+const link_map* first_map() noexcept {
+  const r_debug* debug = linker_debug();
+  return debug == nullptr ? nullptr : debug->r_map;
+}
+
+namespace {
+
+/// What is mapped now came with the program.
+[[gnu::constructor]] void note_start() {
+  const link_map* map = first_map();
+  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
+  g_last_at_start.store(map, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool came_with_the_program(ElfW(Addr) base) noexcept {
+  const link_map* const last = g_last_at_start.load(std::memory_order_relaxed);
+  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
+    if (map->l_addr == base) return true;
+    if (map == last) return false;
+  }
+  return false;
 }
 
 }  // namespace kshim::shim

@@ -8,5 +8,11 @@ namespace kshim::shim {
 /// ld.so's list of what is mapped, namespace by namespace; nullptr where the program has none. Without
 /// dl_iterate_phdr, which sanitizers stand in for.
 const r_debug* linker_debug() noexcept;
+/// The first of it in our namespace, which is the program's; nullptr where there is none.
+const link_map* first_map() noexcept;
+/// The object that is mapped at this address was there when the process started: what it defines is in the
+/// global scope, which is searched first for everybody, and by RTLD_DEFAULT it sees that scope alone. Of
+/// others nobody but libc knows which libraries they were opened with.
+bool came_with_the_program(ElfW(Addr) base) noexcept;
 
 }  // namespace kshim::shim

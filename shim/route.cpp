@@ -22,9 +22,6 @@ namespace {
 using DlsymFn = void* (*)(void*, const char*);
 using DlvsymFn = void* (*)(void*, const char*, const char*);
 
-/// The last object of the list when our constructor ran; nullptr before.
-std::atomic<const link_map*> g_last_at_start{nullptr};
-
 constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
 
 struct LookupSearch {
@@ -41,11 +38,6 @@ struct LookupSearch {
 // The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
 // too. By ld.so's own list (the program's DT_DEBUG), without dl_iterate_phdr: ThreadSanitizer stands in for
 // that and, while it starts, asks dlsym for the real one.
-const link_map* first_map() noexcept {
-  const r_debug* debug = linker_debug();
-  return debug == nullptr ? nullptr : debug->r_map;
-}
-
 bool is_shim_map(const link_map& map) noexcept { return map.l_ld == _DYNAMIC; }
 
 LoadedElf elf_of(const link_map& map) noexcept {
@@ -124,13 +116,6 @@ void kshim_find_real_lookups(void) noexcept {
 
 namespace {
 
-/// What is mapped now came with the program.
-[[gnu::constructor]] void note_start() {
-  const link_map* map = first_map();
-  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
-  g_last_at_start.store(map, std::memory_order_relaxed);
-}
-
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
 bool shim_is_next_of(const ObjectView& caller, const char* name, const char* version) noexcept {
@@ -142,18 +127,6 @@ bool shim_is_next_of(const ObjectView& caller, const char* name, const char* ver
       if (elf_of(*map).find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
     }
     after_caller = after_caller || map->l_addr == caller.elf.base();
-  }
-  return false;
-}
-
-/// The object was there when the process started: what it can see by RTLD_DEFAULT is the global scope alone.
-/// Of others nobody but libc knows which libraries they were opened with.
-bool came_with_the_program(const ObjectView& object) noexcept {
-  if (!object) return true;  // code outside of any file passes for the program's
-  const link_map* const last = g_last_at_start.load(std::memory_order_relaxed);
-  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
-    if (map->l_addr == object.elf.base()) return true;
-    if (map == last) return false;
   }
   return false;
 }
@@ -183,7 +156,8 @@ bool is_there_without_shim(void* handle, const char* name, const ObjectView& cal
     if (!is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
     // The driver has no versions: whoever names one asks for nothing of the driver's.
     const bool possible = version == nullptr || kHooks[row].layer != Layer::driver;
-    if (possible && !came_with_the_program(caller) && is_defined_somewhere(row)) return true;
+    if (possible && caller && !came_with_the_program(caller.elf.base()) && is_defined_somewhere(row))
+      return true;
   }
   // Asked from here, RTLD_NEXT means "after the shim".
   return look_up_plainly(RTLD_NEXT, name, version) != nullptr;

@@ -131,6 +131,8 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.compiler = compiler->name;
     at.compiler_version = compiler->version;
     at.asked = compiler->asked;
+    at.serves_device = at.device && std::any_of(compiler->known.begin(), compiler->known.end(),
+                                                [&](image::Arch arch) { return arch.cc == *at.device; });
     at.caller_package = subject.caller_package;
   }
   at.torch = uses_torch(scene);

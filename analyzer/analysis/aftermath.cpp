@@ -19,7 +19,7 @@ namespace {
 constexpr double kReadByAnother = 0.9;
 constexpr double kSeenUnread = 0.6;  // the most that the contract allows: the error may have been returned
 constexpr double kUnseen = 0.4;      // a static runtime does not show who asks
-constexpr double kGaveUp = 0.6;
+constexpr double kGaveUp = 0.5;      // that it was called cannot be seen
 
 std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
   const ObjectRecord* object = scene.index.object(id);
@@ -98,6 +98,13 @@ bool is_launch_failure(const Scene& scene, const Judged& row) {
   return row.failure->stage == "launch" || launched_by_stub(*row.failure, scene.files);
 }
 
+// A launch of the reader's own code failed as well: then the error may be its own.
+bool has_own_failure(const Scene& scene, const std::vector<Judged>& judged, const std::string& reader) {
+  return std::any_of(judged.begin(), judged.end(), [&](const Judged& row) {
+    return is_image_cause(row.cause) && path_of(scene, row.failure->object) == reader;
+  });
+}
+
 bool shows_reads(const FailureRecord& failure) {
   return std::any_of(failure.layers.begin(), failure.layers.end(),
                      [](const Layer& layer) { return layer.layer == "runtime"; });
@@ -129,8 +136,8 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   if (subject.images.images.empty()) return std::nullopt;
   Finding out = finding_for(Cause::library_refuses, kGaveUp);
   out.object = library.path;
-  out.headline = fmt::format("{} has no code for {}, and the program gave up", basename_of(library.path),
-                             device_text(scene, &device));
+  out.headline = fmt::format("{} has no code for {}, which may be why the program gave up",
+                             basename_of(library.path), device_text(scene, &device));
   out.devices.push_back(device_text(scene, &device));
   out.need = image::to_name(image::ImageKind::cubin, {*cc, image::Suffix::none}).view();
   describe_images(subject, out);
@@ -151,6 +158,7 @@ std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>&
     // Who probes may well look at what came of it.
     const std::string reader = path_of(scene, read.object);
     if (find_probing_library(reader) != nullptr || reader == prober_of(scene, *left->failure)) continue;
+    if (ended_well(scene) || has_own_failure(scene, judged, reader)) continue;
     merge_into(out, stale_error(scene, read, *left->failure));
   }
   return out;
@@ -163,8 +171,12 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
   for (const Judged& row : judged) {
     if (!is_launch_failure(scene, row)) continue;
     const FailureRecord& failure = *row.failure;
-    const bool read = std::any_of(scene.report.reads.begin(), scene.report.reads.end(),
-                                  [&](const ReadRecord& record) { return record.failure == failure.id; });
+    // One check after several launches is a check of them all.
+    const bool read =
+        std::any_of(scene.report.reads.begin(), scene.report.reads.end(), [&](const ReadRecord& record) {
+          return record.failure == failure.id || (record.line > failure.line && failure.layers.size() != 0 &&
+                                                  record.code == failure.layers.back().code);
+        });
     if (read) continue;
     const bool visible = shows_reads(failure);
     Finding found = finding_for(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
@@ -195,18 +207,23 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known) {
   const bool told = std::any_of(known.begin(), known.end(),
                                 [](const Finding& finding) { return finding.severity >= Severity::warning; });
-  if (told || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
+  // A program that has run kernels gave up for another reason, as did one with a GPU that the library serves.
+  const auto& modules = scene.report.modules;
+  const bool ran =
+      std::any_of(modules.begin(), modules.end(), [](const ModuleRecord& row) { return row.result == 0; });
+  if (told || ran || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
   std::optional<Finding> out;
   for (const LibraryRecord& library : scene.report.libraries) {
+    std::optional<Finding> found;
     for (const DeviceRecord& device : scene.report.devices) {
-      auto found = refusal_of(scene, library, device);
-      if (!found) continue;
-      if (!out) {
-        out = std::move(found);
-      } else {
-        out->evidence.push_back(std::move(found->evidence.front()));  // it comes with the first, as a rule
-      }
-      break;
+      found = refusal_of(scene, library, device);
+      if (!found) break;
+    }
+    if (!found) continue;
+    if (!out) {
+      out = std::move(found);
+    } else {
+      out->evidence.push_back(std::move(found->evidence.front()));  // it comes with the first, as a rule
     }
   }
   if (out) {

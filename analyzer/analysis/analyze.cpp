@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -59,7 +59,8 @@ class Run {
     const Report& report = std::get<Report>(got);
     if (children != nullptr) {
       if (report.driver && !report.devices.empty())
-        initialised_.insert({report.process.host, report.process.pid});
+        initialised_.insert_or_assign(ProcessKey{report.process.host, report.process.pid},
+                                      std::pair(report.process.exe, report.process.argv));
       if (not_initialised(report)) {
         children->push_back(file);
         return;
@@ -80,11 +81,22 @@ class Run {
   void judge(const Report& report) {
     const ReportIndex index(report);
     if (auto blind = blind_by_bypass(report)) out_.blind.push_back(std::move(*blind));
-    const bool child = initialised_.count({report.process.host, report.process.ppid}) != 0;
+    const auto parent = initialised_.find({report.process.host, report.process.ppid});
+    const bool child =
+        parent != initialised_.end() && parent->second == std::pair(report.process.exe, report.process.argv);
     const Scene scene{report, index, files_, options_, child};
     std::vector<Finding> findings = findings_of(scene);
     summarise(report, findings);
     for (Finding& finding : findings) merge_into(out_.findings, std::move(finding));
+  }
+
+  // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
+  static std::uint64_t loads_of(const Report& report) {
+    const auto good = static_cast<std::uint64_t>(
+        std::count_if(report.modules.begin(), report.modules.end(),
+                      [](const ModuleRecord& module) { return module.result == 0; }));
+    if (good != report.modules.size() || !report.end) return good;
+    return std::max(good, report.end->modules);
   }
 
   void summarise(const Report& report, const std::vector<Finding>& findings) {
@@ -96,9 +108,7 @@ class Run {
     process.exe = report.process.exe;
     process.argv = report.process.argv;
     process.failures = static_cast<unsigned>(report.failures.size());
-    process.modules =
-        static_cast<unsigned>(std::count_if(report.modules.begin(), report.modules.end(),
-                                            [](const ModuleRecord& module) { return module.result == 0; }));
+    process.modules = static_cast<unsigned>(loads_of(report));
     process.complete = report.end.has_value();
     out_.processes.push_back(std::move(process));
     for (const DeviceRecord& device : report.devices) add_device(report, device, findings);
@@ -148,7 +158,8 @@ class Run {
   const Options& options_;
   Analysis& out_;
   ObjectFiles files_;
-  std::set<ProcessKey> initialised_;
+  /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
+  std::map<ProcessKey, std::pair<std::string, std::vector<std::string>>> initialised_;
 };
 
 void note_assumptions(const Options& options, std::vector<std::string>& notes) {

@@ -62,6 +62,14 @@ void add_cache_advice(const Scene& scene, Finding& finding) {
                         "CUDA_CACHE_MAXSIZE bounds the cache"});
 }
 
+// The file has a cubin that would be taken but for CUDA_FORCE_PTX_JIT and its like.
+bool is_forced(const Scene& scene, const Subject& subject) {
+  const image::JitSwitches switches = switches_of(scene.report);
+  if (!switches.force_ptx_jit && !switches.force_jit) return false;
+  return subject.facts.device && !subject.facts.images.empty() &&
+         select(subject.facts.images, subject.facts, {}).choice == image::Choice::sass;
+}
+
 Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   Subject subject;
   subject.object = scene.index.object(share.first->object);
@@ -92,7 +100,15 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
            took(scene, share.milliseconds)),
        location(scene.report, share.first->line)});
   // What memory holds is compiled on purpose, by who made it.
-  if (subject.object != nullptr && subject.facts.device) add_advice(scene, subject, finding);
+  if (is_forced(scene, subject)) {
+    finding.fixes.push_back({FixKind::environment,
+                             fmt::format("Unset {}", enumerate(switch_names(scene.report))),
+                             {"unset " + join(switch_names(scene.report), " ")},
+                             "a cubin for this GPU is there; without the switch the driver takes it",
+                             ""});
+  } else if (subject.object != nullptr && subject.facts.device) {
+    add_advice(scene, subject, finding);
+  }
   add_cache_advice(scene, finding);
   return finding;
 }

@@ -63,10 +63,13 @@ bool would_work(Subject& subject) {
   return select(facts.images, facts, facts.switches).choice != image::Choice::none;
 }
 
-// "A program that merely finds out that there is no GPU leaves no alarm."
+// "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
+// memory, counts GPUs until there is none, or has another compiler's target to fall back on, and ends with 0.
 void quieten(const Scene& scene, Finding& finding) {
-  if (finding.cause == Cause::no_device && scene.options.exit_status && ended_well(scene))
-    finding.severity = Severity::info;
+  const bool may_be_handled = finding.cause == Cause::no_device || finding.cause == Cause::out_of_memory ||
+                              finding.cause == Cause::invalid_device ||
+                              finding.cause == Cause::nvrtc_arch_unsupported;
+  if (may_be_handled && scene.options.exit_status && ended_well(scene)) finding.severity = Severity::info;
 }
 
 }  // namespace

@@ -79,14 +79,18 @@ bool is_of_this_machine(const Report& report) {
 
 void find_in_caches(const Scene& scene, Subject& subject) {
   const auto& environment = scene.report.process.env;
-  if (subject.facts.loose && subject.module != nullptr && is_of_this_machine(scene.report)) {
+  if (!is_of_this_machine(scene.report)) return;
+  if (subject.facts.loose && subject.module != nullptr) {
     std::uint64_t hash = 0;
     const std::string& digits = subject.module->content_hash;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), hash, 16);
     if (error == std::errc() && end == digits.data() + digits.size() && subject.module->size)
       subject.cached = scene.files.caches().find(hash, *subject.module->size, environment);
-  } else if (subject.object != nullptr && !subject.object->path.ends_with(".so")) {
-    subject.cached = CacheSearch::holding(subject.object->path, environment);
+  } else if (subject.object != nullptr) {
+    // Bare device code alone: programs and libraries are not what such a cache holds.
+    const ObjectFile* file = scene.files.find(*subject.object);
+    if (file != nullptr && file->is_bare())
+      subject.cached = CacheSearch::holding(subject.object->path, environment);
   }
   if (subject.cached) subject.facts.cache = subject.cached->cache->who;
 }

@@ -116,9 +116,10 @@ class Writer {
     std::vector<std::string> chain = program.chain;
     chain.push_back(program.path);
     row("program", analysis::join(chain, " -> "));
-    row("program", program.library         ? "a library: what loads it decides whether it is watched"
-                   : program.blind.empty() ? "libkshim.so can be preloaded into it"
-                                           : "blind: " + program.blind);
+    row("program", program.library                  ? "a library: what loads it decides whether it is watched"
+                   : !program.found || !program.elf ? "no program that can be read"
+                   : program.blind.empty()          ? "libkshim.so can be preloaded into it"
+                                                    : "blind: " + program.blind);
     for (const Library& found : program.libraries) library("program", found);
   }
 

@@ -57,6 +57,7 @@ struct Situation {
   std::string compiler;                    ///< NVRTC or nvJitLink, that refused `asked`
   image::Version compiler_version;         ///< unknown = {0, 0}
   image::Arch asked;                       ///< by whoever called the compiler
+  bool serves_device = false;              ///< the compiler knows `device`
   std::string caller_package;              ///< the Python package whose code called it, for pip
   bool python = false;                     ///< the process runs Python
   bool torch = false;                      ///< with PyTorch in it

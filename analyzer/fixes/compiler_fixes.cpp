@@ -44,6 +44,17 @@ void add_other_package(const Situation& at, Version version, std::vector<Fix>& f
 
 void add_compiler_fixes(const Situation& at, Advice& advice) {
   const image::Arch plain{at.asked.cc, image::Suffix::none};
+  const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());
+  // The program asked for another architecture than that of its GPU.
+  if (at.device && *at.device != at.asked.cc && at.serves_device) {
+    const image::ShortName own = image::to_name(image::ImageKind::ptx, {*at.device, image::Suffix::none});
+    advice.fixes.push_back({FixKind::code,
+                            fmt::format("Ask for {}, which is this GPU's", own.view()),
+                            {},
+                            fmt::format("this {} compiles for it; {} is another GPU's", at.compiler, asked),
+                            ""});
+    return;
+  }
   const ToolkitRow* first = first_toolkit_for(plain);
   const ToolkitRow* last = last_toolkit_for(plain);
   advice.dead_ends.push_back(
@@ -71,7 +82,7 @@ void add_compiler_fixes(const Situation& at, Advice& advice) {
   advice.fixes.push_back(std::move(fix));
   if (dropped)
     advice.dead_ends.push_back({fmt::format("compiling with a CUDA newer than {}", name(last->version)),
-                                "it does not compile for this GPU any more"});
+                                fmt::format("it does not compile for {} any more", asked)});
 }
 
 }  // namespace kshim::analysis

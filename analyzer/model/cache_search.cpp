@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/model/cache_search.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <variant>
@@ -14,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 200'000;
+constexpr std::size_t kMostQuestions = 256;
 constexpr int kDeepest = 8;
 // Some write a checksum in front of the code (CuPy), or end a text with a NUL.
 constexpr std::uint64_t kMostAround = 256;
@@ -56,10 +57,19 @@ bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size
   return at(0) || (bytes.size() > size && at(bytes.size() - size));
 }
 
+// Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
+bool is_key(std::string_view folder) {
+  constexpr std::size_t kShortest = 26;
+  return folder.size() >= kShortest && std::all_of(folder.begin(), folder.end(), [](char letter) {
+           return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+                  (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
+         });
+}
+
 std::string entry_of(const CacheRow& row, const std::string& file, const std::string& folder) {
-  if (!row.whole_folder) return file;
-  const std::string parent = fs::path(file).parent_path().string();
-  return parent == folder ? file : parent;
+  const fs::path parent = fs::path(file).parent_path();
+  const bool whole = row.whole_folder && parent != fs::path(folder) && is_key(parent.filename().string());
+  return whole ? parent.string() : file;
 }
 
 }  // namespace
@@ -69,13 +79,13 @@ const std::multimap<std::uint64_t, CacheSearch::Known>& CacheSearch::files_in(co
   const auto [found, first] = folders_.try_emplace(folder);
   if (!first) return found->second;
   std::error_code error;
-  std::size_t left = kMostFiles;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && at != end && left != 0; at.increment(error)) {
+  for (const fs::recursive_directory_iterator end; !error && at != end && files_left_ != 0;
+       at.increment(error)) {
     if (at.depth() >= kDeepest) at.disable_recursion_pending();
     std::error_code ignored;
     if (at->symlink_status(ignored).type() != fs::file_type::regular) continue;
-    --left;
+    --files_left_;
     const std::uint64_t size = at->file_size(ignored);
     if (!ignored) found->second.emplace(size, Known{at->path().string(), size, &cache, folder});
   }
@@ -85,10 +95,20 @@ const std::multimap<std::uint64_t, CacheSearch::Known>& CacheSearch::files_in(co
 std::optional<CachedCode> CacheSearch::find(std::uint64_t hash, std::uint64_t size,
                                             const Environment& environment) {
   if (hash == 0 || size == 0 || size > kLargest) return std::nullopt;
+  const auto known = answers_.find(hash);
+  if (known != answers_.end()) return known->second;
+  if (answers_.size() == kMostQuestions) return std::nullopt;
+  return answers_[hash] = look_for(hash, size, environment);
+}
+
+std::optional<CachedCode> CacheSearch::look_for(std::uint64_t hash, std::uint64_t size,
+                                                const Environment& environment) {
   for (const CacheRow& row : caches()) {
     for (const fs::path& folder : folders_of(row, environment)) {
       const auto& files = files_in(folder.string(), row);
       for (auto at = files.lower_bound(size); at != files.end() && at->first <= size + kMostAround; ++at) {
+        if (hashed_left_ < 2 * size) return std::nullopt;
+        hashed_left_ -= 2 * size;
         if (!has_content(at->second.path, hash, size)) continue;
         return CachedCode{&row, folder.string(), at->second.path,
                           entry_of(row, at->second.path, folder.string())};

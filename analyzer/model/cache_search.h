@@ -37,7 +37,12 @@ class CacheSearch {
     std::string folder;
   };
   const std::multimap<std::uint64_t, Known>& files_in(const std::string& folder, const CacheRow& cache);
+  std::optional<CachedCode> look_for(std::uint64_t hash, std::uint64_t size, const Environment& environment);
   std::map<std::string, std::multimap<std::uint64_t, Known>> folders_;
+  std::map<std::uint64_t, std::optional<CachedCode>> answers_;
+  // For all that one analysis asks: a report names the folders, and reports may be hostile.
+  std::size_t files_left_ = 200'000;
+  std::uint64_t hashed_left_ = std::uint64_t{1} << 30;
 };
 
 }  // namespace kshim::analysis

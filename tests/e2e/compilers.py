@@ -37,6 +37,15 @@ class Copies(e2e.Case):
         said = self.both(f"{place / 'one/libnvrtc.so.12'}:nvrtcCompileProgram", f"{place / 'libuser_renamed.so'}:jump")
         self.assertEqual([line.split()[-1] for line in said[:2]], ["101", "103"])
 
+    def test_a_definition_without_versions_that_comes_first_is_everybodys(self):
+        """A library that exports an NVRTC linked into it, or somebody's own preload behind the shim."""
+        place = e2e.PROGRAMS / "compiler_copies"
+        embedded, user = place / "libembedded.so", place / "libuser_one.so"
+        asked = [e2e.PROGRAMS / "e2e_compiler_copy", user]
+        for order in ([embedded], [e2e.SHIM, embedded], [embedded, e2e.SHIM]):
+            done = self.run_program(*asked, env=e2e.clean_environment(LD_PRELOAD=":".join(map(str, order)), KSHIM_LOG="off"))
+            self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, "call: 104 "), (order, done.stderr))
+
     def test_absent_is_absent(self):
         said = self.both()
         self.assertEqual(said[:2], ["default: none", "dlerror: set"])

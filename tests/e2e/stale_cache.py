@@ -30,7 +30,8 @@ class StaleCache(e2e.Case):
         return found[0] if found else None
 
     def test_found_by_path_and_by_content_it_is_one_finding(self):
-        kept = self.cache / "0a1b/scale.cubin"
+        kept = self.cache / "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567/scale.cubin"
+        kept.parent.mkdir()
         kept.write_bytes(CUBIN.read_bytes())
         (error,) = self.errors(kept)
         self.assertEqual((error["cause"], error["object"], error["need"]), ("stale-cache-artifact", str(kept), "sm_80"))
@@ -44,6 +45,18 @@ class StaleCache(e2e.Case):
         self.assertEqual(self.loose(CUBIN)["object"], str(kept))
         kept.write_bytes(CUBIN.read_bytes()[:-1] + b"\xff")
         self.assertIsNone(self.loose(CUBIN), "another content of the same size")
+
+    def test_programs_and_libraries_are_no_cache_entries_and_folders_of_others_are_left(self):
+        program = self.cache / "0a1b/runtime_static"
+        program.write_bytes((CLIENTS / "runtime_static").read_bytes())
+        program.chmod(0o755)
+        env = e2e.clean_environment(TRITON_CACHE_DIR=self.cache)
+        analysis, _ = self.analysis("--simulate", "8.0", "--", program, env=env)
+        self.assertNotIn("stale-cache-artifact", {row["cause"] for row in analysis["findings"]})
+        kept = self.cache / "0a1b/scale.cubin"
+        kept.write_bytes(CUBIN.read_bytes())
+        (error,) = self.errors(kept)
+        self.assertEqual(error["fixes"][0]["commands"], [f"rm -r {kept}"], "the folder is not named by a hash")
 
     def test_a_checksum_may_stand_in_front(self):
         kept = self.cache / "f00.cubin"

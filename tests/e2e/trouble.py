@@ -33,6 +33,11 @@ class Trouble(e2e.Case):
             self.assertIn("out_of_memory", finding["where"]["function"])
             self.assertEqual([layer["layer"] for layer in failures[0]["layers"]][:1], ["driver"])
 
+    def test_a_program_that_makes_do_with_less_is_fine(self):
+        for mode in ("out-of-memory", "invalid-device"):
+            analysis, _ = self.analysis("--simulate", "9.0", "--", SHARED, mode, "go-on", status=0)
+            self.assertEqual([row["severity"] for row in analysis["findings"]], ["info"], analysis["findings"])
+
     def test_invalid_device(self):
         finding, failures = self.finding(SHARED, "invalid-device", "invalid-device")
         self.assertEqual((finding["code"], finding["failed_call"], len(failures)), (101, "cudaSetDevice", 1))

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // aftermath MODE: what a program makes of an error that a library (prober.cu) leaves.
-//   stale      the library probes; the program launches a kernel that works, checks, and reports the
-//   library's error cleared    the same, but clears the error first unchecked  the library's launch is
-//   refused, nobody looks, exit status 0 checked    the same, but the program looks and goes on
+//   stale        the library probes; the program launches a kernel that works, checks, and reports the
+//   library's error
+//
+//   cleared      the same, but clears the error first
+//
+//   unchecked    the library's launch is refused, nobody looks, exit status 0
+//
+//   checked      the same, but the program looks and goes on
+//
+//   both         two refused launches, one look
+//
+//   own-reasons  all is well with the program's own kernel, and it ends with 3
 #include <cstdio>
 #include <cstring>
 
 extern "C" int probe();
 extern "C" void launch();
+extern "C" void launch_other();
 
 __global__ void mine(float* data) { *data = 2; }
 
@@ -30,5 +40,11 @@ int main(int argc, char** argv) {
   if (std::strcmp(mode, "cleared") == 0) return probe(), cudaGetLastError(), innocent();
   if (std::strcmp(mode, "unchecked") == 0) return launch(), 0;
   if (std::strcmp(mode, "checked") == 0) return launch(), std::printf("launch: %d\n", cudaGetLastError()), 0;
+  if (std::strcmp(mode, "both") == 0) {  // two refused launches, one look
+    launch();
+    launch_other();
+    return std::printf("launches: %d\n", cudaGetLastError()), 0;
+  }
+  if (std::strcmp(mode, "own-reasons") == 0) return probe(), cudaGetLastError(), innocent(), 3;
   return 2;
 }
