@@ -41,7 +41,7 @@ class CacheSearch {
   std::map<std::string, std::multimap<std::uint64_t, Known>> folders_;
   std::map<std::uint64_t, std::optional<CachedCode>> answers_;
   // For all that one analysis asks: a report names the folders, and reports may be hostile.
-  std::size_t files_left_ = 200'000;
+  std::size_t files_left_ = 50'000;
   std::uint64_t hashed_left_ = std::uint64_t{1} << 30;
 };
 
