@@ -45,22 +45,22 @@ bool has_tar_checksum(std::string_view header) {
   return sum == stated;
 }
 
-/// libarchive converts names of some formats to the thread's locale: one that holds all of them.
+/// libarchive converts names of some formats to the thread's locale: one that holds all of them. Made once
+/// and never freed, for all threads: each container had one of its own, which glibc loads with its converters
+/// and unloads again.
 class Utf8Names {
  public:
-  Utf8Names() : utf8_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {
-    if (utf8_ != nullptr) before_ = ::uselocale(utf8_);
+  Utf8Names() {
+    static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    if (utf8 != nullptr) before_ = ::uselocale(utf8);
   }
   Utf8Names(const Utf8Names&) = delete;
   Utf8Names& operator=(const Utf8Names&) = delete;
   ~Utf8Names() {
-    if (utf8_ == nullptr) return;
-    ::uselocale(before_);
-    ::freelocale(utf8_);
+    if (before_ != nullptr) ::uselocale(before_);
   }
 
  private:
-  locale_t utf8_;
   locale_t before_ = nullptr;
 };
 
