@@ -20,7 +20,7 @@ constexpr std::uint32_t kFlags = 0x0a03;
 #endif
 
 void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i, value >>= 8U) out += static_cast<char>(value);
 }
 
 std::string cache_of(std::uint32_t flags, std::uint64_t hardware = 0) {
