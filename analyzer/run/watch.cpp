@@ -213,6 +213,15 @@ bool Watch::scan() {
   return news;
 }
 
+namespace {
+
+bool names_driver_alone(std::string_view maps) {
+  return !maps_name(maps, "/libkshim.so") &&
+         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
+}
+
+}  // namespace
+
 bool Watch::look_at(pid_t pid) {
   const std::string proc = fmt::format("/proc/{}", pid);
   std::error_code error;
@@ -227,7 +236,11 @@ bool Watch::look_at(pid_t pid) {
     if (!reason.empty()) unreachable_[pid] = {.pid = pid, .exe = exe, .reason = reason};
   }
   if (seen.settled) return false;
-  const std::string maps = read_file(proc + "/maps");
+  std::string maps = read_file(proc + "/maps");
+  // The kernel writes the list while the process changes it, and since 6.17 without holding it up: a line may
+  // be missing once. Nobody is called blind by a single look.
+  constexpr int kLooks = 4;
+  for (int i = 1; i < kLooks && names_driver_alone(maps); ++i) maps = read_file(proc + "/maps");
   if (seen.shim || maps_name(maps, "/libkshim.so")) {
     alive_.insert(pid);
     seen.shim = true;
