@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gaps.h"
 
-#include <atomic>
-
 #include "announce.h"
 #include "driver_facts.h"
 #include "options.h"
 #include "registration.h"
 #include "report_file.h"
+#include "seen_keys.h"
 
 namespace kshim::shim {
 namespace {
@@ -15,22 +14,8 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-// Keys of the gaps that are written, hashed; a collision or a full neighbourhood loses a gap that the command
-// finds again in the file.
-constexpr std::size_t kSlots = 16384;
-constexpr std::size_t kProbes = 16;
-std::atomic<std::uint64_t> g_written[kSlots];
-
-bool is_first(std::uint64_t key) noexcept {
-  if (key == 0) key = 1;
-  for (std::size_t i = 0; i < kProbes; ++i) {
-    auto& slot = g_written[(key + i) % kSlots];
-    std::uint64_t holder = slot.load(std::memory_order_acquire);
-    if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
-    if (holder == key) return false;
-  }
-  return false;  // as many as a report gets
-}
+// A collision or a full neighbourhood loses a gap that the command finds again in the file.
+SeenKeys<16384> g_written;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
@@ -76,12 +61,12 @@ void note_gaps_for(const DeviceCode& code, std::optional<std::uint64_t> device, 
   constexpr std::uint64_t kTargets = ~0ULL;
   if (const DeviceFacts* facts = device_facts(device);
       facts != nullptr && selection_for(code, facts->cc).choice == image::Choice::none &&
-      is_first(key_of(code, number, *device, {})))
+      g_written.is_first(key_of(code, number, *device, {})))
     write_gap(code, device, {facts->cc, image::Suffix::none}, loading);
   if (!targets) return;
   for (const image::Arch target : options().targets)
     if (selection_for(code, target.cc).choice == image::Choice::none &&
-        is_first(key_of(code, number, kTargets, target)))
+        g_written.is_first(key_of(code, number, kTargets, target)))
       write_gap(code, std::nullopt, target, loading);
 }
 
@@ -92,8 +77,10 @@ void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noex
 }
 
 void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
-                       std::string_view caller) noexcept {
-  note_gaps_for(code, device, code.object != 0 || !is_nvidia_library(caller), true);
+                       const void* caller) noexcept {
+  const bool chosen =
+      code.object == 0 && !options().targets.empty() && is_nvidia_library(object_at(caller).path);
+  note_gaps_for(code, device, !chosen, true);
 }
 
 image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept {

@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "device_code.h"
 
@@ -16,6 +15,6 @@ void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noex
 /// The same after a load by `caller`: what an NVIDIA library hands over from memory it has chosen for this
 /// device, and would choose otherwise for a target.
 void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
-                       std::string_view caller) noexcept;
+                       const void* caller) noexcept;
 
 }  // namespace kshim::shim

@@ -56,10 +56,6 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   end_report();
 }
 
-}  // namespace
-
-namespace {
-
 void tell_run(std::string_view what, std::uint64_t number) noexcept {
   const ErrnoKeeper keeper;
   const std::string_view path = options().run_socket;

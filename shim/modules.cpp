@@ -159,7 +159,7 @@ void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handl
   count(number);
   count_failures_at_end();
   remember_handle(handle, {}, module.number);
-  note_gaps_of_load(module.code, device, object_at(facts.caller).path);
+  note_gaps_of_load(module.code, device, facts.caller);
   if (facts.code != 0) note_failed_load(facts, module.number, device);
 }
 

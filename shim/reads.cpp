@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reads.h"
 
+#include <span>
+
 #include "announce.h"
 #include "busy.h"
+#include "kshim/base/hash.h"
 #include "objects.h"
 #include "options.h"
 #include "python/frames.h"
 #include "report_file.h"
+#include "seen_keys.h"
 #include "stack/native.h"
 
 namespace kshim::shim {
@@ -25,26 +29,15 @@ struct Left {
 };
 constinit thread_local Left t_left;
 
-/// Keys of what is written: report, failure, reader.
-constexpr std::size_t kSlots = 2048;
-constexpr std::size_t kProbes = 8;
-std::atomic<std::uint64_t> g_written[kSlots];
+SeenKeys<2048> g_written;
 
 PatientLock g_lock;  // guards the stacks
 constinit NativeStack g_native;
 constinit PythonStack g_python;
 
-/// False when it is written already, or where there is no more room for new ones.
 bool is_first(const Left& left, std::uint32_t reader) noexcept {
-  const std::uint64_t key =
-      ((std::uint64_t{left.report} << 48U) ^ (left.failure << 24U) ^ reader) * 0x9e3779b97f4a7c15ULL | 1U;
-  for (std::size_t i = 0; i < kProbes; ++i) {
-    auto& slot = g_written[((key >> 32U) + i) % kSlots];
-    std::uint64_t holder = slot.load(std::memory_order_acquire);
-    if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
-    if (holder == key) return false;
-  }
-  return false;
+  const std::uint64_t parts[] = {left.report, left.failure, reader};
+  return g_written.is_first(key_hash(std::as_bytes(std::span(parts))));
 }
 
 void write(const Left& left, Hook hook, std::uint32_t reader, bool foreign) noexcept {

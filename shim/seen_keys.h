@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was written already, by hashed keys. Lock-free and of fixed size; nothing is taken out.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace kshim::shim {
+
+template <std::size_t kSlots>
+class SeenKeys {
+ public:
+  /// False when the key was there, and where there is no more room near its place.
+  bool is_first(std::uint64_t key) noexcept {
+    if (key == 0) key = 1;
+    for (std::size_t i = 0; i < kProbes; ++i) {
+      auto& slot = slots_[(key + i) % kSlots];
+      std::uint64_t holder = slot.load(std::memory_order_acquire);
+      if (holder == 0 && slot.compare_exchange_strong(holder, key, std::memory_order_acq_rel)) return true;
+      if (holder == key) return false;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::size_t kProbes = 16;
+  std::atomic<std::uint64_t> slots_[kSlots]{};
+};
+
+}  // namespace kshim::shim
