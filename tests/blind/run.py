@@ -125,12 +125,15 @@ class Outside(e2e.Case):
         folder.chmod(0o755)
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
             self.skipTest(f"{folder} is mounted nosuid")
-        # The loader ignores LD_LIBRARY_PATH there as well, so the simulator is what is loaded by its path.
-        program = folder / "borrowed"
+        # The loader ignores LD_LIBRARY_PATH there as well, so the simulator is what is loaded by its path; a copy, because
+        # the build may lie in a folder that nobody else may enter.
+        program, simulator = folder / "borrowed", folder / "libcuda.so.1"
         shutil.copy(HOST, program)
+        shutil.copy(e2e.SIMULATOR / "libcuda.so.1", simulator)
+        simulator.chmod(0o755)
         os.chown(program, 65534, 65534)
         program.chmod(0o4755)
-        analysis, _ = self.analysis("--simulate", "sm_75", "--", program, "plain", e2e.SIMULATOR / "libcuda.so.1", "exit", status=4)
+        analysis, _ = self.analysis("--simulate", "sm_75", "--", program, "plain", simulator, "exit", status=4)
         self.assertIn("setuid", self.named(analysis, "borrowed"))
 
 
