@@ -75,6 +75,15 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
   return archs;
 }
 
+image::ComputeCapability parse_cc(std::string_view option, const std::string& text) {
+  const auto archs = parse_archs(option, {text});
+  if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
+    throw UserError(fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option,
+                                analysis::harmless(text)));
+  }
+  return archs.front().cc;
+}
+
 image::Version parse_cuda_version(std::string_view option, const std::string& text) {
   const auto version = image::parse_version(text);
   if (!version.ok()) {

@@ -13,6 +13,8 @@ namespace kshim::cli {
 /// compute_capability.def; `option` is its name in the message.
 std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
                                      int status = exit_status::kMisuse);
+/// "8.6" or "sm_86": one compute capability. UserError otherwise.
+image::ComputeCapability parse_cc(std::string_view option, const std::string& text);
 /// "13.0"; UserError otherwise, also for a number that is no release of CUDA's, as 4.0 and 99.9.
 image::Version parse_cuda_version(std::string_view option, const std::string& text);
 /// The same of "580" and "580.82.07" too: the newest CUDA version that this driver branch serves.

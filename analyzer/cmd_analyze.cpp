@@ -33,16 +33,9 @@ struct AnalyzeOptions {
 analysis::Options to_analysis(const AnalyzeOptions& options) {
   analysis::Options result;
   result.targets = parse_archs("--target", options.targets);
-  if (!options.assume_cc.empty()) {
-    const auto archs = parse_archs("--assume-cc", {options.assume_cc});
-    if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
-      throw UserError(fmt::format("--assume-cc: `{}` is not one compute capability; write it as in 8.6",
-                                  analysis::harmless(options.assume_cc)));
-    }
-    result.assume_cc = archs.front().cc;
-  }
+  if (!options.assume_cc.empty()) result.assume_cc = parse_cc("--assume-cc", options.assume_cc);
   if (!options.assume_driver.empty()) {
-    result.assume_driver = parse_cuda_version("--assume-driver", options.assume_driver);
+    result.assume_driver = parse_driver("--assume-driver", options.assume_driver);
   }
   if (!options.assume_toolkit.empty()) {
     result.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
@@ -95,7 +88,7 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--assume-cc", options->assume_cc, "judge as if the GPU had this compute capability")
       ->type_name("X.Y");
   app.add_option("--assume-driver", options->assume_driver,
-                 "judge as if the driver served up to this CUDA version")
+                 "judge as if the driver were of this version, or served up to this CUDA version")
       ->type_name("X.Y");
   app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
       ->type_name("X.Y");

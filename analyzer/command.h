@@ -26,6 +26,7 @@ struct Command {
 Command run_command();
 Command analyze_command();
 Command doctor_command();
+Command explain_command();
 Command path_command();
 Command scan_command();
 

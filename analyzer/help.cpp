@@ -105,7 +105,8 @@ std::string overview(std::span<const Command> commands) {
       "  kshim run -- python train.py                  why does it fail on this GPU?\n"
       "  kshim run --simulate sm_120 -- ./program      and how on a GPU that is not here?\n"
       "  LD_PRELOAD=$(kshim path) ./program            only record, into kshim-report/\n"
-      "  kshim analyze kshim-report/                   what do those reports say?\n";
+      "  kshim analyze kshim-report/                   what do those reports say?\n"
+      "  kshim explain --log train.log                 what did this log die of?\n";
   return out;
 }
 

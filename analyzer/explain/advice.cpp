@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do, from what a log tells: the same advice as for reports, on thinner ground.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/explain/judge.h"
+#include "analyzer/fixes/advice.h"
+#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/rules/rules.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Situation;
+
+std::string group(const Hit& hit, const char* key) {
+  const auto found = hit.groups.find(key);
+  return found == hit.groups.end() ? std::string() : found->second;
+}
+
+// What refused, and what it was asked for.
+void set_compiler(const Clues& clues, const Hit& hit, Situation& at) {
+  at.compiler = group(hit, "tool");
+  if (at.compiler.empty() || at.compiler == "nvrtc") at.compiler = hit.who.empty() ? "the compiler" : hit.who;
+  if (const auto asked = image::parse_arch(group(hit, "asked"))) {
+    at.asked = *asked;
+  } else if (at.device) {
+    at.asked = {*at.device, image::Suffix::none};
+  }
+  at.compiler_version = clues.toolkit;
+}
+
+std::string package_of_path(const std::string& path) {
+  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = path.find(folder);
+    if (at == std::string::npos) continue;
+    const std::string rest = path.substr(at + std::string_view(folder).size());
+    return rest.substr(0, rest.find('/'));
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding) {
+  Situation at;
+  at.cause = finding.cause;
+  at.code = finding.code;
+  at.object = finding.object;
+  at.device = judgement.facts.device;
+  if (judgement.device != nullptr) at.device_name = judgement.device->name;
+  at.driver = clues.driver;
+  at.kernel_module = clues.kernel_module;
+  at.toolkit = clues.toolkit;
+  at.toolkit_how = "it stands in the log";
+  for (const analysis::ImageFact& image : judgement.facts.images) at.have.push_back(image.candidate);
+  at.python = clues.python;
+  at.torch = find_package(clues, "torch") != nullptr;
+  at.package = package_of_path(at.object);
+  // A file of its own that was looked at is not PyTorch's.
+  const bool another = judgement.list != nullptr && !judgement.list->by_itself &&
+                       judgement.list->owner.find("torch") == std::string::npos;
+  if (at.package.empty() && at.torch && !another) at.package = "torch";
+  if (!at.package.empty()) at.origin = analysis::Origin::installed;
+  // What compiles at run time makes PTX of its own compiler's version.
+  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver) at.origin = analysis::Origin::memory;
+  at.links_torch = at.torch;
+  for (const analysis::SwitchRow& row : analysis::switches()) {
+    const auto set = clues.env.find(std::string(row.variable));
+    if (set != clues.env.end() && !set->second.empty() && set->second != "0") at.switches.emplace_back(row.variable);
+  }
+  if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
+    set_compiler(clues, *judgement.hit, at);
+  analysis::Advice advice = analysis::advise(at);
+  finding.fixes = std::move(advice.fixes);
+  finding.dead_ends = std::move(advice.dead_ends);
+  finding.remarks = std::move(advice.remarks);
+}
+
+std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {
+  std::vector<NextStep> out;
+  const Cause cause = judgement.suspect.cause;
+  const bool images = analysis::is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
+                      cause == Cause::stale_error || cause == Cause::compiled_out;
+  const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
+  if (images) {
+    out.push_back({fmt::format("kshim run -- {}", program),
+                   "names the file, the kernel and the line that failed, and what the file holds"});
+  }
+  if (images && clues.lists.empty()) {
+    const std::string gpu = judgement.facts.device
+                                ? fmt::format(" --target {}", image::to_name(*judgement.facts.device).view())
+                                : std::string();
+    out.push_back({fmt::format("kshim scan{} {}", gpu, clues.python ? "VENV_OR_WHEEL" : "FILE"),
+                   "lists what a file, a wheel or an environment has code for, without running it"});
+  }
+  if (!judgement.facts.device || !clues.driver.known()) {
+    out.push_back({"kshim doctor", "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
+  }
+  const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(), [](const Hit& hit) { return hit.id == "nccl_unhandled"; });
+  if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
+  if (cause == Cause::nvrtc_arch_unsupported)
+    out.push_back({fmt::format("kshim run -- {}", program), "names the compiler library that was loaded, and what it knows"});
+  return out;
+}
+
+}  // namespace kshim::explain

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/explain/judge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/rules/rules.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Facts;
+
+// Below, a line by itself decides nothing, and the next one that does may speak.
+constexpr double kDecides = 0.35;
+// What one line says and what the facts beside it say, where they contradict each other.
+constexpr double kContradicted = 0.5;
+constexpr double kStrong = 0.7;
+
+std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+
+bool on(const Clues& clues, const char* variable) {
+  const auto found = clues.env.find(variable);
+  return found != clues.env.end() && !found->second.empty() && found->second != "0";
+}
+
+Facts facts_of(const Clues& clues, const std::vector<int>& codes, const DeviceClue* device,
+               const ImageList* list) {
+  Facts facts;
+  facts.codes = codes;
+  facts.driver = clues.driver;
+  facts.switches.force_ptx_jit = on(clues, "CUDA_FORCE_PTX_JIT");
+  facts.switches.disable_ptx_jit = on(clues, "CUDA_DISABLE_PTX_JIT");
+  facts.switches.force_jit = on(clues, "CUDA_FORCE_JIT");
+  facts.switches.disable_jit = on(clues, "CUDA_DISABLE_JIT");
+  if (device != nullptr) facts.device = device->cc;
+  if (list != nullptr) {
+    for (const image::Candidate& image : list->images) {
+      analysis::ImageFact fact;
+      fact.candidate = image;
+      facts.images.push_back(fact);
+    }
+    facts.scope = analysis::ImageScope::file;
+  }
+  return facts;
+}
+
+bool serves(const Facts& facts) {
+  return facts.device && !facts.images.empty() &&
+         select(facts.images, facts, facts.switches).choice != image::Choice::none;
+}
+
+double number_of(const std::string& text) { return text.empty() ? 0 : std::strtod(text.c_str(), nullptr); }
+
+// "sm75" and "7.5" alike.
+double cc_number(const std::string& text) {
+  const double number = number_of(text);
+  return text.find('.') == std::string::npos && number >= 10 ? number / 10 : number;
+}
+
+double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
+
+std::string group(const Hit& hit, const char* key) {
+  const auto found = hit.groups.find(key);
+  return found == hit.groups.end() ? std::string() : found->second;
+}
+
+// PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0 runs on 12.1.
+// The two numbers stand in the next line or the same; what is judged is the list where there is one.
+Suspect judge_range(const Hit& hit, const Facts& facts, std::string& harmless) {
+  if (facts.images.empty()) return {Cause::no_image_for_arch, kContradicted, hit.tells};
+  if (serves(facts)) {
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}", name(*facts.device));
+    return {Cause::unknown, 0, {}};
+  }
+  return {Cause::no_image_for_arch, 0.8, hit.tells};
+}
+
+// A message whose own words are refuted by the facts beside it.
+Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
+  Suspect said{hit.cause, hit.confidence, hit.tells};
+  if (hit.id == "torch_range") return judge_range(hit, facts, harmless);
+  if ((hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}", name(*facts.device));
+    return {Cause::unknown, 0, {}};
+  }
+  if (hit.id == "ggml_never" && facts.device &&
+      cc_number(*facts.device) > number_of(group(hit, "max100")) / 100) {
+    return {Cause::unknown, kDecides,
+            fmt::format("the check asks for an architecture of {} or below, and the GPU is {}: the check is wrong, or "
+                        "asks for another GPU",
+                        number_of(group(hit, "max100")) / 100, name(*facts.device))};
+  }
+  const double min = cc_number(group(hit, "min_any"));
+  if (hit.id == "requires_sm" && facts.device && min > 0 && cc_number(*facts.device) >= min) {
+    return {Cause::unknown, kDecides,
+            fmt::format("the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an entry of "
+                        "the list of architectures that the build was given (TORCH_CUDA_ARCH_LIST, often preset by a "
+                        "container's image)",
+                        min, name(*facts.device))};
+  }
+  return said;
+}
+
+const Suspect* strongest(const std::vector<Suspect>& suspects) {
+  const Suspect* best = nullptr;
+  for (const Suspect& suspect : suspects) {
+    if (best == nullptr || suspect.confidence > best->confidence) best = &suspect;
+  }
+  return best;
+}
+
+// A code that stands for several causes, and nothing beside it that tells which: naming one would be a guess.
+bool is_ambiguous(const Facts& facts) {
+  constexpr int kAmbiguous[] = {98, 200, 218, 300, 400, 500};
+  return facts.images.empty() && !facts.codes.empty() &&
+         std::find(std::begin(kAmbiguous), std::end(kAmbiguous), facts.codes.front()) != std::end(kAmbiguous);
+}
+
+// The file that failed has code for the GPU, and the driver found none: the list is not that of what was loaded.
+bool is_contradicted(const Facts& facts, const ImageList* list) {
+  constexpr int kNoImage = 209;
+  return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
+}
+
+Suspect by_rules(const Facts& facts, const ImageList* list) {
+  analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+  if (is_ambiguous(facts)) {
+    return {Cause::unknown, 0.3, fmt::format("{} stands for several causes, and nothing beside it tells which", facts.codes.front())};
+  }
+  if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
+    return {Cause::unknown, 0.3,
+            fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded is another file, or "
+                        "an older copy of it",
+                        name(*facts.device))};
+  }
+  return {diagnosis.cause, diagnosis.match.confidence, diagnosis.match.because};
+}
+
+// One line, with every GPU and list of images that it may be about: what is most certain.
+Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
+  // Several errors in one line: the first is the one that the others follow from.
+  std::vector<int> codes;
+  const Hit* coded = nullptr;
+  for (const Hit* hit : line) {
+    if (hit->code != 0 && (coded == nullptr || hit->column < coded->column)) coded = hit;
+  }
+  if (coded != nullptr) codes.push_back(coded->code);
+  std::vector<const DeviceClue*> devices;
+  // A name is worth less than a number that stands there.
+  const bool numbers = std::any_of(clues.devices.begin(), clues.devices.end(),
+                                   [](const DeviceClue& device) { return !device.by_name; });
+  for (const DeviceClue& device : clues.devices) {
+    if (!numbers || !device.by_name) devices.push_back(&device);
+  }
+  if (devices.empty()) devices.push_back(nullptr);
+  std::vector<const ImageList*> lists;
+  for (const ImageList& list : clues.lists) lists.push_back(&list);
+  if (lists.empty()) lists.push_back(nullptr);
+
+  Judgement best;
+  bool first = true;
+  for (const DeviceClue* device : devices) {
+    for (const ImageList* list : lists) {
+      const Facts facts = facts_of(clues, codes, device, list);
+      std::vector<Suspect> suspects;
+      std::string harmless;
+      if (!codes.empty()) suspects.push_back(by_rules(facts, list));
+      for (const Hit* hit : line) {
+        if (hit->id.empty()) continue;
+        suspects.push_back(judge_words(*hit, facts, harmless));
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts)) suspects.push_back(std::move(suspect));
+      }
+      for (const Hit* hit : line) {
+        if (!hit->id.empty()) continue;
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts)) suspects.push_back(std::move(suspect));
+        break;
+      }
+      const Suspect* winner = strongest(suspects);
+      if (winner == nullptr) continue;
+      Suspect suspect = *winner;
+      // Two strong voices of different kinds in one line: neither is sure.
+      for (const Suspect& other : suspects) {
+        if (other.cause != suspect.cause && other.confidence >= kStrong && suspect.confidence >= kStrong &&
+            !(analysis::is_image_cause(other.cause) && analysis::is_image_cause(suspect.cause)))
+          suspect.confidence = std::min(suspect.confidence, kContradicted);
+      }
+      if (first || suspect.confidence > best.suspect.confidence) {
+        best.suspect = std::move(suspect);
+        best.facts = facts;
+        best.device = device;
+        best.list = list;
+        best.harmless = harmless;
+        first = false;
+      }
+    }
+  }
+  best.hit = coded != nullptr ? coded : line.front();
+  return best;
+}
+
+// No line tells of a failure, but what is listed would not run.
+std::optional<Judgement> judge_without_failure(const Clues& clues) {
+  constexpr double kUnseen = 0.6;
+  for (const DeviceClue& device : clues.devices) {
+    for (const ImageList& list : clues.lists) {
+      const Facts facts = facts_of(clues, {}, &device, &list);
+      const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+      if (list.by_itself || !analysis::is_image_cause(diagnosis.cause)) continue;
+      Judgement out;
+      out.suspect = {diagnosis.cause, std::min(diagnosis.match.confidence, kUnseen),
+                     "No line tells of a failure. " + diagnosis.match.because};
+      out.facts = facts;
+      out.device = &device;
+      out.list = &list;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Judgement judge(const Clues& clues, bool is_brief) {
+  std::vector<std::vector<const Hit*>> lines;
+  for (const Hit& hit : clues.hits) {
+    if (hit.brief && !is_brief) continue;
+    if (lines.empty() || lines.back().front()->line != hit.line) lines.emplace_back();
+    lines.back().push_back(&hit);
+  }
+  Judgement decided;
+  Judgement undecided;
+  std::set<Cause> later;
+  for (const auto& line : lines) {
+    Judgement judgement = judge_line(clues, line);
+    // A wrong warning is no failure; what fails later may be one.
+    if (!judgement.harmless.empty() && judgement.suspect.confidence < kDecides) {
+      if (decided.harmless.empty()) decided.harmless = judgement.harmless;
+      if (undecided.hit == nullptr) undecided.harmless = judgement.harmless;
+      continue;
+    }
+    // The words of a person are weaker than any error that was printed.
+    const bool worded = line.front()->brief;
+    if (judgement.suspect.confidence < kDecides || judgement.suspect.cause == Cause::unknown || worded) {
+      if (undecided.hit == nullptr || (undecided.hit->brief && !worded)) {
+        const std::string harmless = undecided.harmless;
+        undecided = std::move(judgement);
+        undecided.harmless = harmless;
+      }
+      continue;
+    }
+    if (decided.hit == nullptr) {
+      const std::string harmless = decided.harmless;
+      decided = std::move(judgement);
+      decided.harmless = harmless;
+    } else if (judgement.suspect.cause != decided.suspect.cause && later.insert(judgement.suspect.cause).second) {
+      judgement.suspect.because = fmt::format("line {}: {}", judgement.hit->line, judgement.hit->quote);
+      decided.others.push_back(std::move(judgement.suspect));
+    }
+  }
+  if (decided.hit != nullptr) return decided;
+  if (undecided.hit == nullptr && decided.harmless.empty()) {
+    if (auto quiet = judge_without_failure(clues)) return std::move(*quiet);
+  }
+  if (undecided.hit != nullptr && undecided.harmless.empty()) undecided.harmless = decided.harmless;
+  if (undecided.hit == nullptr) undecided.harmless = decided.harmless;
+  return undecided;
+}
+
+}  // namespace kshim::explain

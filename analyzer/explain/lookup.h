@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which error of CUDA's a number, a name or a message is, also as people misquote it.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kshim/base/cuda_error.h"
+
+namespace kshim::explain {
+
+struct OldCode {
+  int old;
+  int now;
+  std::string_view name;  ///< of the runtime before CUDA 10.1
+};
+/// nullptr for a number that was the same before CUDA 10.1, or none.
+const OldCode* find_old_code(int number);
+
+/// "209", "0xd1": a decimal or hexadecimal number and nothing else.
+std::optional<int> parse_number(std::string_view text);
+
+struct NamedError {
+  const CudaError* error = nullptr;
+  std::string really;  ///< the name in the headers, where the one given stands in none
+  bool guessed = false;  ///< found by likeness, in no table
+};
+/// By the driver's or the runtime's name, without case, or as people misquote it. `error` is nullptr where nothing
+/// is near enough.
+NamedError find_by_name(std::string_view name);
+
+/// Messages of cudaGetErrorString that mean CUDA wherever they stand, as one pattern with one group; and the error of what it found.
+std::string message_pattern();
+const CudaError* find_by_message(std::string_view text);
+
+/// Every name that one could have meant: for "did you mean".
+std::vector<std::string> nearest_names(std::string_view name, std::size_t most);
+
+}  // namespace kshim::explain
