@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "analyzer/knowledge/wheels.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 

@@ -52,6 +52,9 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const VendorLibraryRow& row : vendor_libraries()) expect_sources(row.prefix, row.sources);
   for (const CacheRow& row : caches()) expect_sources(row.who, row.sources);
   for (const TorchWheelRow& row : torch_wheels()) expect_sources(row.index, row.sources);
+  for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
+  for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
+  for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
 }
 
 TEST(Knowledge, EverySourceIsUsed) {
@@ -67,6 +70,9 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const BuildRow& row : builds()) add(row.sources);
   for (const TorchWheelRow& row : torch_wheels()) add(row.sources);
   for (const CacheRow& row : caches()) add(row.sources);
+  for (const WheelRow& row : wheels()) add(row.sources);
+  for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
+  for (const LibrarySupportRow& row : library_support()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;
 }

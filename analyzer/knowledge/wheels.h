@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prebuilt packages have code for, and which GPUs the releases of NVIDIA's libraries serve: wheels.def,
+// wheel_defaults.def, library_support.def. A look-up, for where no file is at hand: what was read in a file
+// wins.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kshim/image/arch.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+struct WheelRow {
+  std::string_view distribution;  ///< "torch", "cupy"
+  std::string_view first;         ///< release; its patch releases are in it
+  std::string_view last;          ///< "0" = the newest too
+  std::string_view variant;       ///< "cu126", "cuda12x"; empty where there is one alone
+  std::string_view platform;      ///< "linux x86_64"
+  std::string_view real;          ///< "50 60 90a"
+  std::string_view ptx;
+  bool verified;
+  std::string_view note;
+  std::string_view sources;
+};
+
+struct WheelDefaultRow {
+  std::string_view distribution;
+  std::string_view first;
+  std::string_view last;
+  std::string_view variant;
+  std::string_view platform;
+  std::string_view sources;
+};
+
+struct LibrarySupportRow {
+  std::string_view library;  ///< "cuDNN"
+  std::string_view first;
+  std::string_view last;
+  image::ComputeCapability min;
+  image::ComputeCapability max;  ///< 0.0 = open
+  std::string_view note;
+  std::string_view sources;
+};
+
+std::span<const WheelRow> wheels();
+std::span<const WheelDefaultRow> wheel_defaults();
+std::span<const LibrarySupportRow> library_support();
+
+inline constexpr std::string_view kLinux = "linux x86_64";
+
+/// Compares releases as people number them: 2.9 < 2.10, 2.9.0 = 2.9, 0.0.28.post3 > 0.0.28, 2.15.0rc1
+/// = 2.15.0; what follows a + does not count.
+int compare_releases(std::string_view a, std::string_view b);
+/// 2.10.1 is within 2.9 to 2.10; `last` "0" is open. False for a text that does not begin with a digit.
+bool is_within(std::string_view release, std::string_view first, std::string_view last);
+
+/// What a package on disk is of: cupy-cuda12x of cupy, jax_cuda12_plugin of jax, torch 2.9.1+cu126 of torch.
+struct WheelName {
+  std::string distribution;
+  std::string variant;
+  std::string version;  ///< without what follows a +
+};
+WheelName wheel_name(std::string_view package, std::string_view version = {}, std::string_view variant = {});
+
+/// nullptr where nothing is known. `distribution` may be the name of a package (cupy-cuda12x), `version` may
+/// bring the variant along (2.9.1+cu126); without a variant it is the one that PyPI has. cu128 is a cuda12,
+/// where a project makes no finer difference.
+const WheelRow* find_wheel(std::string_view distribution, std::string_view version,
+                           std::string_view variant = {}, std::string_view platform = kLinux);
+/// The images that the row promises; PTX without its ISA.
+std::vector<image::Candidate> images_of(const WheelRow& row);
+/// How the row serves the GPU, by the rules that hold for files.
+image::Choice serves(const WheelRow& row, image::ComputeCapability cc);
+/// All that serve it, newest first: machine code and PTX alike.
+std::vector<const WheelRow*> wheels_serving(std::string_view distribution, image::ComputeCapability cc,
+                                            std::string_view platform = kLinux);
+/// Whether any row knows the project, for any GPU.
+bool knows_wheels_of(std::string_view distribution, std::string_view platform = kLinux);
+
+enum class Support : unsigned char { yes, too_old_gpu, too_new_gpu };
+/// nullopt where the table does not know the library or the release. Case does not count, nor do - and _.
+std::optional<Support> library_supports(std::string_view library, std::string_view version,
+                                        image::ComputeCapability cc);
+/// The rows with the first and the last release that serve the GPU; nullptr where none does.
+const LibrarySupportRow* first_library_for(std::string_view library, image::ComputeCapability cc);
+const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
+
+}  // namespace kshim::analysis
