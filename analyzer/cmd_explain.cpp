@@ -36,8 +36,10 @@ struct ExplainOptions {
 explain::Options to_explain(const ExplainOptions& options) {
   explain::Options out;
   if (!options.assume_cc.empty()) out.assume_cc = parse_cc("--assume-cc", options.assume_cc);
-  if (!options.assume_driver.empty()) out.assume_driver = parse_driver("--assume-driver", options.assume_driver);
-  if (!options.assume_toolkit.empty()) out.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
+  if (!options.assume_driver.empty())
+    out.assume_driver = parse_driver("--assume-driver", options.assume_driver);
+  if (!options.assume_toolkit.empty())
+    out.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
   return out;
 }
 
@@ -45,17 +47,20 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)), exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
+                    exit_status::kNoInput);
   if (S_ISDIR(status.st_mode))
     throw UserError(fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze",
                                 analysis::harmless(path)),
                     exit_status::kNoInput);
   std::ifstream in(path, std::ios::binary);
   if (!in)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)), exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
+                    exit_status::kNoInput);
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
-  return explain::explain_log(in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+  return explain::explain_log(in, path, options,
+                              [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
 }
 
 int explain_it(const ExplainOptions& options) {
@@ -70,9 +75,9 @@ int explain_it(const ExplainOptions& options) {
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
     throw UserError(fmt::format("--output {}: is the log to read", analysis::harmless(options.log)));
-  const explain::Explanation explanation = options.log.empty()
-                                               ? explain::explain_text(analysis::join(options.words, " "), asked)
-                                               : explain_log(options.log, asked);
+  const explain::Explanation explanation =
+      options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
+                          : explain_log(options.log, asked);
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
   const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
                                           .unicode = wants_unicode(),
@@ -83,23 +88,27 @@ int explain_it(const ExplainOptions& options) {
                                         : explain::render_text(explanation, render));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
   // Who asks what a number means has found nothing yet; a log has failed or not.
-  const bool failed = std::any_of(explanation.findings.begin(), explanation.findings.end(), [](const auto& finding) {
-    return finding.severity == analysis::Severity::error;
-  });
+  const bool failed =
+      std::any_of(explanation.findings.begin(), explanation.findings.end(),
+                  [](const auto& finding) { return finding.severity == analysis::Severity::error; });
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
-  app.add_option("--log", options->log, "read that log (- for stdin): the first failing line decides")->type_name("FILE");
+  app.add_option("--log", options->log, "read that log (- for stdin): the first failing line decides")
+      ->type_name("FILE");
   app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option("--assume-cc", options->assume_cc, "the GPU's compute capability, where the text does not say it")
+  app.add_option("--assume-cc", options->assume_cc,
+                 "the GPU's compute capability, where the text does not say it")
       ->type_name("X.Y");
-  app.add_option("--assume-driver", options->assume_driver, "the driver: its version, or the newest CUDA it serves")
+  app.add_option("--assume-driver", options->assume_driver,
+                 "the driver: its version, or the newest CUDA it serves")
       ->type_name("X.Y");
-  app.add_option("--assume-toolkit", options->assume_toolkit, "the CUDA version that the program was built with")
+  app.add_option("--assume-toolkit", options->assume_toolkit,
+                 "the CUDA version that the program was built with")
       ->type_name("X.Y");
   app.add_flag("-v,--verbose", options->verbose, "everything that was found");
   return [options] { return explain_it(*options); };
@@ -108,23 +117,27 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command explain_command() {
-  return {.name = "explain",
-          .synopsis = "say what an error's number, name or message means, or what a log died of",
-          .usage = "[OPTIONS] CODE|NAME|MESSAGE\n       kshim explain [OPTIONS] --log FILE",
-          .details =
-              "Takes CUDA's numbers (old ones too), names (also misquoted ones), messages as frameworks wrap them, and "
-              "whole logs; says what is meant, what is behind it, what to do and what will not help. Works without a "
-              "network and without a GPU.",
-          .example =
-              "  kshim explain 209\n"
-              "  kshim explain cudaErrorNoKernelImageForDevice\n"
-              "  kshim explain --assume-cc 12.0 \"nvrtc: error: invalid value for --gpu-architecture (-arch)\"\n"
-              "  kshim explain --log train.log\n"
-              "  journalctl -u vllm | kshim explain --log -\n",
-          .footer =
-              "Exit status: 0, or 1 where a log holds a failure of severity error; 2 wrong arguments, 3 nothing that is "
-              "known, or nothing readable.",
-          .set_up = set_up};
+  return {
+      .name = "explain",
+      .synopsis = "say what an error's number, name or message means, or what a log died of",
+      .usage = "[OPTIONS] CODE|NAME|MESSAGE\n       kshim explain [OPTIONS] --log FILE",
+      .details =
+          "Takes CUDA's numbers (old ones too), names (also misquoted ones), messages as frameworks wrap "
+          "them, and "
+          "whole logs; says what is meant, what is behind it, what to do and what will not help. Works "
+          "without a "
+          "network and without a GPU.",
+      .example =
+          "  kshim explain 209\n"
+          "  kshim explain cudaErrorNoKernelImageForDevice\n"
+          "  kshim explain --assume-cc 12.0 \"nvrtc: error: invalid value for --gpu-architecture (-arch)\"\n"
+          "  kshim explain --log train.log\n"
+          "  journalctl -u vllm | kshim explain --log -\n",
+      .footer =
+          "Exit status: 0, or 1 where a log holds a failure of severity error; 2 wrong arguments, 3 nothing "
+          "that is "
+          "known, or nothing readable.",
+      .set_up = set_up};
 }
 
 }  // namespace kshim::cli

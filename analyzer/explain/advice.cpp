@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do, from what a log tells: the same advice as for reports, on thinner ground.
+#include "analyzer/fixes/advice.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "analyzer/explain/judge.h"
-#include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
@@ -66,11 +67,13 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
   if (at.package.empty() && at.torch && !another) at.package = "torch";
   if (!at.package.empty()) at.origin = analysis::Origin::installed;
   // What compiles at run time makes PTX of its own compiler's version.
-  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver) at.origin = analysis::Origin::memory;
+  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
+    at.origin = analysis::Origin::memory;
   at.links_torch = at.torch;
   for (const analysis::SwitchRow& row : analysis::switches()) {
     const auto set = clues.env.find(std::string(row.variable));
-    if (set != clues.env.end() && !set->second.empty() && set->second != "0") at.switches.emplace_back(row.variable);
+    if (set != clues.env.end() && !set->second.empty() && set->second != "0")
+      at.switches.emplace_back(row.variable);
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
     set_compiler(clues, *judgement.hit, at);
@@ -83,8 +86,9 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
 std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {
   std::vector<NextStep> out;
   const Cause cause = judgement.suspect.cause;
-  const bool images = analysis::is_image_cause(cause) || cause == Cause::unknown || cause == Cause::unchecked_failure ||
-                      cause == Cause::stale_error || cause == Cause::compiled_out;
+  const bool images = analysis::is_image_cause(cause) || cause == Cause::unknown ||
+                      cause == Cause::unchecked_failure || cause == Cause::stale_error ||
+                      cause == Cause::compiled_out;
   const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
   if (images) {
     out.push_back({fmt::format("kshim run -- {}", program),
@@ -98,12 +102,16 @@ std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement)
                    "lists what a file, a wheel or an environment has code for, without running it"});
   }
   if (!judgement.facts.device || !clues.driver.known()) {
-    out.push_back({"kshim doctor", "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
+    out.push_back(
+        {"kshim doctor",
+         "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
   }
-  const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(), [](const Hit& hit) { return hit.id == "nccl_unhandled"; });
+  const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(),
+                                [](const Hit& hit) { return hit.id == "nccl_unhandled"; });
   if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
   if (cause == Cause::nvrtc_arch_unsupported)
-    out.push_back({fmt::format("kshim run -- {}", program), "names the compiler library that was loaded, and what it knows"});
+    out.push_back({fmt::format("kshim run -- {}", program),
+                   "names the compiler library that was loaded, and what it knows"});
   return out;
 }
 

@@ -14,18 +14,20 @@ namespace kshim::explain {
 
 /// A line that tells of a failure.
 struct Hit {
-  std::uint64_t line = 0;    ///< number in the log, from 1
-  std::size_t column = 0;    ///< where in the line
-  std::string quote;         ///< the line, cleaned, cut
-  std::string id;            ///< of the row of messages.def; empty for CUDA's own names, messages and numbers
-  std::string who;           ///< who says it; empty likewise
-  int code = 0;              ///< CUDA's of today, 0 = none
-  int old_code = 0;          ///< as it stood there, where that is a number of before CUDA 10.1
-  std::string as_written;    ///< the name as it stood there, where the headers have another
+  std::uint64_t line = 0;  ///< number in the log, from 1
+  std::size_t column = 0;  ///< where in the line
+  std::string quote;       ///< the line, cleaned, cut
+  std::string id;          ///< of the row of messages.def; empty for CUDA's own names, messages and numbers
+  std::string who;         ///< who says it; empty likewise
+  int code = 0;            ///< CUDA's of today, 0 = none
+  int old_code = 0;        ///< as it stood there, where that is a number of before CUDA 10.1
+  std::string as_written;  ///< the name as it stood there, where the headers have another
   analysis::Cause cause = analysis::Cause::unknown;
-  double confidence = 0;     ///< 0: by the code alone
+  double confidence = 0;  ///< 0: by the code alone
   std::string tells;
-  bool brief = false;        ///< words that count only in what a person typed
+  bool brief = false;                         ///< words that count only in what a person typed
+  bool hint = false;                          ///< a warning: the failure itself may come later
+  std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
 
@@ -46,7 +48,7 @@ struct DeviceClue {
 
 /// One list of images: of a file, or of what a program says of itself.
 struct ImageList {
-  std::string owner;  ///< file or program; empty = not said
+  std::string owner;       ///< file or program; empty = not said
   bool by_itself = false;  ///< what a program says of itself, which need not be the file that failed
   std::vector<image::Candidate> images;
   std::uint64_t line = 0;
@@ -71,13 +73,13 @@ struct Clues {
   std::vector<ImageList> lists;
   std::vector<PackageClue> packages;
   std::map<std::string, std::string> env;
-  std::vector<analysis::Place> frames;  ///< of the traceback that ends in the first hit, outermost first
-  std::vector<std::string> files;       ///< libraries and programs named in failing lines
+  std::vector<std::string> files;  ///< libraries and programs named in failing lines
   bool container = false;
   bool nccl = false;
   bool sanitizer = false;
-  bool run_time_compiler = false;  ///< something that compiles for the GPU that is there: Triton, XLA, CuPy ...
-  std::string compiler;            ///< which
+  bool run_time_compiler =
+      false;             ///< something that compiles for the GPU that is there: Triton, XLA, CuPy ...
+  std::string compiler;  ///< which
   bool python = false;
   bool windows = false;
   std::uint64_t lines = 0;

@@ -97,23 +97,26 @@ void describe(const Judgement& judgement, Finding& finding) {
     finding.have.push_back(arch);
     if (!judgement.facts.device) continue;
     const analysis::ImageJudgement verdict = judge_image(fact, judgement.facts);
-    finding.images.push_back({std::string(image::to_name(fact.candidate.kind)), arch, {}, 1, verdict.fits, verdict.reason});
+    finding.images.push_back(
+        {std::string(image::to_name(fact.candidate.kind)), arch, {}, 1, verdict.fits, verdict.reason});
   }
   if (judgement.facts.device && cause != Cause::invalid_image && analysis::is_image_cause(cause))
-    finding.need = image::to_name(image::ImageKind::cubin, {*judgement.facts.device, image::Suffix::none}).view();
+    finding.need =
+        image::to_name(image::ImageKind::cubin, {*judgement.facts.device, image::Suffix::none}).view();
   if (judgement.list != nullptr) finding.object = judgement.list->owner;
 }
 
 bool is_own(const std::string& file) {
-  for (const char* part : {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "torchinductor_"}) {
+  for (const char* part :
+       {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "torchinductor_"}) {
     if (file.find(part) != std::string::npos) return false;
   }
   return true;
 }
 
 // The user's own line: the innermost frame outside of what is installed.
-void add_place(const Clues& clues, Finding& finding) {
-  for (auto frame = clues.frames.rbegin(); frame != clues.frames.rend(); ++frame) {
+void add_place(const Hit& hit, Finding& finding) {
+  for (auto frame = hit.frames.rbegin(); frame != hit.frames.rend(); ++frame) {
     if (!is_own(frame->file)) continue;
     finding.where.push_back(*frame);
     return;
@@ -125,7 +128,8 @@ std::string headline_of(const Judgement& judgement) {
   const Cause cause = judgement.suspect.cause;
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
     return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
-  if (judgement.list != nullptr && !judgement.list->owner.empty()) return std::string(analysis::row_of(cause).headline);
+  if (judgement.list != nullptr && !judgement.list->owner.empty())
+    return std::string(analysis::row_of(cause).headline);
   switch (cause) {
 #define KSHIM_EXPLAIN_TITLE(cause, text) \
   case Cause::cause:                     \
@@ -149,20 +153,26 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
   if (!judgement.facts.codes.empty()) {
     finding.code = judgement.facts.codes.front();
     const CudaError* error = find_cuda_error(*finding.code);
-    if (error != nullptr) finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
+    if (error != nullptr)
+      finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
   }
   describe(judgement, finding);
   const Hit* hit = judgement.hit;
-  if (hit != nullptr && finding.object.empty() && (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
+  if (hit != nullptr && finding.object.empty() &&
+      (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
     const auto lib = hit->groups.find("lib");
     if (lib != hit->groups.end()) finding.object = lib->second;
   }
   const std::uint64_t line = hit != nullptr ? hit->line : 0;
-  if (hit != nullptr) finding.evidence.push_back({"The line that decides: " + hit->quote, location(out, line)});
+  if (hit != nullptr)
+    finding.evidence.push_back({"The line that decides: " + hit->quote, location(out, line)});
   if (!suspect.because.empty())
     finding.evidence.push_back({analysis::as_sentence(suspect.because), location(out, line)});
-  for (const Suspect& other : judgement.others) finding.evidence.push_back({"Later there is also: " + other.because, {}});
-  add_place(clues, finding);
+  if (judgement.earlier)
+    finding.evidence.push_back({"Before it there was a warning, " + judgement.earlier->because, {}});
+  for (const Suspect& other : judgement.others)
+    finding.evidence.push_back({"Later there is also: " + other.because, {}});
+  if (hit != nullptr) add_place(*hit, finding);
   add_advice(clues, judgement, finding);
   return finding;
 }
@@ -175,13 +185,14 @@ void add_facts(const Clues& clues, Explanation& out) {
   for (const DeviceClue& device : clues.devices) add_fact(out, device_text(device));
   if (!clues.kernel_module.empty() || clues.driver.known()) {
     add_fact(out, fmt::format("driver {}{}", clues.kernel_module,
-                              !clues.driver.known()           ? std::string()
-                              : clues.kernel_module.empty()   ? fmt::format("for CUDA {}", name(clues.driver))
-                                                              : fmt::format(" (CUDA {})", name(clues.driver))));
+                              !clues.driver.known()         ? std::string()
+                              : clues.kernel_module.empty() ? fmt::format("for CUDA {}", name(clues.driver))
+                                                            : fmt::format(" (CUDA {})", name(clues.driver))));
   }
   if (clues.toolkit.known()) add_fact(out, fmt::format("CUDA {}", name(clues.toolkit)));
   for (const PackageClue& package : clues.packages) {
-    add_fact(out, fmt::format("{} {}{}{}", package.name, package.version, package.variant.empty() ? "" : "+", package.variant));
+    add_fact(out, fmt::format("{} {}{}{}", package.name, package.version, package.variant.empty() ? "" : "+",
+                              package.variant));
   }
   for (const ImageList& list : clues.lists) {
     std::string archs;
@@ -197,7 +208,8 @@ void add_facts(const Clues& clues, Explanation& out) {
 void apply(const Options& options, Clues& clues, Explanation& out) {
   if (options.assume_cc) {
     clues.devices.assign(1, {*options.assume_cc, {}, 0, false});
-    out.notes.push_back(fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
+    out.notes.push_back(
+        fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
   }
   if (options.assume_driver) {
     clues.driver = *options.assume_driver;
@@ -220,10 +232,11 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
     out.line = judgement.hit->line;
     out.quote = judgement.hit->quote;
     if (judgement.hit->code != 0) {
-      add_meaning(out, judgement.hit->code,
-                  judgement.hit->old_code == 0 ? std::string()
-                                               : fmt::format("the runtime's number for it was {} before CUDA 10.1",
-                                                             judgement.hit->old_code));
+      add_meaning(
+          out, judgement.hit->code,
+          judgement.hit->old_code == 0
+              ? std::string()
+              : fmt::format("the runtime's number for it was {} before CUDA 10.1", judgement.hit->old_code));
     }
     if (!judgement.hit->as_written.empty())
       out.notes.push_back(fmt::format("no header has the name {}", judgement.hit->as_written));
@@ -231,7 +244,7 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
       add_also(out, judgement.hit->code, judgement.suspect.cause);
   }
   if (!judgement.harmless.empty()) out.notes.push_back(judgement.harmless);
-  if (judgement.hit != nullptr || judgement.list != nullptr) {
+  if (judgement.suspect.confidence > 0) {
     out.findings.push_back(finding_of(clues, judgement, out));
     out.next = next_steps(clues, judgement);
     return;
@@ -258,9 +271,11 @@ void explain_number(int number, const Options& options, Explanation& out) {
     const char* name_text = meant->driver_name != nullptr ? meant->driver_name : meant->runtime_name;
     miner.line(name_text);
   }
-  if (error != nullptr) add_meaning(out, number, old != nullptr ? "since CUDA 10.1, and of the driver always" : "");
+  if (error != nullptr)
+    add_meaning(out, number, old != nullptr ? "since CUDA 10.1, and of the driver always" : "");
   if (old != nullptr)
-    add_meaning(out, old->now, fmt::format("what {} was to the runtime before CUDA 10.1 ({})", number, old->name));
+    add_meaning(out, old->now,
+                fmt::format("what {} was to the runtime before CUDA 10.1 ({})", number, old->name));
   out.recognised = error != nullptr || old != nullptr;
   if (!out.recognised || (error != nullptr && number == 0)) return;
   const std::vector<Meaning> meanings = out.meanings;
@@ -271,16 +286,18 @@ void explain_number(int number, const Options& options, Explanation& out) {
   if (error != nullptr && old != nullptr) {
     for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
   }
-  for (Finding& finding : out.findings) std::erase_if(finding.evidence, [](const analysis::Evidence& row) {
-    return row.text.starts_with("The line that decides");
-  });
+  for (Finding& finding : out.findings)
+    std::erase_if(finding.evidence, [](const analysis::Evidence& row) {
+      return row.text.starts_with("The line that decides");
+    });
 }
 
 bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }
 
 bool looks_like_a_name(std::string_view text) {
-  return is_one_word(text) && text.size() > 3 &&
-         std::all_of(text.begin(), text.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
+  return is_one_word(text) && text.size() > 3 && std::all_of(text.begin(), text.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+         });
 }
 
 std::string_view trimmed(std::string_view text) {

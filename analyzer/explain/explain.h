@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a number, a name, a message or a log to what it means, why, and what to do: what `kshim explain` calls. Needs no
-// network, GPU or report.
+// From a number, a name, a message or a log to what it means, why, and what to do: what `kshim explain`
+// calls. Needs no network, GPU or report.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -46,10 +46,10 @@ std::string_view to_name(Asked asked);
 
 struct Explanation {
   Asked asked = Asked::message;
-  std::string subject;             ///< what was asked for, or the log's name
-  std::vector<Meaning> meanings;   ///< several where a number had another meaning before CUDA 10.1
-  std::uint64_t line = 0;          ///< of a log: the line that decided; 0 = none
-  std::string quote;               ///< that line
+  std::string subject;            ///< what was asked for, or the log's name
+  std::vector<Meaning> meanings;  ///< several where a number had another meaning before CUDA 10.1
+  std::uint64_t line = 0;         ///< of a log: the line that decided; 0 = none
+  std::string quote;              ///< that line
   std::vector<analysis::Finding> findings;
   std::vector<Possibility> also;
   std::vector<NextStep> next;

@@ -25,7 +25,8 @@ constexpr std::size_t kShort = 3;
 std::string folded(std::string_view name) {
   std::string out;
   for (const char letter : name) {
-    if (letter != ' ' && letter != '-') out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    if (letter != ' ' && letter != '-')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
   }
   return out;
 }
@@ -73,8 +74,8 @@ std::string gpu_name_pattern() {
     if (!to.empty()) to += '|';
     to += quoted(gpu.name);
   }
-  return R"((?:(?:^|[^\w.])()" + plain + R"()(?:[^\w.]|\.?$|\.\s))|(?:(?:NVIDIA|Tesla|GPU[ :=\d]*)[ -]()" + prefixed +
-         R"()(?:[^\w.]|\.?$)))";
+  return R"((?:(?:^|[^\w.])()" + plain + R"()(?:[^\w.]|\.?$|\.\s))|(?:(?:NVIDIA|Tesla|GPU[ :=\d]*)[ -]()" +
+         prefixed + R"()(?:[^\w.]|\.?$)))";
 }
 
 std::vector<GpuName> gpus_named_in(std::string_view text) {

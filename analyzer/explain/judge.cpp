@@ -20,6 +20,7 @@ constexpr double kDecides = 0.35;
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
 
+std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
 
 bool on(const Clues& clues, const char* variable) {
@@ -68,12 +69,14 @@ std::string group(const Hit& hit, const char* key) {
   return found == hit.groups.end() ? std::string() : found->second;
 }
 
-// PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0 runs on 12.1.
-// The two numbers stand in the next line or the same; what is judged is the list where there is one.
+// PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0
+// runs on 12.1. The two numbers stand in the next line or the same; what is judged is the list where there is
+// one.
 Suspect judge_range(const Hit& hit, const Facts& facts, std::string& harmless) {
   if (facts.images.empty()) return {Cause::no_image_for_arch, kContradicted, hit.tells};
   if (serves(facts)) {
-    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}", name(*facts.device));
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
+                           name(*facts.device));
     return {Cause::unknown, 0, {}};
   }
   return {Cause::no_image_for_arch, 0.8, hit.tells};
@@ -84,23 +87,28 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
   Suspect said{hit.cause, hit.confidence, hit.tells};
   if (hit.id == "torch_range") return judge_range(hit, facts, harmless);
   if ((hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
-    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}", name(*facts.device));
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
+                           name(*facts.device));
     return {Cause::unknown, 0, {}};
   }
   if (hit.id == "ggml_never" && facts.device &&
       cc_number(*facts.device) > number_of(group(hit, "max100")) / 100) {
-    return {Cause::unknown, kDecides,
-            fmt::format("the check asks for an architecture of {} or below, and the GPU is {}: the check is wrong, or "
-                        "asks for another GPU",
-                        number_of(group(hit, "max100")) / 100, name(*facts.device))};
+    return {
+        Cause::unknown, kDecides,
+        fmt::format(
+            "the check asks for an architecture of {} or below, and the GPU is {}: the check is wrong, or "
+            "asks for another GPU",
+            number_of(group(hit, "max100")) / 100, name(*facts.device))};
   }
   const double min = cc_number(group(hit, "min_any"));
   if (hit.id == "requires_sm" && facts.device && min > 0 && cc_number(*facts.device) >= min) {
     return {Cause::unknown, kDecides,
-            fmt::format("the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an entry of "
-                        "the list of architectures that the build was given (TORCH_CUDA_ARCH_LIST, often preset by a "
-                        "container's image)",
-                        min, name(*facts.device))};
+            fmt::format(
+                "the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an "
+                "entry of "
+                "the list of architectures that the build was given (TORCH_CUDA_ARCH_LIST, often preset by a "
+                "container's image)",
+                min, name(*facts.device))};
   }
   return said;
 }
@@ -120,20 +128,32 @@ bool is_ambiguous(const Facts& facts) {
          std::find(std::begin(kAmbiguous), std::end(kAmbiguous), facts.codes.front()) != std::end(kAmbiguous);
 }
 
-// The file that failed has code for the GPU, and the driver found none: the list is not that of what was loaded.
+// The file that failed has code for the GPU, and the driver found none: the list is not that of what was
+// loaded.
 bool is_contradicted(const Facts& facts, const ImageList* list) {
   constexpr int kNoImage = 209;
   return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
 }
 
-Suspect by_rules(const Facts& facts, const ImageList* list) {
+Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) {
   analysis::Diagnosis diagnosis = analysis::diagnose(facts);
   if (is_ambiguous(facts)) {
-    return {Cause::unknown, 0.3, fmt::format("{} stands for several causes, and nothing beside it tells which", facts.codes.front())};
+    return {
+        Cause::unknown, 0.3,
+        fmt::format("{} stands for several causes, and nothing beside it tells which", facts.codes.front())};
+  }
+  constexpr int kNoCompiler = 221;
+  if (facts.has_code(kNoCompiler) && clues.toolkit.known() && facts.driver < clues.toolkit &&
+      facts.driver.known()) {
+    return {diagnosis.cause, kContradicted,
+            fmt::format("{}; what it would have to compile is of CUDA {}, though, and the driver for CUDA "
+                        "{}: it may be too old for it",
+                        diagnosis.match.because, name(clues.toolkit), name(facts.driver))};
   }
   if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
     return {Cause::unknown, 0.3,
-            fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded is another file, or "
+            fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded "
+                        "is another file, or "
                         "an older copy of it",
                         name(*facts.device))};
   }
@@ -168,15 +188,17 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
       const Facts facts = facts_of(clues, codes, device, list);
       std::vector<Suspect> suspects;
       std::string harmless;
-      if (!codes.empty()) suspects.push_back(by_rules(facts, list));
+      if (!codes.empty()) suspects.push_back(by_rules(clues, facts, list));
       for (const Hit* hit : line) {
         if (hit->id.empty()) continue;
         suspects.push_back(judge_words(*hit, facts, harmless));
-        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts)) suspects.push_back(std::move(suspect));
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
+          suspects.push_back(std::move(suspect));
       }
       for (const Hit* hit : line) {
         if (!hit->id.empty()) continue;
-        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts)) suspects.push_back(std::move(suspect));
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
+          suspects.push_back(std::move(suspect));
         break;
       }
       const Suspect* winner = strongest(suspects);
@@ -206,6 +228,14 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
 std::optional<Judgement> judge_without_failure(const Clues& clues) {
   constexpr double kUnseen = 0.6;
   for (const DeviceClue& device : clues.devices) {
+    if (auto outdated = library_without(clues, device.cc)) {
+      Judgement out;
+      out.suspect = std::move(*outdated);
+      out.suspect.confidence = std::min(out.suspect.confidence, kUnseen);
+      out.facts = facts_of(clues, {}, &device, nullptr);
+      out.device = &device;
+      return out;
+    }
     for (const ImageList& list : clues.lists) {
       const Facts facts = facts_of(clues, {}, &device, &list);
       const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
@@ -222,52 +252,91 @@ std::optional<Judgement> judge_without_failure(const Clues& clues) {
   return std::nullopt;
 }
 
+// What a warning said before, about the same thing that failed then, is a second witness.
+void join_hint(const Judgement& hint, Judgement& decided) {
+  const bool same =
+      hint.suspect.cause == decided.suspect.cause ||
+      (analysis::is_image_cause(hint.suspect.cause) && analysis::is_image_cause(decided.suspect.cause));
+  const std::string said = fmt::format("line {}: {}", hint.hit->line, hint.hit->quote);
+  if (!same || hint.suspect.confidence < decided.suspect.confidence) {
+    decided.earlier = {hint.suspect.cause, hint.suspect.confidence, said};
+    return;
+  }
+  decided.earlier = {decided.suspect.cause, decided.suspect.confidence, said};
+  decided.suspect = hint.suspect;
+}
+
+class Deciding {
+ public:
+  Deciding(const Clues& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
+
+  Judgement decide() {
+    for (const auto& line : lines()) take(judge_line(clues_, line), line);
+    Judgement out;
+    if (decided_) {
+      out = std::move(*decided_);
+      if (hint_) join_hint(*hint_, out);
+    } else if (hint_) {
+      out = std::move(*hint_);
+    } else if (undecided_) {
+      out = std::move(*undecided_);
+    } else if (harmless_.empty()) {
+      if (auto quiet = judge_without_failure(clues_)) out = std::move(*quiet);
+    }
+    out.harmless = harmless_;
+    out.others = std::move(others_);
+    return out;
+  }
+
+ private:
+  using Line = std::vector<const Hit*>;
+
+  std::vector<Line> lines() const {
+    std::vector<Line> out;
+    for (const Hit& hit : clues_.hits) {
+      if (hit.brief && !brief_) continue;
+      if (out.empty() || out.back().front()->line != hit.line) out.emplace_back();
+      out.back().push_back(&hit);
+    }
+    return out;
+  }
+
+  void take(Judgement judgement, const Line& line) {
+    const bool silent = judgement.suspect.confidence < kDecides;
+    // A wrong warning is no failure; what fails later may be one.
+    if (!judgement.harmless.empty() && silent) {
+      if (harmless_.empty()) harmless_ = judgement.harmless;
+      return;
+    }
+    if (silent || judgement.suspect.cause == Cause::unknown || line.front()->brief) {
+      // The words of a person are weaker than any error that was printed.
+      if (!undecided_ || (undecided_->hit->brief && !line.front()->brief)) undecided_ = std::move(judgement);
+      return;
+    }
+    const bool warning = std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
+    if (warning) {
+      if (!hint_) hint_ = std::move(judgement);
+    } else if (!decided_) {
+      decided_ = std::move(judgement);
+    } else if (judgement.suspect.cause != decided_->suspect.cause &&
+               seen_.insert(judgement.suspect.cause).second) {
+      judgement.suspect.because = fmt::format("line {}: {}", judgement.hit->line, judgement.hit->quote);
+      others_.push_back(std::move(judgement.suspect));
+    }
+  }
+
+  const Clues& clues_;
+  bool brief_;
+  std::optional<Judgement> decided_;
+  std::optional<Judgement> hint_;
+  std::optional<Judgement> undecided_;
+  std::string harmless_;
+  std::vector<Suspect> others_;
+  std::set<Cause> seen_;
+};
+
 }  // namespace
 
-Judgement judge(const Clues& clues, bool is_brief) {
-  std::vector<std::vector<const Hit*>> lines;
-  for (const Hit& hit : clues.hits) {
-    if (hit.brief && !is_brief) continue;
-    if (lines.empty() || lines.back().front()->line != hit.line) lines.emplace_back();
-    lines.back().push_back(&hit);
-  }
-  Judgement decided;
-  Judgement undecided;
-  std::set<Cause> later;
-  for (const auto& line : lines) {
-    Judgement judgement = judge_line(clues, line);
-    // A wrong warning is no failure; what fails later may be one.
-    if (!judgement.harmless.empty() && judgement.suspect.confidence < kDecides) {
-      if (decided.harmless.empty()) decided.harmless = judgement.harmless;
-      if (undecided.hit == nullptr) undecided.harmless = judgement.harmless;
-      continue;
-    }
-    // The words of a person are weaker than any error that was printed.
-    const bool worded = line.front()->brief;
-    if (judgement.suspect.confidence < kDecides || judgement.suspect.cause == Cause::unknown || worded) {
-      if (undecided.hit == nullptr || (undecided.hit->brief && !worded)) {
-        const std::string harmless = undecided.harmless;
-        undecided = std::move(judgement);
-        undecided.harmless = harmless;
-      }
-      continue;
-    }
-    if (decided.hit == nullptr) {
-      const std::string harmless = decided.harmless;
-      decided = std::move(judgement);
-      decided.harmless = harmless;
-    } else if (judgement.suspect.cause != decided.suspect.cause && later.insert(judgement.suspect.cause).second) {
-      judgement.suspect.because = fmt::format("line {}: {}", judgement.hit->line, judgement.hit->quote);
-      decided.others.push_back(std::move(judgement.suspect));
-    }
-  }
-  if (decided.hit != nullptr) return decided;
-  if (undecided.hit == nullptr && decided.harmless.empty()) {
-    if (auto quiet = judge_without_failure(clues)) return std::move(*quiet);
-  }
-  if (undecided.hit != nullptr && undecided.harmless.empty()) undecided.harmless = decided.harmless;
-  if (undecided.hit == nullptr) undecided.harmless = decided.harmless;
-  return undecided;
-}
+Judgement judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
 
 }  // namespace kshim::explain

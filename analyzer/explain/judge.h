@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From clues to findings. The rules over images are those of reports (analyzer/rules); here is what only logs have: the line
-// that decides, what it says by itself, and rules over what stands beside it.
+// From clues to findings. The rules over images are those of reports (analyzer/rules); here is what only logs
+// have: the line that decides, what it says by itself, and rules over what stands beside it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,18 +23,23 @@ struct Suspect {
 struct Judgement {
   Suspect suspect;
   analysis::Facts facts;
-  const Hit* hit = nullptr;           ///< the line that decides
-  const ImageList* list = nullptr;    ///< whose images were judged
+  const Hit* hit = nullptr;         ///< the line that decides
+  const ImageList* list = nullptr;  ///< whose images were judged
   const DeviceClue* device = nullptr;
-  std::vector<Suspect> others;        ///< of other lines, later in the log
-  std::string harmless;               ///< why the only thing that was said is wrong; then `hit` is no failure
+  std::vector<Suspect> others;     ///< of other lines, later in the log
+  std::optional<Suspect> earlier;  ///< a warning before it
+  std::string harmless;            ///< why the only thing that was said is wrong; then `hit` is no failure
 };
 
 /// `assumed`: the options have replaced what the log says.
 Judgement judge(const Clues& clues, bool is_brief);
 
 /// Rules over the surroundings of the deciding line; the image rules' facts are given as judged so far.
-std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit, const analysis::Facts& facts);
+std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit,
+                                              const analysis::Facts& facts);
+
+/// A library of a release that, by its maker's own list, does not serve the GPU.
+std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
 
 /// Fixes, dead ends and remarks, as for reports.
 void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding);

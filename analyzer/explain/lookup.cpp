@@ -31,8 +31,8 @@ constexpr OtherName kOtherNames[] = {
 };
 
 // Codes whose message says CUDA by itself; "file not found" and "out of memory" do not.
-constexpr int kTelling[] = {9,   34,  35,  36,  98,  100, 101, 200, 201, 209, 218, 221, 222, 223, 400, 500,
-                            700, 701, 709, 714, 715, 716, 717, 718, 719, 720, 802, 803, 804, 912};
+constexpr int kTelling[] = {9,   34,  35,  36,  98,  100, 101, 200, 201, 209, 218, 221, 222, 223, 400,
+                            500, 700, 701, 709, 714, 715, 716, 717, 718, 719, 720, 802, 803, 804, 912};
 constexpr int kLastCode = 1000;
 
 std::string folded(std::string_view name) {
@@ -100,7 +100,8 @@ std::vector<Near> near_names(std::string_view name) {
     if (error->driver_name != nullptr) look(error->driver_name, code);
     if (error->runtime_name != nullptr) look(error->runtime_name, code);
   }
-  std::stable_sort(out.begin(), out.end(), [](const Near& a, const Near& b) { return a.distance < b.distance; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Near& a, const Near& b) { return a.distance < b.distance; });
   return out;
 }
 

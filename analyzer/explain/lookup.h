@@ -23,14 +23,15 @@ std::optional<int> parse_number(std::string_view text);
 
 struct NamedError {
   const CudaError* error = nullptr;
-  std::string really;  ///< the name in the headers, where the one given stands in none
+  std::string really;    ///< the name in the headers, where the one given stands in none
   bool guessed = false;  ///< found by likeness, in no table
 };
-/// By the driver's or the runtime's name, without case, or as people misquote it. `error` is nullptr where nothing
-/// is near enough.
+/// By the driver's or the runtime's name, without case, or as people misquote it. `error` is nullptr where
+/// nothing is near enough.
 NamedError find_by_name(std::string_view name);
 
-/// Messages of cudaGetErrorString that mean CUDA wherever they stand, as one pattern with one group; and the error of what it found.
+/// Messages of cudaGetErrorString that mean CUDA wherever they stand, as one pattern with one group; and the
+/// error of what it found.
 std::string message_pattern();
 const CudaError* find_by_message(std::string_view text);
 

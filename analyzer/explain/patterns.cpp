@@ -58,13 +58,16 @@ std::vector<std::string> PatternSet::groups(int index, std::string_view line) co
     return {};
   std::vector<std::string> out;
   out.reserve(parts.size());
-  for (const re2::StringPiece& part : parts) out.emplace_back(part.data() != nullptr ? part.data() : "", part.size());
+  for (const re2::StringPiece& part : parts)
+    out.emplace_back(part.data() != nullptr ? part.data() : "", part.size());
   return out;
 }
 
 std::size_t PatternSet::position(int index, std::string_view line) const {
   re2::StringPiece whole;
-  if (!single_[static_cast<std::size_t>(index)]->Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole, 1)) return 0;
+  if (!single_[static_cast<std::size_t>(index)]->Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole,
+                                                       1))
+    return 0;
   return static_cast<std::size_t>(whole.data() - line.data());
 }
 
@@ -74,7 +77,8 @@ std::map<std::string, std::string> PatternSet::named_groups(int index, std::stri
   if (all.empty()) return out;
   out.emplace("", all.front());
   for (const auto& [name, number] : single_[static_cast<std::size_t>(index)]->NamedCapturingGroups()) {
-    if (const std::string& text = all[static_cast<std::size_t>(number)]; !text.empty()) out.emplace(name, text);
+    if (const std::string& text = all[static_cast<std::size_t>(number)]; !text.empty())
+      out.emplace(name, text);
   }
   return out;
 }

@@ -18,6 +18,7 @@ class PatternSet {
   /// The index of the pattern. All must be added before compile().
   int add(std::string_view pattern);
   void compile();
+  int size() const { return static_cast<int>(single_.size()); }
   /// Indices of the patterns that occur in `line`, ascending.
   const std::vector<int>& match(std::string_view line);
   /// The text of the first group of pattern `index`, "" where it has none.

@@ -11,7 +11,8 @@ using analysis::text_or_null;
 
 std::string render_json(const Explanation& explanation) {
   Json out = {{"schema", "kshim-explain/1"}};
-  out["findings"] = json_list(explanation.findings, [](const analysis::Finding& finding) { return to_json(finding); });
+  out["findings"] =
+      json_list(explanation.findings, [](const analysis::Finding& finding) { return to_json(finding); });
   out["asked"] = {{"as", to_name(explanation.asked)}, {"subject", explanation.subject}};
   out["recognised"] = explanation.recognised;
   out["meanings"] = json_list(explanation.meanings, [](const Meaning& meaning) {

@@ -71,9 +71,12 @@ class Writer {
                      ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
                      : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
     if (!explanation_.nearest.empty())
-      page_.paragraph(fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", ")), 2);
+      page_.paragraph(fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", ")),
+                      2);
     page_.paragraph(
-        "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what really fails.", 2);
+        "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
+        "really fails.",
+        2);
   }
 
   void print_facts() {

@@ -29,27 +29,23 @@ def capabilities(case):
 def architectures(case):
     """sm_ and compute_ words, and lists of plain numbers, of what was read from the file."""
     text = case.get("binary_archs") or ""
-    if not text or re.search(r"\b(?:(?:no|not|without|above|below|up to) \d\.\d|starts with)", text):
-        return []
     # "One: ...; two: ..." are several files, of which the first failed.
     parts = text.split(";")
     if len(parts) > 1 and all(":" in part for part in parts):
         text = parts[0]
-    text = re.sub(r"\([^)]*\)", lambda m: m.group(0) if "compute_" in m.group(0) or "sm_" in m.group(0) else " ", text)
+    if re.search(r"\b(?:above|below|up to|starts with|preset|selected|fine|unknown)\b|\d\+:", text):
+        return []
+    text = re.sub(r"\b(?:not|no|without) (?:sm_)?\d[\d.]*", " ", text)
+    text = re.sub(r"\([^)]*\)", lambda m: m.group(0) if re.search(r"compute_|sm_", m.group(0)) else " ", text)
     found = []
-    words = re.findall(r"(sm_|compute_)(\d{2,3}[af]?)((?:[ ,/]+\d{2,3}[af]?\b)*)", text)
-    for kind, first, more in words:
+    for kind, first, more in re.findall(r"\b(sm_?|compute_)(\d{2,3}[af]?)((?:[ ,/]+\d{2,3}[af]?\b)*)", text):
         for number in [first, *re.findall(r"\d{2,3}[af]?", more)]:
-            found.append((kind, number))
-    found += [("sm_", number) for number in re.findall(r"\bsm(\d{2,3}[af]?)\b", text)]
+            found.append(("compute_" if kind == "compute_" else "sm_", number))
     if not found:
-        dotted = re.fullmatch(r"\D*((?:\d{1,2}\.\d\D*)+)", text)
-        plain = re.fullmatch(r"\D*((?:\d{2,3}\D*)+)", text)
-        if dotted and not re.search(r"\d\+:", text) and "preset" not in text:
-            found = [("sm_", n.replace(".", "")) for n in re.findall(r"\d{1,2}\.\d", dotted.group(1))]
-        elif plain and "selected" not in text:
-            found = [("sm_", n) for n in re.findall(r"\d{2,3}", plain.group(1))]
-    if re.search(r"\+ ?PTX|and PTX", text) and not any(kind == "compute_" for kind, _ in found) and found:
+        dotted = re.findall(r"(?<![\d.])(\d{1,2}\.\d)(?![\d.])", text)
+        plain = re.findall(r"(?<![\w.])(\d{2,3})(?![\w.])", text)
+        found = [("sm_", number.replace(".", "")) for number in dotted] or [("sm_", number) for number in plain]
+    if re.search(r"\+ ?PTX|and PTX", text) and found and not any(kind == "compute_" for kind, _ in found):
         found.append(("compute_", found[-1][1]))
     return list(dict.fromkeys(found))
 
@@ -75,7 +71,7 @@ def log_of(case):
     elif gpu:
         lines.append(f"GPU: {gpu}")
     driver = case.get("driver") or ""
-    if match := re.search(r"\b(\d{3}\.\d{1,3}(?:\.\d{1,3})?)\b", driver):
+    if match := re.search(r"\b(\d{3}(?:\.\d{1,3}){1,2}|\d{3}$)", driver):
         lines.append(f"Driver Version: {match.group(1)}")
     if match := re.search(r"(?<![\d.])(\d{1,2}\.\d)(?![\d.])", driver):
         lines.append(f"CUDA Driver Version: {match.group(1)}")
