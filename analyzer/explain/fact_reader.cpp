@@ -100,7 +100,6 @@ void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
     std::from_chars(has.data(), has.data() + has.size(), number);
     set_driver(Version::from_cuda_number(number));
   }
-  if (const std::string lib = get("lib"); !lib.empty() && clues_.files.size() < kMostFiles) clues_.files.push_back(lib);
 }
 
 void FactReader::add_device(std::optional<ComputeCapability> cc, std::string name_text) {

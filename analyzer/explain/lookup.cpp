@@ -171,6 +171,20 @@ const CudaError* find_by_message(std::string_view text) {
   return nullptr;
 }
 
+const CudaError* find_whole_message(std::string_view text) {
+  const std::string key = folded(text);
+  const CudaError* best = nullptr;
+  std::size_t longest = 0;
+  for (int code = 1; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    const std::string message = error != nullptr ? folded(error->message) : std::string();
+    if (message.size() <= longest || !key.starts_with(message)) continue;
+    best = error;
+    longest = message.size();
+  }
+  return best;
+}
+
 std::vector<std::string> nearest_names(std::string_view name, std::size_t most) {
   std::vector<std::string> out;
   for (const Near& near : near_names(name)) {

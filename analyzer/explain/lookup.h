@@ -34,6 +34,8 @@ NamedError find_by_name(std::string_view name);
 /// error of what it found.
 std::string message_pattern();
 const CudaError* find_by_message(std::string_view text);
+/// The error whose message `text` begins with, of all there are; nullptr for none.
+const CudaError* find_whole_message(std::string_view text);
 
 /// Every name that one could have meant: for "did you mean".
 std::vector<std::string> nearest_names(std::string_view name, std::size_t most);

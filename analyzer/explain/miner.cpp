@@ -55,6 +55,8 @@ constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
 // As bindings for other languages name them: ERROR_INVALID_PTX of CUDA.jl, NoBinaryForGpu of Rust's.
 constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
+// What stands behind these words is a message of CUDA's, be it ever so common a phrase.
+constexpr const char* kAnyMessagePattern = R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?error[: =#]*\(?(\d{1,3})\b)",
     R"(\b(?:cuda|cu[A-Z])\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
@@ -118,6 +120,7 @@ struct Miner::State {
   int name = 0;
   int short_name = 0;
   int message_text = 0;
+  int any_message = 0;
   int first_number = 0;
   Clues clues;
   FactReader facts;
@@ -130,7 +133,8 @@ struct Miner::State {
     name = patterns.add(kNamePattern);
     short_name = patterns.add(kShortNamePattern);
     message_text = patterns.add(message_pattern());
-    first_number = message_text + 1;
+    any_message = patterns.add(kAnyMessagePattern);
+    first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
     patterns.compile();
   }
@@ -181,6 +185,8 @@ struct Miner::State {
       if (named.error == nullptr || named.guessed) return;
       error = named.error;
       if (!named.really.empty() && index == name) hit.as_written = written;
+    } else if (index == any_message) {
+      error = find_whole_message(patterns.first_group(index, text));
     } else if (index == message_text) {
       error = find_by_message(patterns.first_group(index, text));
     } else {

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kshim explain as a person calls it: its output, its exit statuses, its schema, and input that is none."""
+import json
+import os
+
+import e2e
+import schemas
+
+LOG = """Traceback (most recent call last):
+  File "/home/u/train.py", line 17, in <module>
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+"""
+# Two of everything that schema and renderer have to carry.
+SUBJECTS = ("209", "8", "48", "0", "cudaErrorNoKernelImageAvailable", "CUDA_ERROR_NO_BINARY_FOR_GPUS", "cudaErrorXyzzy", "no such thing",
+            "nvrtc: error: invalid value for --gpu-architecture (-arch) on RTX 4090", "CUDA out of memory",
+            "Expected all tensors to be on the same device")
+
+
+class Explain(e2e.Case):
+    def explain(self, *args, status=0, **kwargs):
+        done = self.kshim("explain", *args, **kwargs)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_every_kind_is_of_the_schema(self):
+        check = schemas.validator("explain")
+        for subject in SUBJECTS:
+            for more in ((), ("--assume-cc", "6.1", "--assume-driver", "580", "--assume-toolkit", "13.0")):
+                done = self.kshim("explain", "--format", "json", *more, subject)
+                self.assertIn(done.returncode, (0, 3), done.stderr)
+                self.assertEqual(schemas.errors(check, json.loads(done.stdout)), [], subject)
+
+    def test_a_number_says_what_it_means_and_what_to_run(self):
+        text = self.explain("209")
+        for part in ("no kernel image is available", "cudaErrorNoKernelImageForDevice", "CUDA_ERROR_NO_BINARY_FOR_GPU", "kshim run", "kshim scan"):
+            self.assertIn(part, text)
+
+    def test_words_need_no_quotes(self):
+        self.assertEqual(self.explain("invalid", "device", "function"), self.explain("invalid device function"))
+
+    def test_a_log_by_name_and_from_a_pipe(self):
+        (self.folder / "train.log").write_text(LOG)
+        named = self.explain("--log", "train.log", status=1)
+        self.assertIn("train.py:17", named)
+        self.assertIn("3 of train.log", named)
+        piped = self.explain("--log", "-", status=1, input=LOG, stdin=None)
+        self.assertEqual(piped.replace("stdin", "train.log"), named)
+
+    def test_a_log_without_a_failure_is_fine(self):
+        (self.folder / "ok.log").write_text("epoch 1\nepoch 2\n")
+        self.assertIn("holds no failure", self.explain("--log", "ok.log"))
+        (self.folder / "host.log").write_text("std::bad_alloc\n")
+        self.assertIn("no failure of CUDA", self.explain("--log", "host.log"))
+
+    def test_misuse(self):
+        self.assert_says(self.kshim("explain"), 2, "missing")
+        self.assert_says(self.kshim("explain", "209", "--log", "x"), 2, "not both")
+        self.assert_says(self.kshim("explain", "209", "--format", "html"), 2, "text, json")
+        self.assert_says(self.kshim("explain", "209", "--assume-cc", "nine"), 2, "--assume-cc")
+        self.assert_says(self.kshim("explain", "--log", "missing.log"), 3, "missing.log", "No such file")
+        self.assert_says(self.kshim("explain", "--log", "."), 3, "is a folder")
+
+    def test_what_is_not_known_says_so(self):
+        done = self.kshim("explain", "cudaErrorXyzzy")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("not recognised", done.stdout)
+
+    def test_a_hostile_log_steers_nothing(self):
+        text = "\x1b]0;owned\x07\x1b[2J CUDA error 209: \u202egnp.exe <script>alert(1)</script>\n".encode() + b"\xff\xfe\n"
+        (self.folder / "evil.log").write_bytes(text)
+        for form in ("text", "json"):
+            out = self.explain("--log", "evil.log", "--format", form, status=1)
+            self.assertNotIn("\x1b", out)
+            self.assertNotIn("\u202e", out)
+        self.assertTrue(json.loads(out)["findings"])
+
+    def test_output_goes_to_a_file_and_never_over_the_log(self):
+        (self.folder / "a.log").write_text(LOG)
+        self.assertEqual(self.explain("--log", "a.log", "-o", "out.txt", status=1), "")
+        self.assertIn("train.py:17", (self.folder / "out.txt").read_text())
+        self.assert_says(self.kshim("explain", "--log", "a.log", "-o", "a.log"), 2, "is the log to read")
+
+    def test_without_a_home_or_a_locale(self):
+        env = {"PATH": os.environ["PATH"]}  # and nothing else
+        self.assertIn("209", self.explain("209", env=env))
+
+
+if __name__ == "__main__":
+    e2e.main()

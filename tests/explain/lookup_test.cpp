@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers and names of errors, old ones and misquoted ones.
+#include "analyzer/explain/lookup.h"
+
+#include <gtest/gtest.h>
+
+#include "analyzer/explain/explain.h"
+#include "analyzer/explain/gpu_names.h"
+#include "analyzer/knowledge/knowledge.h"
+
+namespace kshim::explain {
+namespace {
+
+int code_of(const char* name) {
+  const NamedError named = find_by_name(name);
+  return named.error == nullptr ? -1 : named.error->code;
+}
+
+TEST(Lookup, NamesOfTheHeaders) {
+  EXPECT_EQ(code_of("CUDA_ERROR_NO_BINARY_FOR_GPU"), 209);
+  EXPECT_EQ(code_of("cudaErrorNoKernelImageForDevice"), 209);
+  EXPECT_EQ(code_of("cuda_error_no_binary_for_gpu"), 209);
+  EXPECT_EQ(code_of("CUDAERRORINVALIDDEVICEFUNCTION"), 98);
+}
+
+TEST(Lookup, EveryNameOfEveryErrorIsFound) {
+  for (int code = 0; code < 1000; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    if (error == nullptr) continue;
+    for (const char* name : {error->driver_name, error->runtime_name}) {
+      if (name == nullptr) continue;
+      EXPECT_EQ(code_of(name), code) << name;
+    }
+  }
+}
+
+TEST(Lookup, WrongNamesThatPeopleQuote) {
+  const NamedError named = find_by_name("cudaErrorNoKernelImageAvailable");
+  ASSERT_NE(named.error, nullptr);
+  EXPECT_EQ(named.error->code, 209);
+  EXPECT_EQ(named.really, "cudaErrorNoKernelImageForDevice");
+  EXPECT_FALSE(named.guessed);
+}
+
+TEST(Lookup, ASlipOfTheKeyboard) {
+  const NamedError named = find_by_name("CUDA_ERROR_NO_BINARY_FOR_GPUS");
+  ASSERT_NE(named.error, nullptr);
+  EXPECT_EQ(named.error->code, 209);
+  EXPECT_TRUE(named.guessed);
+}
+
+TEST(Lookup, WhatIsNoNameStaysNone) {
+  for (const char* name : {"cudaMalloc", "hello", "", "cuda", "error", "CUDA_ERROR_", "cudaErrorXyzzyXyzzyXyzzy"})
+    EXPECT_EQ(code_of(name), -1) << name;
+}
+
+TEST(Lookup, OldNumbersMeanWhatTheyMeant) {
+  ASSERT_NE(find_old_code(48), nullptr);
+  EXPECT_EQ(find_old_code(48)->now, 209);
+  EXPECT_EQ(find_old_code(47)->now, 200);
+  EXPECT_EQ(find_old_code(8)->now, 98);
+  EXPECT_EQ(find_old_code(35), nullptr);  // the same in both
+  for (int number = 0; number < 200; ++number) {
+    const OldCode* old = find_old_code(number);
+    if (old == nullptr) continue;
+    const CudaError* now = find_cuda_error(old->now);
+    ASSERT_NE(now, nullptr) << number;
+    EXPECT_EQ(now->runtime_name, old->name) << number;
+  }
+}
+
+TEST(Lookup, ANumberWithTwoMeaningsShowsBoth) {
+  const Explanation explanation = explain_text("8", {});
+  EXPECT_EQ(explanation.asked, Asked::number);
+  ASSERT_EQ(explanation.meanings.size(), 2U);
+  EXPECT_EQ(explanation.meanings[0].code, 8);
+  EXPECT_EQ(explanation.meanings[1].code, 98);
+  for (const char* number : {"47", "48"}) EXPECT_EQ(explain_text(number, {}).meanings.size(), 1U) << number;
+}
+
+TEST(Lookup, NumbersThatAreNone) {
+  for (const char* number : {"123456", "11111111111111111111", "-209", "209x", "0x", "1.5"})
+    EXPECT_FALSE(explain_text(number, {}).recognised) << number;
+  EXPECT_TRUE(explain_text("0xd1", {}).recognised);
+  EXPECT_TRUE(explain_text("0", {}).recognised);
+}
+
+TEST(Gpus, TheLongestNameCounts) {
+  const auto one = [](const char* text) {
+    const auto found = gpus_named_in(text);
+    return found.size() == 1 ? std::string(image::to_name(found.front().cc).view()) : std::to_string(found.size());
+  };
+  EXPECT_EQ(one("NVIDIA GeForce RTX 4090"), "8.9");
+  EXPECT_EQ(one("on my gtx 1080ti."), "6.1");
+  EXPECT_EQ(one("GTX TITAN X"), "5.2");
+  EXPECT_EQ(one("NVIDIA TITAN X (Pascal)"), "6.1");
+  EXPECT_EQ(one("Tesla V100-SXM2-32GB"), "7.0");
+  EXPECT_EQ(one("GeForce GTX 960M"), "5.0");
+  EXPECT_EQ(one("GeForce GTX 960"), "5.2");
+  EXPECT_EQ(one("Quadro RTX 5000"), "7.5");
+  EXPECT_EQ(one("NVIDIA RTX 5000 Ada Generation"), "8.9");
+  EXPECT_EQ(one("NVIDIA A100-SXM4-80GB"), "8.0");
+  EXPECT_EQ(one("RTX 3080 + RTX 4080 SUPER"), "2");
+  EXPECT_EQ(one("a macro of M4, and P4 and T4 hours"), "0");
+  EXPECT_EQ(one("Tesla T4"), "7.5");
+  EXPECT_EQ(one("the 5090 phone line, RTX50900"), "0");
+}
+
+TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
+  constexpr struct {
+    int major;
+    int minor;
+    const char* names;
+    const char* sources;
+  } kRows[] = {
+#define KSHIM_GPU_NAMES(major, minor, names, sources) {major, minor, names, sources},
+#include "analyzer/knowledge/gpu_names.def"
+#undef KSHIM_GPU_NAMES
+  };
+  for (const auto& row : kRows) {
+    const image::ComputeCapability cc{static_cast<std::uint16_t>(row.major), static_cast<std::uint16_t>(row.minor)};
+    EXPECT_NE(analysis::find_gpu(cc), nullptr) << row.names;
+    std::string_view rest = row.names;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find("; "), rest.size());
+      const std::string name = "NVIDIA " + std::string(rest.substr(0, end));
+      const auto found = gpus_named_in(name);
+      ASSERT_EQ(found.size(), 1U) << name;
+      EXPECT_EQ(found.front().cc, cc) << name;
+      rest.remove_prefix(std::min(end + 2, rest.size()));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kshim::explain
