@@ -162,16 +162,19 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
   return out;
 }
 
+std::string_view default_variant(const WheelName& name, std::string_view platform) {
+  for (const WheelDefaultRow& row : kDefaults) {
+    if (row.distribution == name.distribution && row.platform == platform &&
+        is_within(name.version, row.first, row.last))
+      return row.variant;
+  }
+  return {};
+}
+
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version, std::string_view variant,
                            std::string_view platform) {
   WheelName name = wheel_name(distribution, version, variant);
-  if (name.variant.empty()) {
-    for (const WheelDefaultRow& row : kDefaults) {
-      if (row.distribution == name.distribution && row.platform == platform &&
-          is_within(name.version, row.first, row.last))
-        name.variant = row.variant;
-    }
-  }
+  if (name.variant.empty()) name.variant = default_variant(name, platform);
   const WheelRow* found = nullptr;
   for (const WheelRow& row : kWheels) {
     if (row.distribution != name.distribution || row.platform != platform) continue;

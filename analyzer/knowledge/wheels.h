@@ -66,6 +66,9 @@ struct WheelName {
 };
 WheelName wheel_name(std::string_view package, std::string_view version = {}, std::string_view variant = {});
 
+/// The variant that PyPI has of a release; empty where that is not known.
+std::string_view default_variant(const WheelName& name, std::string_view platform = kLinux);
+
 /// nullptr where nothing is known. `distribution` may be the name of a package (cupy-cuda12x), `version` may
 /// bring the variant along (2.9.1+cu126); without a variant it is the one that PyPI has. cu128 is a cuda12,
 /// where a project makes no finer difference.

@@ -51,7 +51,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const BuildRow& row : builds()) expect_sources(row.distribution, row.sources);
   for (const VendorLibraryRow& row : vendor_libraries()) expect_sources(row.prefix, row.sources);
   for (const CacheRow& row : caches()) expect_sources(row.who, row.sources);
-  for (const TorchWheelRow& row : torch_wheels()) expect_sources(row.index, row.sources);
+  for (const InstallerRow& row : installers()) expect_sources(row.distribution, row.sources);
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
@@ -68,7 +68,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const SwitchRow& row : switches()) add(row.sources);
   for (const ProbingLibraryRow& row : probing_libraries()) add(row.sources);
   for (const BuildRow& row : builds()) add(row.sources);
-  for (const TorchWheelRow& row : torch_wheels()) add(row.sources);
+  for (const InstallerRow& row : installers()) add(row.sources);
   for (const CacheRow& row : caches()) add(row.sources);
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
