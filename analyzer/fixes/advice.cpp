@@ -211,15 +211,15 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
   if ((at.origin == Origin::installed || at.object.empty() || !at.manager.empty()) && !at.package.empty()) {
     const std::string package = shell_quote(at.package);
-    fixes.push_back({FixKind::reinstall,
-                     "Install the package again",
-                     {at.manager == "conda" ? "conda install --force-reinstall " + package
-                      : at.manager == "dpkg"
-                          ? "sudo apt-get install --reinstall " + package
-                      : at.manager == "rpm" ? "sudo dnf reinstall " + package
-                                            : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
-                     "a torn download or copy damages device code without harming the rest of the file",
-                     ""});
+    fixes.push_back(
+        {FixKind::reinstall,
+         "Install the package again",
+         {at.manager == "conda"  ? "conda install --force-reinstall " + package
+          : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
+          : at.manager == "rpm"  ? "sudo dnf reinstall " + package
+                                 : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
+         "a torn download or copy damages device code without harming the rest of the file",
+         ""});
     return;
   }
   fixes.push_back({FixKind::rebuild,
@@ -266,7 +266,8 @@ void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
   const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
                    at.cause == Cause::nvrtc_arch_unsupported;
   const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const Fix& fix) {
-    return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment || fix.kind == FixKind::upgrade_driver;
+    return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment ||
+           fix.kind == FixKind::upgrade_driver;
   });
   if (!may || at.cause == Cause::latent_gap || (!fixes.empty() && (quick || !is_python(at)))) return;
   fixes.push_back({FixKind::fallback,
@@ -289,7 +290,8 @@ void add_build_remarks(const Situation& at, Advice& advice) {
   });
   if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
     advice.remarks.push_back(
-        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) have to be written anew for newer "
+        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) have to be written anew for "
+        "newer "
         "GPUs, so another backend of the library may be the only way.");
 }
 
@@ -389,7 +391,6 @@ Advice advise(const Situation& given) {
       break;
     case Cause::cudnn_mismatch:
       if (!release_range(at).empty()) add_listed_release_fix(at, advice.fixes);
-      if (at.torch || at.software == "torch") add_wheel_fix(at, advice.fixes, "torch");
       add_plain_fixes(at, advice.fixes);
       break;
     case Cause::nvrtc_arch_unsupported:

@@ -123,10 +123,11 @@ std::string flash_list(const BuildPlan& plan) {
 // Kokkos builds for one architecture, which has a name.
 std::string kokkos_option(const BuildPlan& plan) {
   constexpr std::pair<unsigned, std::string_view> kNames[] = {
-      {35, "KEPLER35"},  {37, "KEPLER37"},  {50, "MAXWELL50"}, {52, "MAXWELL52"}, {53, "MAXWELL53"},
-      {60, "PASCAL60"},  {61, "PASCAL61"},  {70, "VOLTA70"},   {72, "VOLTA72"},   {75, "TURING75"},
-      {80, "AMPERE80"},  {86, "AMPERE86"},  {87, "AMPERE87"},  {89, "ADA89"},     {90, "HOPPER90"},
-      {100, "BLACKWELL100"}, {103, "BLACKWELL100"}, {120, "BLACKWELL120"}, {121, "BLACKWELL120"}};
+      {35, "KEPLER35"},      {37, "KEPLER37"},      {50, "MAXWELL50"},    {52, "MAXWELL52"},
+      {53, "MAXWELL53"},     {60, "PASCAL60"},      {61, "PASCAL61"},     {70, "VOLTA70"},
+      {72, "VOLTA72"},       {75, "TURING75"},      {80, "AMPERE80"},     {86, "AMPERE86"},
+      {87, "AMPERE87"},      {89, "ADA89"},         {90, "HOPPER90"},     {100, "BLACKWELL100"},
+      {103, "BLACKWELL100"}, {120, "BLACKWELL120"}, {121, "BLACKWELL120"}};
   for (const PlannedArch& row : plan.archs) {
     if (!row.added) continue;
     for (const auto& [number, name] : kNames) {
@@ -160,7 +161,9 @@ std::string rules_cuda_list(const BuildPlan& plan) {
 // FlashInfer compiles for what is named, with the features of 9.0 and newer.
 std::string locked_list(const BuildPlan& plan) {
   for (const PlannedArch& row : plan.archs) {
-    if (row.added) return fmt::format("{}{}", dotted(row.arch), row.arch.cc.major >= 9 && row.arch.suffix == Suffix::none ? "a" : "");
+    if (row.added)
+      return fmt::format("{}{}", dotted(row.arch),
+                         row.arch.cc.major >= 9 && row.arch.suffix == Suffix::none ? "a" : "");
   }
   return {};
 }

@@ -22,8 +22,8 @@ void add_same_major(const Situation& at, std::vector<DeadEnd>& out) {
     const image::ShortName name = image::to_name(image.kind, image.arch);
     out.push_back({fmt::format("relying on {}, which is of the same major version", name.view()),
                    image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.device->minor
-                       ? fmt::format("its minor version, {}, is above that of this GPU, {}", image.arch.cc.minor,
-                                     at.device->minor)
+                       ? fmt::format("its minor version, {}, is above that of this GPU, {}",
+                                     image.arch.cc.minor, at.device->minor)
                        : image::rule_text(verdict.rule).text});
     return;
   }
@@ -59,17 +59,22 @@ void add_guard(const Situation& at, std::vector<DeadEnd>& out) {
                    "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
 }
 
+bool comes_built(const Situation& at) {
+  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
+}
+
 void add_attempts(const Situation& at, std::vector<DeadEnd>& out) {
-  const bool installed = at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
-  const bool image = lacks_code(at.cause) && at.cause != Cause::latent_gap &&
-                     at.cause != Cause::kernel_missing_from_image;
+  const bool installed = comes_built(at);
+  const bool image =
+      lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
   if (image && at.device) add_same_major(at, out);
   if (image && at.device) add_other_flavours(at, out);
   if (image && installed)
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)
-    out.push_back({"CUDA_LAUNCH_BLOCKING=1", "it makes errors appear where they happen, and this one does already"});
+    out.push_back(
+        {"CUDA_LAUNCH_BLOCKING=1", "it makes errors appear where they happen, and this one does already"});
   add_guard(at, out);
 }
 
@@ -109,7 +114,7 @@ void add_dead_ends(const Situation& at, Advice& advice) {
     } else if (last != nullptr && last != &toolkits().back()) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      "nvcc refuses this architecture since then"});
-    } else if (!other_kernel) {
+    } else if (!other_kernel && !comes_built(at)) {
       out.push_back({"installing another CUDA toolkit without rebuilding",
                      "the file keeps the code it was built with"});
     }

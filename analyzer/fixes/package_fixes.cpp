@@ -28,15 +28,21 @@ void add_extension_fix(const Situation& at, std::vector<Fix>& fixes) {
                    fmt::format("Delete the compiled {}", basename_of(folder)),
                    {fmt::format("rm -r {}", shell_quote(folder))},
                    "the next start compiles it for the GPUs that are visible then",
-                   "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with different GPUs that "
+                   "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with "
+                   "different GPUs that "
                    "share a home each need a TORCH_EXTENSIONS_DIR of their own"});
 }
 
 void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {
   if (at.package.empty()) return;
   const std::string package = shell_quote(at.package);
-  Fix fix{FixKind::reinstall, fmt::format("Take a build of {} that has code for this GPU", at.package), {}, "", ""};
-  const bool offered = std::any_of(fixes.begin(), fixes.end(), [](const Fix& each) { return each.kind == FixKind::reinstall; });
+  Fix fix{FixKind::reinstall,
+          fmt::format("Take a build of {} that has code for this GPU", at.package),
+          {},
+          "",
+          ""};
+  const bool offered = std::any_of(fixes.begin(), fixes.end(),
+                                   [](const Fix& each) { return each.kind == FixKind::reinstall; });
   if (offered) return;
   if (at.manager == "conda") {
     fix.commands = {"conda search -c conda-forge " + package, "conda update -c conda-forge " + package};

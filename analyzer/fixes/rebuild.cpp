@@ -42,14 +42,16 @@ bool is_installed(const Situation& at) {
   return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
 }
 
-// The release in a project's repository: of a version that is nothing but numbers, and not a text from elsewhere.
+// The release in a project's repository: of a version that is nothing but numbers, and not a text from
+// elsewhere.
 std::string release_tag(const Situation& at) {
   const std::string version = at.package_version.substr(0, at.package_version.find('+'));
   if (version.empty() || version.find_first_not_of("0123456789.") != std::string::npos) return {};
   return "@v" + version;
 }
 
-// What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its list.
+// What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
+// list.
 std::vector<image::Candidate> list_to_keep(const Situation& at) {
   if (!is_installed(at)) return at.have;
   std::vector<image::Candidate> out;
@@ -73,13 +75,6 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   return words;
 }
 
-// FlashAttention's own list has a word for the GPU that code is added for.
-bool knows_flash(const Chosen& chosen) {
-  BuildPlan added = chosen.plan;
-  std::erase_if(added.archs, [](const PlannedArch& row) { return !row.added; });
-  return !arch_list(added, ArchList::flash).empty();
-}
-
 // The build systems that may have made the file, likeliest first.
 std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   const Recipe nvcc = at.bare             ? Recipe::nvcc_fatbin
@@ -91,7 +86,7 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   const BuildRow* build = find_build(at.package, at.object);
   if (build != nullptr) {
     if (build->recipe == Recipe::torch) return {torch};
-    if (build->recipe == Recipe::flash_attn && (!knows_flash(chosen) || at.device == ComputeCapability{8, 7}))
+    if (build->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
       return {Recipe::flash_attn_nvcc};
     return {build->recipe};
   }
@@ -115,8 +110,9 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
 std::string caveat_for(const Situation& at, const Chosen& chosen) {
   std::vector<std::string> parts;
   if (is_installed(at)) {
-    parts.emplace_back(at.other_devices.empty() ? "it builds the package from its source, for this GPU alone"
-                                                : "it builds the package from its source, for this machine's GPUs alone");
+    parts.emplace_back(at.other_devices.empty()
+                           ? "it builds the package from its source, for this GPU alone"
+                           : "it builds the package from its source, for this machine's GPUs alone");
   } else if (at.origin == Origin::system) {
     parts.emplace_back(
         "it builds the package from its source; a release built for this GPU, if there is one, saves that");
@@ -160,7 +156,8 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
       return added == image::to_name(image.kind, image.arch).view();
     });
     // Other modules of the file have it.
-    fix.title = is_installed(at) ? fmt::format("Build {} from its source, for {}", at.package.empty() ? "it" : at.package, added)
+    fix.title = is_installed(at) ? fmt::format("Build {} from its source, for {}",
+                                               at.package.empty() ? "it" : at.package, added)
                 : there          ? fmt::format("Rebuild all of its sources with {}", added)
                                  : fmt::format("Rebuild with {} added", added);
     fix.why =
@@ -194,14 +191,15 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
     // pip would overwrite files that conda's database lists.
     if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
     Fix fix = rebuild_fix(at, chosen);
-    const bool explains_itself = row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
+    const bool explains_itself =
+        row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
     if (first && !explains_itself && !row.caveat.empty()) {
       // What the command leaves to the reader; whether a project heeds the list is for the project to say.
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
     }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
-      fix.why = fmt::format("where {} builds it", row.name);
+      fix.why = fmt::format("for a build by {}", row.name);
       fix.caveat = row.caveat;
     }
     if (first && explains_itself && words.package == RecipeWords{}.package) {
@@ -248,6 +246,23 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
+// The authors leave this GPU out on purpose: their source has nothing for it.
+const LibrarySupportRow* left_out_by(const Situation& at) {
+  const BuildRow* build = find_build(at.package, at.object);
+  if (build == nullptr || build->distribution.empty()) return nullptr;
+  const LibrarySupportRow* row = find_library_support(build->distribution, at.package_version);
+  return row != nullptr && *at.device < row->min ? row : nullptr;
+}
+
+Fix do_without(const LibrarySupportRow& row) {
+  return {FixKind::code,
+          fmt::format("Let the program do without {}", row.library),
+          {},
+          fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
+                      image::to_name(row.min).view()),
+          std::string(row.note)};
+}
+
 }  // namespace
 
 void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
@@ -271,7 +286,9 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);
-  add_wheel_fix(at, fixes);
+  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row));
+  // Hours of building are no answer where a build exists.
+  if (add_wheel_fix(at, fixes) && is_installed(at)) return;
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
@@ -286,7 +303,7 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
         add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
       }
     }
-    if (here) add_rebuild(at, {*here, false}, fixes);
+    if (here && !is_installed(at)) add_rebuild(at, {*here, false}, fixes);
   }
   add_package_fix(at, fixes);
 }

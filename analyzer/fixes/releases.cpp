@@ -96,8 +96,11 @@ std::string_view listed_library(const Situation& at) {
     std::string_view begin;
     std::string_view library;
   };
-  constexpr Name kNames[] = {{"cudnn", "cuDNN"},   {"nvinfer", "TensorRT"},     {"nvidia-cudnn", "cuDNN"},
-                             {"tensorrt", "TensorRT"}, {"triton", "Triton"}};
+  constexpr Name kNames[] = {{"cudnn", "cuDNN"},
+                             {"nvinfer", "TensorRT"},
+                             {"nvidia-cudnn", "cuDNN"},
+                             {"tensorrt", "TensorRT"},
+                             {"triton", "Triton"}};
   const auto lower = [](std::string_view text) {
     std::string out(text);
     for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -118,7 +121,9 @@ std::string_view listed_library(const Situation& at) {
 std::string release_range(const Situation& at) {
   const std::string_view library = listed_library(at);
   if (library.empty() || !at.device) return {};
-  if (library_supports(library, at.package_version, *at.device) == Support::yes) return {};
+  if (!at.package_version.empty() &&
+      library_supports(library, at.package_version, *at.device) == Support::yes)
+    return {};
   const LibrarySupportRow* last = last_library_for(library, *at.device);
   if (last == nullptr) return {};
   if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.device)->first);
@@ -141,11 +146,14 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
   fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
                     : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
-  fix.why = older ? fmt::format("newer releases have dropped compute capability {}", image::to_name(*at.device).view())
-                  : fmt::format("older releases do not know compute capability {}", image::to_name(*at.device).view());
+  fix.why = older ? fmt::format("newer releases have dropped compute capability {}",
+                                image::to_name(*at.device).view())
+                  : fmt::format("older releases do not know compute capability {}",
+                                image::to_name(*at.device).view());
   // PyPI has TensorRT from 8.6 on.
   const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
-  if (installer != nullptr && on_pypi && at.manager != "conda" && at.manager != "dpkg" && at.manager != "rpm") {
+  if (installer != nullptr && on_pypi && at.manager != "conda" && at.manager != "dpkg" &&
+      at.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
     const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));
     std::string command(installer->command);
@@ -158,11 +166,13 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
     fix.commands.push_back(std::move(command));
     fix.caveat = installer->caveat;
   } else if (at.manager == "conda") {
-    fix.commands.push_back(fmt::format("conda install -c conda-forge '{}{}'", library == "cuDNN" ? "cudnn" : "tensorrt", range));
+    fix.commands.push_back(
+        fmt::format("conda install -c conda-forge '{}{}'", library == "cuDNN" ? "cudnn" : "tensorrt", range));
   } else if (!on_pypi) {
     fix.caveat = "NVIDIA keeps the old releases in its archive; PyPI begins with 8.6";
   }
-  if (!row->note.empty()) fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row->note);
+  if (!older && !row->note.empty())
+    fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row->note);
   fixes.push_back(std::move(fix));
 }
 

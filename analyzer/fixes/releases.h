@@ -22,7 +22,8 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes);
 
 /// "cuDNN", "TensorRT": the library whose releases library_support.def knows; empty where it knows none.
 std::string_view listed_library(const Situation& at);
-/// The release of such a library that serves the GPU: "<9.11", ">=10.8"; empty where none does, or where it is there.
+/// The release of such a library that serves the GPU: "<9.11", ">=10.8"; empty where none does, or where it
+/// is there.
 std::string release_range(const Situation& at);
 
 }  // namespace kshim::analysis

@@ -88,6 +88,8 @@ enum class Support : unsigned char { yes, too_old_gpu, too_new_gpu };
 /// nullopt where the table does not know the library or the release. Case does not count, nor do - and _.
 std::optional<Support> library_supports(std::string_view library, std::string_view version,
                                         image::ComputeCapability cc);
+/// The row of a release, of the newest where none is named; nullptr where the table does not know it.
+const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version);
 /// The rows with the first and the last release that serve the GPU; nullptr where none does.
 const LibrarySupportRow* first_library_for(std::string_view library, image::ComputeCapability cc);
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
