@@ -104,12 +104,14 @@ std::string filled(std::string_view command,
   return out;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
+// The lines are those of the template: a word that brings a line break of its own stays within its quotes.
+std::vector<std::string> commands_of(std::string_view command,
+                                     const std::vector<std::pair<std::string_view, std::string>>& words) {
   std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    out.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+  while (!command.empty()) {
+    const std::string_view line = command.substr(0, command.find('\n'));
+    out.push_back(filled(line, words));
+    command.remove_prefix(std::min(command.size(), line.size() + 1));
   }
   return out;
 }
@@ -235,11 +237,11 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
                         served, compiled ? "which the driver compiles for it" : "which runs on it");
   const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
-  fix.commands = lines_of(filled(installer->command, {{"{pin}", choice->pin},
-                                                      {"{variant}", which},
-                                                      {"{major}", std::to_string(cuda.major)},
-                                                      {"{cuda}", name(cuda)},
-                                                      {"{installed}", shell_quote(installed)}}));
+  fix.commands = commands_of(installer->command, {{"{pin}", choice->pin},
+                                                  {"{variant}", which},
+                                                  {"{major}", std::to_string(cuda.major)},
+                                                  {"{cuda}", name(cuda)},
+                                                  {"{installed}", shell_quote(installed)}});
   fix.caveat = caveat_for(at, *choice, wheel, *installer);
   if (by_torch)
     fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
