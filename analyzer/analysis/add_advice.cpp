@@ -79,6 +79,17 @@ std::string serving_device(const Scene& scene, const Subject& subject) {
   return {};
 }
 
+// The other kinds of GPUs of the machine: what is built for the one must not take theirs away.
+std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Subject& subject) {
+  std::vector<image::ComputeCapability> out;
+  for (const DeviceRecord& row : scene.report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (!arch || arch->cc == subject.facts.device) continue;
+    if (std::find(out.begin(), out.end(), arch->cc) == out.end()) out.push_back(arch->cc);
+  }
+  return out;
+}
+
 }  // namespace
 
 void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
@@ -95,11 +106,16 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.relocatable = file != nullptr && file->has_relocatable_code();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
-    if (const auto package = package_of(scene, *subject.object)) at.package = package->name;
+    if (const auto package = package_of(scene, *subject.object)) {
+      at.package = package->name;
+      at.package_version = package->version;
+      at.manager = package->manager;
+    }
   }
   if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;
   if (subject.device != nullptr) at.device_name = subject.device->name;
+  at.other_devices = other_devices(scene, subject);
   at.driver = subject.facts.driver;
   if (scene.report.driver) at.kernel_module = scene.report.driver->kernel_module;
   const BuiltBy builder = builder_of(scene, subject);

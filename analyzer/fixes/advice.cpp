@@ -10,6 +10,7 @@
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
@@ -208,12 +209,17 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
 }
 
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
-  if (at.origin == Origin::installed && !at.package.empty()) {
-    fixes.push_back({FixKind::reinstall,
-                     "Install the package again",
-                     {"pip install --force-reinstall --no-deps --no-cache-dir " + shell_quote(at.package)},
-                     "a torn download or copy damages device code without harming the rest of the file",
-                     ""});
+  if ((at.origin == Origin::installed || at.object.empty() || !at.manager.empty()) && !at.package.empty()) {
+    const std::string package = shell_quote(at.package);
+    fixes.push_back(
+        {FixKind::reinstall,
+         "Install the package again",
+         {at.manager == "conda"  ? "conda install --force-reinstall " + package
+          : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
+          : at.manager == "rpm"  ? "sudo dnf reinstall " + package
+                                 : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
+         "a torn download or copy damages device code without harming the rest of the file",
+         ""});
     return;
   }
   fixes.push_back({FixKind::rebuild,
@@ -239,11 +245,54 @@ void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
 
 void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
   if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
+  // A UUID is one GPU in every order.
+  const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
   fixes.push_back({FixKind::environment,
                    "Run on the GPU that the file has code for",
-                   {fmt::format("CUDA_VISIBLE_DEVICES={} PROGRAM", at.serving_device)},
+                   {fmt::format("CUDA_VISIBLE_DEVICES={} PROGRAM", shell_quote(at.serving_device))},
                    "another GPU of this machine is served; hide this one from the program",
-                   ""});
+                   number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
+                            "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
+                          : ""});
+}
+
+bool is_python(const Situation& at) {
+  return at.python || at.torch || at.origin == Origin::installed || at.origin == Origin::python_extension ||
+         !wheel_name(at.package).distribution.empty();
+}
+
+// What runs on no GPU at all, where nobody can build the code: slow, and today.
+void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
+  const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
+                   at.cause == Cause::nvrtc_arch_unsupported;
+  const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const Fix& fix) {
+    return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment ||
+           fix.kind == FixKind::upgrade_driver;
+  });
+  if (!may || at.cause == Cause::latent_gap || (!fixes.empty() && (quick || !is_python(at)))) return;
+  fixes.push_back({FixKind::fallback,
+                   "Run on the CPU",
+                   {"CUDA_VISIBLE_DEVICES= PROGRAM"},
+                   "without a visible GPU, most frameworks take the CPU",
+                   "slow, and only where the program has a way without a GPU"});
+}
+
+// The GPU's own driver, and who could help nobody by building.
+void add_build_remarks(const Situation& at, Advice& advice) {
+  if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
+  if (is_vendors(at) || !release_range(at).empty())
+    advice.remarks.push_back("No rebuild mends this: the library comes built from NVIDIA.");
+  if (first_toolkit_for({*at.device, image::Suffix::none}) == nullptr)
+    advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
+                                         image::to_name(*at.device).view()));
+  const bool hopper = std::any_of(at.have.begin(), at.have.end(), [](const image::Candidate& image) {
+    return image.arch == image::Arch{{9, 0}, image::Suffix::a};
+  });
+  if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
+    advice.remarks.push_back(
+        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) have to be written anew for "
+        "newer "
+        "GPUs, so another backend of the library may be the only way.");
 }
 
 void add_remarks(const Situation& at, Advice& advice) {
@@ -263,9 +312,25 @@ void add_remarks(const Situation& at, Advice& advice) {
           : fmt::format("Your driver ({}, for CUDA {}) is fine.", at.kernel_module, name(at.driver)));
 }
 
+// What follows from what is said: the package from the software, the toolkit from the flavour.
+Situation completed(const Situation& given) {
+  Situation at = given;
+  if (at.package.empty() && at.object.empty()) at.package = at.software;
+  const WheelName wheel = wheel_name(at.package, at.package_version, at.variant);
+  if (at.variant.empty()) at.variant = wheel.variant;
+  if (!at.toolkit.known() && at.variant.size() == 5 && at.variant.starts_with("cu") &&
+      at.variant.find_first_not_of("0123456789", 2) == std::string::npos) {
+    const auto digit = [&](std::size_t i) { return static_cast<std::uint16_t>(at.variant[i] - '0'); };
+    at.toolkit = {static_cast<std::uint16_t>(digit(2) * 10 + digit(3)), digit(4)};
+    at.toolkit_how = fmt::format("it is the {} build", at.variant);
+  }
+  return at;
+}
+
 }  // namespace
 
-Advice advise(const Situation& at) {
+Advice advise(const Situation& given) {
+  const Situation at = completed(given);
   Advice advice;
   if (at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled)
     add_switch_fix(at, advice.fixes);
@@ -316,7 +381,17 @@ Advice advise(const Situation& at) {
       add_plain_fixes(at, advice.fixes);
       break;
     case Cause::library_refuses:
-      if (is_vendors(at) && at.device) add_release_fix(at, advice.fixes);
+      if (!release_range(at).empty()) {
+        add_listed_release_fix(at, advice.fixes);
+      } else if (is_vendors(at) && at.device) {
+        add_release_fix(at, advice.fixes);
+      } else if (!at.object.empty() || !at.package.empty()) {
+        add_rebuild_fixes(at, advice.fixes);
+      }
+      break;
+    case Cause::cudnn_mismatch:
+      if (!release_range(at).empty()) add_listed_release_fix(at, advice.fixes);
+      add_plain_fixes(at, advice.fixes);
       break;
     case Cause::nvrtc_arch_unsupported:
       add_compiler_fixes(at, advice);
@@ -328,8 +403,10 @@ Advice advise(const Situation& at) {
       add_plain_fixes(at, advice.fixes);
   }
   add_hiding_fix(at, advice.fixes);
+  add_fallback(at, advice.fixes);
   add_dead_ends(at, advice);
   add_remarks(at, advice);
+  add_build_remarks(at, advice);
   return advice;
 }
 

@@ -34,9 +34,16 @@ struct Situation {
   bool guarded = false;      ///< every module is served, and the image taken lacks the kernel
   std::string archive;       ///< what `object` is a member of; empty otherwise
   std::string build_folder;  ///< Origin::cmake
-  std::string package;       ///< name for pip, where known
+  std::string package;       ///< as its manager calls it, where known
+  std::string package_version;
+  std::string manager;       ///< pip, conda, dpkg or rpm; empty = pip where it is Python's, else not known
+  std::string variant;       ///< for which CUDA the package is: cu128; empty where its version or name tells
+  std::string platform;      ///< "linux x86_64"; empty = by the GPU
+  std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
+  std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
   std::optional<image::ComputeCapability> device;
   std::string device_name;
+  std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
   image::Version driver;
   std::string kernel_module;
   image::Version runtime;   ///< of the shared runtime that failed; unknown = {0, 0}

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "analyzer/fixes/arch_lists.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -52,27 +53,10 @@ PlannedArch& at(std::vector<PlannedArch>& archs, Arch arch) {
   return *found;
 }
 
-// PTX of the newest plain architecture, so that GPUs which are newer still can compile it. There is always
-// one: what is added for the device is plain.
-void add_newest_ptx(std::vector<PlannedArch>& archs) {
-  PlannedArch* newest = nullptr;
-  for (PlannedArch& row : archs) {
-    if (row.arch.suffix == Suffix::none && (newest == nullptr || newest->arch < row.arch)) newest = &row;
-  }
-  if (newest != nullptr) newest->ptx = true;
-}
-
 bool builds_all(const ToolkitRow& toolkit, const std::vector<Candidate>& have) {
   return std::all_of(have.begin(), have.end(), [&](const Candidate& image) {
     return image.kind == ImageKind::ltoir || builds_for(toolkit, image.arch);
   });
-}
-
-PlannedArch* sibling(std::vector<PlannedArch>& archs, const PlannedArch& plain) {
-  for (PlannedArch& row : archs) {
-    if (row.arch.cc == plain.arch.cc && row.arch.suffix == Suffix::f) return &row;
-  }
-  return nullptr;
 }
 
 // nvcc refuses sm_120 beside sm_120f ("The same GPU code generated for non family-specific and
@@ -81,7 +65,7 @@ PlannedArch* sibling(std::vector<PlannedArch>& archs, const PlannedArch& plain) 
 void settle_families(std::vector<PlannedArch>& archs) {
   for (PlannedArch& row : archs) {
     if (row.arch.suffix != Suffix::none || !row.sass) continue;
-    PlannedArch* family = sibling(archs, row);
+    PlannedArch* family = family_sibling(archs, row);
     if (family == nullptr || !family->sass) continue;
     row.sass = false;
     family->added = family->added || row.added;
@@ -90,76 +74,6 @@ void settle_families(std::vector<PlannedArch>& archs) {
   archs.erase(std::remove_if(archs.begin(), archs.end(),
                              [](const PlannedArch& row) { return !row.sass && !row.ptx; }),
               archs.end());
-}
-
-std::string digits(Arch arch) {
-  constexpr std::array<std::string_view, 3> kSuffix = {"", "a", "f"};
-  return fmt::format("{}{}", arch.cc.number(), kSuffix[static_cast<std::size_t>(arch.suffix)]);
-}
-
-std::string dotted(Arch arch) {
-  const std::string plain = digits(arch);
-  return fmt::format("{}.{}", arch.cc.major,
-                     plain.substr(plain.find_first_of("0123456789") + std::to_string(arch.cc.major).size()));
-}
-
-std::string gencode(const BuildPlan& plan) {
-  std::string out;
-  for (const PlannedArch& row : plan.archs) {
-    const std::string arch = digits(row.arch);
-    for (const auto& [wanted, prefix] : {std::pair{row.sass, "sm_"}, std::pair{row.ptx, "compute_"}}) {
-      if (!wanted) continue;
-      out += fmt::format("{}-gencode arch=compute_{},code={}{}", out.empty() ? "" : " ", arch, prefix, arch);
-    }
-  }
-  return out;
-}
-
-std::string cmake_list(const BuildPlan& plan) {
-  std::string out;
-  for (const PlannedArch& row : plan.archs) {
-    const char* kind = row.sass && row.ptx ? "" : row.sass ? "-real" : "-virtual";
-    out += fmt::format("{}{}{}", out.empty() ? "" : ";", digits(row.arch), kind);
-  }
-  return out;
-}
-
-// CuPy's: what nvcc takes after each -gencode, joined by semicolons.
-std::string values_list(const BuildPlan& plan) {
-  constexpr std::string_view kOption = "-gencode ";
-  std::string out = gencode(plan).substr(kOption.size());
-  for (std::size_t at = 0; (at = out.find(" -gencode ", at)) != std::string::npos;)
-    out.replace(at, kOption.size() + 1, ";");
-  return out;
-}
-
-// Lists of plain numbers, to which the build adds PTX of its own accord.
-std::string numbers_list(const BuildPlan& plan) {
-  std::string out;
-  for (const PlannedArch& row : plan.archs) {
-    if (row.sass || plan.archs.size() == 1)
-      out += fmt::format("{}{}", out.empty() ? "" : ";", digits(row.arch));
-  }
-  return out;
-}
-
-// PyTorch's list has no way to say "PTX only": an entry always brings machine code. Where that would meet its
-// family-specific sibling, the newest other plain entry brings the PTX. An entry with a suffix has none: its
-// PTX compiles for no GPU that its machine code does not serve.
-std::string torch_list(const BuildPlan& plan) {
-  std::vector<PlannedArch> archs;
-  std::vector<PlannedArch> all = plan.archs;
-  for (const PlannedArch& row : all) {
-    const bool meets = row.arch.suffix == Suffix::none && !row.sass && sibling(all, row) != nullptr;
-    if (!meets) archs.push_back(row);
-  }
-  if (archs.size() != all.size()) add_newest_ptx(archs);
-  std::string out;
-  for (const PlannedArch& row : archs) {
-    const bool ptx = row.ptx && row.arch.suffix == Suffix::none;
-    out += fmt::format("{}{}{}", out.empty() ? "" : ";", dotted(row.arch), ptx ? "+PTX" : "");
-  }
-  return out;
 }
 
 bool emits_code_for(const ToolkitRow& toolkit, ComputeCapability device) {
@@ -216,32 +130,22 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
   return newest != nullptr ? newest : oldest;
 }
 
-std::string arch_list(const BuildPlan& plan, ArchList style) {
-  switch (style) {
-    case ArchList::gencode:
-      return gencode(plan);
-    case ArchList::values:
-      return values_list(plan);
-    case ArchList::cmake:
-      return cmake_list(plan);
-    case ArchList::numbers:
-      return numbers_list(plan);
-    case ArchList::torch:
-      return torch_list(plan);
-  }
-  return {};
-}
-
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
-  const std::array<std::pair<std::string_view, std::string>, 8> values = {{
+  const bool other = !words.toolkit.empty();
+  const std::array<std::pair<std::string_view, std::string>, 13> values = {{
       {"{nvcc}", words.nvcc},
       {"{mode}", words.mode},
-      {"{toolkit}", words.toolkit.empty() ? "/usr/local/cuda" : words.toolkit},
-      {"{home}", words.toolkit.empty() ? "" : fmt::format("CUDA_HOME={} ", words.toolkit)},
+      {"{toolkit}", other ? words.toolkit : "/usr/local/cuda"},
+      {"{home}", other ? fmt::format("CUDA_HOME={} ", words.toolkit) : ""},
+      {"{path}", other ? fmt::format("PATH={}/bin:\"$PATH\" ", words.toolkit) : ""},
+      {"{compiler}", other ? fmt::format(" --fresh -DCMAKE_CUDA_COMPILER={}", words.nvcc) : ""},
+      {"{cuda}", image::to_name(plan.toolkit->version).c_str()},
       {"{list}", arch_list(plan, recipe.list)},
+      {"{newest}", newest_plain(plan)},
       {"{output}", words.output},
       {"{build}", words.build},
       {"{package}", words.package},
+      {"{tag}", words.tag},
   }};
   // One pass from left to right: a value that happens to hold a placeholder is not expanded again.
   std::string out;

@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/fixes/build_plan.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
 
@@ -40,9 +42,53 @@ void add_other_package(const Situation& at, Version version, std::vector<Fix>& f
                    "the newest release may have dropped that CUDA: take the last that has it"});
 }
 
+// Triton asks its own ptxas, which is a program: another one does as well.
+bool add_ptxas_fix(const Situation& at, Version good, std::vector<Fix>& fixes) {
+  if (!at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Let Triton use the ptxas of CUDA {} or newer", name(good)),
+       {fmt::format("export TRITON_PTXAS_PATH=/usr/local/cuda-{}/bin/ptxas", name(good)),
+        "rm -rf ~/.triton/cache"},
+       "the one that comes with Triton does not know this GPU yet",
+       "newer releases of Triton have one of their own for Blackwell, TRITON_PTXAS_BLACKWELL_PATH; the "
+       "driver must read what it makes"});
+  return true;
+}
+
+// The build named an architecture that this nvcc does not have: another nvcc, or another list.
+void add_nvcc_fix(const Situation& at, Version good, bool dropped, std::vector<Fix>& fixes) {
+  const bool for_device = at.device && *at.device == at.asked.cc;
+  if (dropped && at.device && !for_device) {
+    fixes.push_back(
+        {FixKind::rebuild,
+         fmt::format("Take {} out of the build's list",
+                     image::to_name(image::ImageKind::cubin, at.asked).view()),
+         {"grep -rnE 'compute_[0-9]|sm_[0-9]|CUDA_ARCHITECTURES|CUDA_ARCH' --include=CMakeLists.txt "
+          "--include='Makefile*' "
+          "--include='*.cmake' --include='*.mk' --include=setup.py ."},
+         fmt::format("it is not this GPU's, and CUDA {} was the last to build for it", name(good)),
+         ""});
+  }
+  Fix fix;
+  fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;
+  fix.title = fmt::format("Build with CUDA {}{}", name(good), dropped ? "" : " or newer");
+  fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
+                              name(good), name(good)),
+                  "nvcc --version"};
+  fix.why = fmt::format("{} build for {}", toolkit_range(at.asked.cc),
+                        image::to_name(image::ImageKind::cubin, {at.asked.cc, image::Suffix::none}).view());
+  fix.caveat = "start the build anew in an empty build folder: CMake keeps the compiler that it found";
+  fixes.push_back(std::move(fix));
+}
+
 }  // namespace
 
-void add_compiler_fixes(const Situation& at, Advice& advice) {
+void add_compiler_fixes(const Situation& given, Advice& advice) {
+  Situation at = given;
+  if (at.asked.cc.major == 0 && at.device) at.asked = {*at.device, image::Suffix::none};
+  if (at.asked.cc.major == 0) return;
+  if (at.compiler.empty()) at.compiler = "the compiler";
   const image::Arch plain{at.asked.cc, image::Suffix::none};
   const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());
   // The program asked for another architecture than that of its GPU.
@@ -61,11 +107,19 @@ void add_compiler_fixes(const Situation& at, Advice& advice) {
       {"updating the driver",
        fmt::format("{} comes with CUDA or with a package, not with the driver", at.compiler)});
   if (first == nullptr) return;
-  const bool dropped = at.compiler_version.known() && last->version < at.compiler_version;
+  // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
+  const bool dropped =
+      at.compiler_version.known() ? last->version < at.compiler_version : last != &toolkits().back();
   const Version good = dropped ? last->version : first->version;
   const bool same_major = at.compiler_version.known() && good.major == at.compiler_version.major;
-  if (at.torch) add_torch_wheel_fix(at, advice.fixes);
+  if (at.torch) add_wheel_fix(at, advice.fixes, "torch");
+  if (at.compiler == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
+  if (at.compiler == "nvcc") {
+    add_nvcc_fix(at, good, dropped, advice.fixes);
+    return;
+  }
   if (!same_major) add_other_package(at, good, advice.fixes);
+  if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
   Fix fix;
   fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
   fix.title =

@@ -4,21 +4,87 @@
 #include <fmt/core.h>
 
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {
 
 std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 
-// Code that is not in the file cannot come from anywhere else.
+// "The same major version is enough": the image of it that does not fit, by the rules.
+void add_same_major(const Situation& at, std::vector<DeadEnd>& out) {
+  for (const image::Candidate& image : at.have) {
+    if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.device->major) continue;
+    const image::Verdict verdict = image::judge(image, {*at.device, at.driver, {}});
+    if (verdict.fits) continue;
+    const image::ShortName name = image::to_name(image.kind, image.arch);
+    out.push_back({fmt::format("relying on {}, which is of the same major version", name.view()),
+                   image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.device->minor
+                       ? fmt::format("its minor version, {}, is above that of this GPU, {}",
+                                     image.arch.cc.minor, at.device->minor)
+                       : image::rule_text(verdict.rule).text});
+    return;
+  }
+}
+
+std::string alternatives(std::vector<std::string> items) {
+  const std::string last = items.back();
+  items.pop_back();
+  return items.empty() ? last : join(items, ", ") + " or " + last;
+}
+
+// A package that PyTorch's variable could have built, where no process was seen.
+bool knows_torch_list(const Situation& at) {
+  if (!at.object.empty()) return false;
+  const BuildRow* build = find_build(at.package, "");
+  return build != nullptr && row_of(build->recipe).list == ArchList::torch;
+}
+
+// A wheel that helped the owner of another GPU.
+void add_other_flavours(const Situation& at, std::vector<DeadEnd>& out) {
+  const std::vector<std::string> useless = useless_variants(at);
+  if (useless.empty()) return;
+  out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
+                 "it has no code for this GPU either; it is what people with other GPUs recommend"});
+}
+
+// The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
+void add_guard(const Situation& at, std::vector<DeadEnd>& out) {
+  const bool guard = at.cause == Cause::compiled_out || (at.cause == Cause::latent_gap && at.guarded) ||
+                     (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());
+  if (guard)
+    out.push_back({"adding the GPU's exact architecture to the list",
+                   "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
+}
+
+bool comes_built(const Situation& at) {
+  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
+}
+
+void add_attempts(const Situation& at, std::vector<DeadEnd>& out) {
+  const bool installed = comes_built(at);
+  const bool image =
+      lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
+  if (image && at.device) add_same_major(at, out);
+  if (image && at.device) add_other_flavours(at, out);
+  if (image && installed)
+    out.push_back({"installing a CUDA toolkit",
+                   "the package brings its own CUDA libraries, and its kernels come built"});
+  if (image && installed)
+    out.push_back(
+        {"CUDA_LAUNCH_BLOCKING=1", "it makes errors appear where they happen, and this one does already"});
+  add_guard(at, out);
+}
+
+}  // namespace
+
 bool lacks_code(Cause cause) {
   return cause == Cause::no_image_for_arch || cause == Cause::arch_specific_image ||
          cause == Cause::ptx_newer_than_device || cause == Cause::kernel_missing_from_image ||
          cause == Cause::latent_gap;
 }
-
-}  // namespace
 
 void add_dead_ends(const Situation& at, Advice& advice) {
   auto& out = advice.dead_ends;
@@ -48,7 +114,7 @@ void add_dead_ends(const Situation& at, Advice& advice) {
     } else if (last != nullptr && last != &toolkits().back()) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      "nvcc refuses this architecture since then"});
-    } else if (!other_kernel) {
+    } else if (!other_kernel && !comes_built(at)) {
       out.push_back({"installing another CUDA toolkit without rebuilding",
                      "the file keeps the code it was built with"});
     }
@@ -59,8 +125,8 @@ void add_dead_ends(const Situation& at, Advice& advice) {
                                   : "it only holds what was compiled from PTX, and no PTX here fits"});
     }
   }
-  if (at.python && lacks_code(at.cause) &&
-      (at.torch || at.origin == Origin::python_extension || at.origin == Origin::installed)) {
+  const bool of_torch = at.torch || at.origin == Origin::python_extension || at.origin == Origin::installed;
+  if (lacks_code(at.cause) && ((at.python && of_torch) || knows_torch_list(at))) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }
@@ -71,6 +137,7 @@ void add_dead_ends(const Situation& at, Advice& advice) {
   if (switched) {
     out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
   }
+  add_attempts(at, out);
 }
 
 }  // namespace kshim::analysis

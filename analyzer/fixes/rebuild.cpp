@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "analyzer/fixes/arch_lists.h"
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/package_fixes.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -34,6 +37,29 @@ std::string output_name(const Situation& at) {
   return shell_quote(fmt::format("{}.fatbin", name));
 }
 
+// What pip fetches and builds, as against what lies in a checkout.
+bool is_installed(const Situation& at) {
+  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
+}
+
+// The release in a project's repository: of a version that is nothing but numbers, and not a text from
+// elsewhere.
+std::string release_tag(const Situation& at) {
+  const std::string version = at.package_version.substr(0, at.package_version.find('+'));
+  if (version.empty() || version.find_first_not_of("0123456789.") != std::string::npos) return {};
+  return "@v" + version;
+}
+
+// What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
+// list.
+std::vector<image::Candidate> list_to_keep(const Situation& at) {
+  if (!is_installed(at)) return at.have;
+  std::vector<image::Candidate> out;
+  for (const ComputeCapability cc : at.other_devices)
+    out.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
+  return out;
+}
+
 RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   RecipeWords words;
   if (chosen.other_toolkit) {
@@ -44,7 +70,8 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   if (at.relocatable) words.mode = " -rdc=true";
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
-  if (!at.package.empty() && at.origin == Origin::installed) words.package = shell_quote(at.package);
+  if (!at.package.empty() && is_installed(at)) words.package = shell_quote(at.package);
+  words.tag = release_tag(at);
   return words;
 }
 
@@ -57,8 +84,17 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
   const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
   const BuildRow* build = find_build(at.package, at.object);
-  if (build != nullptr) return {build->recipe == Recipe::torch ? torch : build->recipe};
+  if (build != nullptr) {
+    if (build->recipe == Recipe::torch) return {torch};
+    if (build->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
+      return {Recipe::flash_attn_nvcc};
+    return {build->recipe};
+  }
   if (at.links_torch) return {torch};
+  if (at.build_system == "make") return {Recipe::make, Recipe::make_sms};
+  if (at.build_system == "meson") return {Recipe::meson};
+  if (at.build_system == "bazel") return {Recipe::bazel};
+  if (at.build_system == "cmake") return {cmake};
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:
@@ -66,13 +102,18 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
     case Origin::cmake:
       return {cmake};
     default:
-      return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake};
+      if (is_installed(at)) return {Recipe::extension, Recipe::extension_cmake};
+      return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake, Recipe::make};
   }
 }
 
 std::string caveat_for(const Situation& at, const Chosen& chosen) {
   std::vector<std::string> parts;
-  if (at.origin == Origin::installed || at.origin == Origin::system) {
+  if (is_installed(at)) {
+    parts.emplace_back(at.other_devices.empty()
+                           ? "it builds the package from its source, for this GPU alone"
+                           : "it builds the package from its source, for this machine's GPUs alone");
+  } else if (at.origin == Origin::system) {
     parts.emplace_back(
         "it builds the package from its source; a release built for this GPU, if there is one, saves that");
   }
@@ -115,8 +156,10 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
       return added == image::to_name(image.kind, image.arch).view();
     });
     // Other modules of the file have it.
-    fix.title = there ? fmt::format("Rebuild all of its sources with {}", added)
-                      : fmt::format("Rebuild with {} added", added);
+    fix.title = is_installed(at) ? fmt::format("Build {} from its source, for {}",
+                                               at.package.empty() ? "it" : at.package, added)
+                : there          ? fmt::format("Rebuild all of its sources with {}", added)
+                                 : fmt::format("Rebuild with {} added", added);
     fix.why =
         at.toolkit.known()
             ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
@@ -144,17 +187,22 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
   bool first = true;
   for (const Recipe recipe : recipes_for(at, chosen)) {
     const RecipeRow& row = row_of(recipe);
+    if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
+    // pip would overwrite files that conda's database lists.
+    if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
     Fix fix = rebuild_fix(at, chosen);
-    if (first && row.list != ArchList::torch) {
+    const bool explains_itself =
+        row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
+    if (first && !explains_itself && !row.caveat.empty()) {
       // What the command leaves to the reader; whether a project heeds the list is for the project to say.
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
     }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
-      fix.why.clear();
+      fix.why = fmt::format("for a build by {}", row.name);
       fix.caveat = row.caveat;
     }
-    if (first && row.list == ArchList::torch && words.package == RecipeWords{}.package) {
+    if (first && explains_itself && words.package == RecipeWords{}.package) {
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
     }
     fix.commands.push_back(expand(row, chosen.plan, words));
@@ -198,15 +246,34 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
+// The authors leave this GPU out on purpose: their source has nothing for it.
+const LibrarySupportRow* left_out_by(const Situation& at) {
+  const BuildRow* build = find_build(at.package, at.object);
+  if (build == nullptr || build->distribution.empty()) return nullptr;
+  const LibrarySupportRow* row = find_library_support(build->distribution, at.package_version);
+  return row != nullptr && *at.device < row->min ? row : nullptr;
+}
+
+Fix do_without(const LibrarySupportRow& row) {
+  return {FixKind::code,
+          fmt::format("Let the program do without {}", row.library),
+          {},
+          fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
+                      image::to_name(row.min).view()),
+          std::string(row.note)};
+}
+
 }  // namespace
 
 void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
-  const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, at.have);
+  const auto have = list_to_keep(at);
+  const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
   if (other == nullptr || other->version.major > at.driver.major) return;
-  const auto plan = plan_build(at.have, *at.device, *other, at.driver);
+  const auto plan = plan_build(have, *at.device, *other, at.driver);
   if (!plan) return;
   const std::size_t first = fixes.size();
   add_rebuild(at, {*plan, true}, fixes);
+  if (fixes.size() == first) return;
   fixes[first].title =
       fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
   fixes[first].why =
@@ -217,22 +284,28 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
   if (is_vendors(at)) return add_release_fix(at, fixes);
-  if (is_torch_itself(at)) add_torch_wheel_fix(at, fixes);
+  if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
+  add_extension_fix(at, fixes);
+  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row));
+  // Hours of building are no answer where a build exists.
+  if (add_wheel_fix(at, fixes) && is_installed(at)) return;
+  const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
-      *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, at.have);
+      *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, have);
   std::optional<BuildPlan> here;
-  if (at_hand != nullptr) here = plan_build(at.have, *at.device, *at_hand, at.driver);
+  if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver);
   if (here && !here->by_ptx) {
     add_rebuild(at, {*here, false}, fixes);
-    return;
-  }
-  if (other != nullptr) {
-    if (auto plan = plan_build(at.have, *at.device, *other, at.driver)) {
-      add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
+  } else {
+    if (other != nullptr) {
+      if (auto plan = plan_build(have, *at.device, *other, at.driver)) {
+        add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
+      }
     }
+    if (here && !is_installed(at)) add_rebuild(at, {*here, false}, fixes);
   }
-  if (here) add_rebuild(at, {*here, false}, fixes);
+  add_package_fix(at, fixes);
 }
 
 }  // namespace kshim::analysis

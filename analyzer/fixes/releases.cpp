@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -61,6 +63,9 @@ bool is_vendors(const Situation& at) {
 }
 
 void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
+  // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
+  if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
   const VendorLibraryRow* row = vendor_of(at);
   const std::string target(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
   const std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
@@ -86,33 +91,88 @@ void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
-bool is_torch_itself(const Situation& at) {
-  const BuildRow* build = find_build(at.package, at.object);
-  return build != nullptr && build->recipe == Recipe::torch_itself;
+std::string_view listed_library(const Situation& at) {
+  struct Name {
+    std::string_view begin;
+    std::string_view library;
+  };
+  constexpr Name kNames[] = {{"cudnn", "cuDNN"},
+                             {"nvinfer", "TensorRT"},
+                             {"nvidia-cudnn", "cuDNN"},
+                             {"tensorrt", "TensorRT"},
+                             {"triton", "Triton"}};
+  const auto lower = [](std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+  };
+  for (const std::string_view said : {std::string_view(at.software), std::string_view(at.package),
+                                      basename_of(at.archive.empty() ? at.object : at.archive)}) {
+    std::string_view name = said;
+    if (name.starts_with("lib")) name.remove_prefix(3);
+    const std::string text = lower(name);
+    for (const Name& row : kNames) {
+      if (text.starts_with(row.begin)) return row.library;
+    }
+  }
+  return {};
 }
 
-void add_torch_wheel_fix(const Situation& at, std::vector<Fix>& fixes) {
-  const TorchWheelRow* row = find_torch_wheel(*at.device);
-  const GpuRow* gpu = find_gpu(*at.device);
-  if (row == nullptr) {
-    if (gpu == nullptr || !gpu->tegra) return;
-    fixes.push_back({FixKind::reinstall,
-                     "Install NVIDIA's PyTorch wheel for this Jetson",
-                     {},
-                     "PyTorch's own wheels have no code for it",
-                     ""});
-    return;
-  }
+std::string release_range(const Situation& at) {
+  const std::string_view library = listed_library(at);
+  if (library.empty() || !at.device) return {};
+  if (!at.package_version.empty() &&
+      library_supports(library, at.package_version, *at.device) == Support::yes)
+    return {};
+  const LibrarySupportRow* last = last_library_for(library, *at.device);
+  if (last == nullptr) return {};
+  if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.device)->first);
+  // The release after the last: 9.10 gives <9.11.
+  const std::size_t dot = last->last.rfind('.');
+  unsigned minor = 0;
+  std::from_chars(last->last.data() + dot + 1, last->last.data() + last->last.size(), minor);
+  return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
+}
+
+void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const std::string_view library = listed_library(at);
+  const std::string range = release_range(at);
+  const InstallerRow* installer = find_installer(library, "pip");
+  if (range.empty()) return;
+  const bool older = range.front() == '<';
+  const LibrarySupportRow* row =
+      older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
   Fix fix;
-  fix.kind = FixKind::reinstall;
-  fix.title = "Install a PyTorch wheel that has code for this GPU";
-  fix.commands.push_back(
-      fmt::format("pip install --force-reinstall torch torchvision torchaudio --index-url "
-                  "https://download.pytorch.org/whl/{}",
-                  row->index));
-  fix.why = fmt::format("PyTorch's wheels for {} have code that runs on it", row->index);
-  fix.caveat = "all three packages must come from the same index";
-  if (!row->note.empty()) fix.caveat = fmt::format("{}; {}", row->note, fix.caveat);
+  fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
+  fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
+                    : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
+  fix.why = older ? fmt::format("newer releases have dropped compute capability {}",
+                                image::to_name(*at.device).view())
+                  : fmt::format("older releases do not know compute capability {}",
+                                image::to_name(*at.device).view());
+  // PyPI has TensorRT from 8.6 on.
+  const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
+  if (installer != nullptr && on_pypi && at.manager != "conda" && at.manager != "dpkg" &&
+      at.manager != "rpm") {
+    // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
+    const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));
+    std::string command(installer->command);
+    const auto put = [&](std::string_view word, std::string_view value) {
+      if (const std::size_t found = command.find(word); found != std::string::npos)
+        command.replace(found, word.size(), value);
+    };
+    put("{range}", range);
+    put("{major}", cuda13 ? "13" : "12");
+    fix.commands.push_back(std::move(command));
+    fix.caveat = installer->caveat;
+  } else if (at.manager == "conda") {
+    fix.commands.push_back(
+        fmt::format("conda install -c conda-forge '{}{}'", library == "cuDNN" ? "cudnn" : "tensorrt", range));
+  } else if (!on_pypi) {
+    fix.caveat = "NVIDIA keeps the old releases in its archive; PyPI begins with 8.6";
+  }
+  if (!older && !row->note.empty())
+    fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row->note);
   fixes.push_back(std::move(fix));
 }
 

@@ -83,11 +83,11 @@ constexpr CacheRow kCaches[] = {
 #include "analyzer/knowledge/caches.def"
 #undef KSHIM_CACHE
 };
-constexpr TorchWheelRow kTorchWheels[] = {
-#define KSHIM_TORCH_WHEEL(first_major, first_minor, last_major, last_minor, index, note, source_ids) \
-  {capability(first_major, first_minor), capability(last_major, last_minor), index, note, source_ids},
-#include "analyzer/knowledge/torch_wheels.def"
-#undef KSHIM_TORCH_WHEEL
+constexpr InstallerRow kInstallers[] = {
+#define KSHIM_INSTALLER(distribution, manager, title, command, caveat, source_ids) \
+  {distribution, manager, title, command, caveat, source_ids},
+#include "analyzer/knowledge/installers.def"
+#undef KSHIM_INSTALLER
 };
 
 unsigned branch_of(std::string_view driver) {
@@ -136,7 +136,7 @@ std::span<const SwitchRow> switches() { return kSwitches; }
 std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibraries; }
 std::span<const BuildRow> builds() { return kBuilds; }
 std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
-std::span<const TorchWheelRow> torch_wheels() { return kTorchWheels; }
+std::span<const InstallerRow> installers() { return kInstallers; }
 std::span<const CacheRow> caches() { return kCaches; }
 
 const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
@@ -246,11 +246,9 @@ const BuildRow* find_build(std::string_view package, std::string_view path) {
   return nullptr;
 }
 
-const TorchWheelRow* find_torch_wheel(ComputeCapability cc) {
-  for (const TorchWheelRow& row : kTorchWheels) {
-    if (row.first <= cc && cc <= row.last &&
-        !(find_gpu(cc) != nullptr && find_gpu(cc)->tegra && cc.major < 11))
-      return &row;
+const InstallerRow* find_installer(std::string_view distribution, std::string_view manager) {
+  for (const InstallerRow& row : kInstallers) {
+    if (row.distribution == distribution && row.manager == manager) return &row;
   }
   return nullptr;
 }

@@ -39,7 +39,23 @@ struct GpuRow {
   std::string_view sources;
 };
 
-enum class ArchList : unsigned char { gencode, values, cmake, numbers, torch };
+enum class ArchList : unsigned char {
+  gencode,
+  values,
+  cmake,
+  numbers,
+  torch,
+  plain,
+  comma,
+  spaces,
+  dots,
+  xla,
+  flash,
+  kokkos,
+  lowest,
+  rules_cuda,
+  locked
+};
 enum class Recipe : unsigned char {
 #define KSHIM_RECIPE(id, name, list, command, caveat, sources) id,
 #include "analyzer/knowledge/recipes.def"
@@ -69,11 +85,13 @@ struct VendorLibraryRow {
   std::string_view sources;
 };
 
-struct TorchWheelRow {
-  image::ComputeCapability first;
-  image::ComputeCapability last;
-  std::string_view index;
-  std::string_view note;
+/// How a package manager is told which build of a project to install.
+struct InstallerRow {
+  std::string_view distribution;
+  std::string_view manager;  ///< pip, conda
+  std::string_view title;    ///< "PyTorch"
+  std::string_view command;  ///< several, where lines break
+  std::string_view caveat;
   std::string_view sources;
 };
 
@@ -107,7 +125,7 @@ std::span<const SwitchRow> switches();
 std::span<const ProbingLibraryRow> probing_libraries();
 std::span<const BuildRow> builds();
 std::span<const VendorLibraryRow> vendor_libraries();
-std::span<const TorchWheelRow> torch_wheels();
+std::span<const InstallerRow> installers();
 std::span<const CacheRow> caches();
 
 const RecipeRow& row_of(Recipe recipe);
@@ -135,7 +153,7 @@ const VendorLibraryRow* find_vendor_library(std::string_view path);
 /// By the package that the file belongs to ("cupy-cuda12x", may be empty), its name, and the folders it lies
 /// in.
 const BuildRow* find_build(std::string_view package, std::string_view path);
-/// nullptr for a GPU that PyTorch's own wheels have no code for.
-const TorchWheelRow* find_torch_wheel(image::ComputeCapability cc);
+/// nullptr where it is not known how.
+const InstallerRow* find_installer(std::string_view distribution, std::string_view manager);
 
 }  // namespace kshim::analysis

@@ -162,16 +162,19 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
   return out;
 }
 
+std::string_view default_variant(const WheelName& name, std::string_view platform) {
+  for (const WheelDefaultRow& row : kDefaults) {
+    if (row.distribution == name.distribution && row.platform == platform &&
+        is_within(name.version, row.first, row.last))
+      return row.variant;
+  }
+  return {};
+}
+
 const WheelRow* find_wheel(std::string_view distribution, std::string_view version, std::string_view variant,
                            std::string_view platform) {
   WheelName name = wheel_name(distribution, version, variant);
-  if (name.variant.empty()) {
-    for (const WheelDefaultRow& row : kDefaults) {
-      if (row.distribution == name.distribution && row.platform == platform &&
-          is_within(name.version, row.first, row.last))
-        name.variant = row.variant;
-    }
-  }
+  if (name.variant.empty()) name.variant = default_variant(name, platform);
   const WheelRow* found = nullptr;
   for (const WheelRow& row : kWheels) {
     if (row.distribution != name.distribution || row.platform != platform) continue;
@@ -222,14 +225,20 @@ bool knows_wheels_of(std::string_view distribution, std::string_view platform) {
   });
 }
 
+const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version) {
+  for (const LibrarySupportRow& row : kLibraries) {
+    if (!knows(row, library)) continue;
+    if (version.empty() ? row.last == kOpen : is_within(version, row.first, row.last)) return &row;
+  }
+  return nullptr;
+}
+
 std::optional<Support> library_supports(std::string_view library, std::string_view version,
                                         ComputeCapability cc) {
-  for (const LibrarySupportRow& row : kLibraries) {
-    if (!knows(row, library) || !is_within(version, row.first, row.last)) continue;
-    if (reaches(row, cc)) return Support::yes;
-    return cc < row.min ? Support::too_old_gpu : Support::too_new_gpu;
-  }
-  return std::nullopt;
+  const LibrarySupportRow* row = find_library_support(library, version);
+  if (row == nullptr) return std::nullopt;
+  if (reaches(*row, cc)) return Support::yes;
+  return cc < row->min ? Support::too_old_gpu : Support::too_new_gpu;
 }
 
 const LibrarySupportRow* first_library_for(std::string_view library, ComputeCapability cc) {

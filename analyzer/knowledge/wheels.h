@@ -66,6 +66,9 @@ struct WheelName {
 };
 WheelName wheel_name(std::string_view package, std::string_view version = {}, std::string_view variant = {});
 
+/// The variant that PyPI has of a release; empty where that is not known.
+std::string_view default_variant(const WheelName& name, std::string_view platform = kLinux);
+
 /// nullptr where nothing is known. `distribution` may be the name of a package (cupy-cuda12x), `version` may
 /// bring the variant along (2.9.1+cu126); without a variant it is the one that PyPI has. cu128 is a cuda12,
 /// where a project makes no finer difference.
@@ -85,6 +88,8 @@ enum class Support : unsigned char { yes, too_old_gpu, too_new_gpu };
 /// nullopt where the table does not know the library or the release. Case does not count, nor do - and _.
 std::optional<Support> library_supports(std::string_view library, std::string_view version,
                                         image::ComputeCapability cc);
+/// The row of a release, of the newest where none is named; nullptr where the table does not know it.
+const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version);
 /// The rows with the first and the last release that serve the GPU; nullptr where none does.
 const LibrarySupportRow* first_library_for(std::string_view library, image::ComputeCapability cc);
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);

@@ -133,7 +133,12 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
   situation.origin = origin.origin;
   situation.build_folder = origin.build_folder;
   if (at.object.path.ends_with(".whl")) situation.origin = analysis::Origin::python_extension;
-  situation.package = at.object.package.substr(0, at.object.package.find(' '));
+  // "torch 2.9.1 (pip)"
+  const std::string& package = at.object.package;
+  const std::size_t blank = package.find(' ');
+  situation.package = package.substr(0, blank);
+  if (blank != std::string::npos)
+    situation.package_version = package.substr(blank + 1, package.find(' ', blank + 1) - blank - 1);
   situation.links_torch =
       analysis::lies_beside_torch(at.object.member.empty() ? at.object.path : at.object.member) ||
       (at.object.member.empty() && analysis::file_links_torch(at.object.path));

@@ -308,7 +308,7 @@ TEST_F(Analyze, APackagesExtensionIsRebuiltByPip) {
   with_torch.object(2, "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so", {"sm_86"});
   const Analysis got = run(with_torch.end());
   EXPECT_THAT(got.findings.at(0).fixes.at(0).commands.at(0),
-              HasSubstr("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\" FORCE_CUDA=1 pip install"));
+              HasSubstr("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\" FORCE_CUDA=1 pip install"));
 }
 
 TEST_F(Analyze, ATargetsGapSaysNothingOfThePresentGpu) {

@@ -140,7 +140,7 @@ TEST(Wheels, ServeByTheRulesThatHoldForFiles) {
                         : std::string(rows.front()->last) + " " + std::string(rows.front()->variant);
   };
   EXPECT_EQ(newest("torch", {6, 1}), "2.15 cu126");
-  EXPECT_EQ(newest("torch", {3, 7}), "2.5 cu118");
+  EXPECT_EQ(newest("torch", {3, 7}), "2.7 cu118");
   EXPECT_EQ(newest("torch", {3, 5}), "none");
   EXPECT_EQ(newest("torch", {8, 7}), "none") << "a Jetson does not run sm_80";
   EXPECT_EQ(newest("torch", {11, 0}), "none");
