@@ -322,7 +322,7 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   print_title(finding, page);
   if (detail == Detail::brief) {
     if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
-    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", page);
+    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
     return;
   }
   const bool verbose = detail == Detail::everything;
