@@ -256,9 +256,9 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
                           : ""});
 }
 
-bool is_python(const Situation& at) {
-  return at.python || at.torch || at.origin == Origin::installed || at.origin == Origin::python_extension ||
-         !wheel_name(at.package).distribution.empty();
+// A run of a framework that has a way without a GPU, or the name of one.
+bool may_do_without(const Situation& at) {
+  return at.python || at.torch || (at.object.empty() && !wheel_name(at.package).distribution.empty());
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
@@ -269,7 +269,7 @@ void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
     return fix.kind == FixKind::reinstall || fix.kind == FixKind::environment ||
            fix.kind == FixKind::upgrade_driver;
   });
-  if (!may || at.cause == Cause::latent_gap || (!fixes.empty() && (quick || !is_python(at)))) return;
+  if (!may || at.cause == Cause::latent_gap || (!fixes.empty() && (quick || !may_do_without(at)))) return;
   fixes.push_back({FixKind::fallback,
                    "Run on the CPU",
                    {"CUDA_VISIBLE_DEVICES= PROGRAM"},

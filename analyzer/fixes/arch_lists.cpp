@@ -158,6 +158,16 @@ std::string rules_cuda_list(const BuildPlan& plan) {
   return out;
 }
 
+// What comes on top of a list that the build has already.
+std::string added_list(const BuildPlan& plan) {
+  for (const PlannedArch& row : plan.archs) {
+    if (!row.added) continue;
+    const std::string arch = digits(row.arch);
+    return fmt::format("-gencode arch=compute_{},code={}{}", arch, row.sass ? "sm_" : "compute_", arch);
+  }
+  return {};
+}
+
 // FlashInfer compiles for what is named, with the features of 9.0 and newer.
 std::string locked_list(const BuildPlan& plan) {
   for (const PlannedArch& row : plan.archs) {
@@ -227,6 +237,8 @@ std::string arch_list(const BuildPlan& plan, ArchList style) {
       return rules_cuda_list(plan);
     case ArchList::locked:
       return locked_list(plan);
+    case ArchList::added:
+      return added_list(plan);
   }
   return {};
 }

@@ -199,7 +199,6 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
     }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
-      fix.why = fmt::format("for a build by {}", row.name);
       fix.caveat = row.caveat;
     }
     if (first && explains_itself && words.package == RecipeWords{}.package) {

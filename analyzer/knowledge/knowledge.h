@@ -54,7 +54,8 @@ enum class ArchList : unsigned char {
   kokkos,
   lowest,
   rules_cuda,
-  locked
+  locked,
+  added
 };
 enum class Recipe : unsigned char {
 #define KSHIM_RECIPE(id, name, list, command, caveat, sources) id,

@@ -200,11 +200,12 @@ void print_facts(const Finding& finding, bool verbose, Page& page) {
 constexpr unsigned kTextIndent = 2;
 constexpr unsigned kCommandIndent = 4;
 
-void print_fix(const Fix& fix, std::string_view head, Page& page) {
+// `before`: the reason of the fix above, which another way of doing the same shares.
+void print_fix(const Fix& fix, std::string_view head, std::string_view before, Page& page) {
   page.blank();
   page.titled(Tone::good, head, fix.title, Tone::strong);
   for (const std::string& command : fix.commands) page.command(command, kCommandIndent);
-  if (!fix.why.empty()) page.paragraph(as_sentence(fix.why), kTextIndent);
+  if (!fix.why.empty() && fix.why != before) page.paragraph(as_sentence(fix.why), kTextIndent);
   if (!fix.caveat.empty()) page.paragraph(as_sentence("note: " + fix.caveat), kTextIndent);
 }
 
@@ -321,7 +322,7 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   print_title(finding, page);
   if (detail == Detail::brief) {
     if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
-    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", page);
+    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
     return;
   }
   const bool verbose = detail == Detail::everything;
@@ -334,7 +335,8 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   page.row("cause", cause);
   if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
   const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());
-  for (std::size_t i = 0; i < fixes; ++i) print_fix(finding.fixes[i], i == 0 ? "Fix:" : "Or:", page);
+  for (std::size_t i = 0; i < fixes; ++i)
+    print_fix(finding.fixes[i], i == 0 ? "Fix:" : "Or:", i == 0 ? "" : finding.fixes[i - 1].why, page);
   if (!shared) print_dead_ends(finding, page);
   print_evidence(finding, limit(shared ? kSharedEvidence : kEvidence, verbose), verbose, page);
 }

@@ -167,7 +167,8 @@ void share_fixes(const Finding& finding, SharePage& page) {
     const Fix& fix = finding.fixes[i];
     page.heading(3, {{fmt::format("{}: {}", i == 0 ? "Fix" : "Or", fix.title)}});
     page.commands(fix.commands);
-    if (!fix.why.empty()) page.paragraph({{as_sentence(fix.why)}});
+    const bool shared = i != 0 && fix.why == finding.fixes[i - 1].why;
+    if (!fix.why.empty() && !shared) page.paragraph({{as_sentence(fix.why)}});
     if (!fix.caveat.empty()) page.paragraph({strong("Note:"), {" " + as_sentence(fix.caveat)}});
   }
   if (!finding.dead_ends.empty()) {

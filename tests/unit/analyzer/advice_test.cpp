@@ -303,8 +303,9 @@ TEST(Advice, IsSafeForTheShell) {
         at.compiler_version = {10, 2};
         for (const char* version : {"", "2.9.1"}) {
           if (*version != '\0') at.package_version = version + hostile;
-          for (const char* package : {"", "torch", "torchvision", "mmcv"}) {
-            if (*package != '\0') at.package = package;
+          for (const std::string& package :
+               {std::string(), hostile, std::string("torch"), std::string("torchvision"), "mmcv" + hostile}) {
+            if (!package.empty()) at.package = package;
             for (const Fix& fix : advise(at).fixes) commands.insert(fix.commands.begin(), fix.commands.end());
           }
         }

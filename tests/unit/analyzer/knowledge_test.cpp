@@ -197,7 +197,7 @@ TEST(Toolkits, OfADriverBranch) {
   EXPECT_EQ(toolkit_of_branch(999), nullptr) << "newer than any row";
 }
 
-TEST(Recipes, HoldOnlyPlaceholdersThatAreFilled) {
+TEST(RecipeRows, HoldOnlyPlaceholdersThatAreFilled) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   ASSERT_TRUE(plan.has_value());
   RecipeWords filled;
@@ -213,14 +213,14 @@ TEST(Recipes, HoldOnlyPlaceholdersThatAreFilled) {
   }
 }
 
-TEST(Recipes, AValueIsNotExpandedAgain) {
+TEST(RecipeRows, AValueIsNotExpandedAgain) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   RecipeWords words;
   words.output = "{list}";
   EXPECT_NE(expand(row_of(Recipe::nvcc), *plan, words).find("-o {list} "), std::string::npos);
 }
 
-TEST(Recipes, RelocatableCodeStaysRelocatable) {
+TEST(RecipeRows, RelocatableCodeStaysRelocatable) {
   const auto plan = plan_build({}, {8, 6}, toolkits().back(), {});
   RecipeWords words;
   words.mode = " -rdc=true";

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people ask most: a package, its release, a GPU, and no file at hand. The first fix is the one that
+// works.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "analyzer/fixes/advice.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+struct Known {
+  const char* what;
+  Cause cause;
+  const char* software;
+  const char* version;
+  const char* variant;
+  ComputeCapability device;
+  Version driver;
+  const char* manager;
+  const char* first;  ///< in the commands of the first fix, or in its title where it has none
+};
+
+const Known kKnown[] = {
+    {"the flavour of the same release",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.9.1",
+     "cu128",
+     {6, 1},
+     {},
+     "",
+     "pip install --force-reinstall 'torch==2.9.1' torchvision torchaudio --index-url "
+     "https://download.pytorch.org/whl/cu126"},
+    {"PyPI's, which does not say what it is",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.15.0",
+     "",
+     {6, 1},
+     {},
+     "",
+     "'torch==2.15.0' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu126"},
+    {"older than the GPU",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.4.1",
+     "cu121",
+     {12, 0},
+     {13, 0},
+     "",
+     "'torch==2.15.*' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu130"},
+    {"the same with a driver for 12.8",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.4.1",
+     "cu121",
+     {12, 0},
+     {12, 8},
+     "",
+     "'torch==2.13.*' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu129"},
+    {"Volta after 2.11 dropped it from cu128",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.11.0",
+     "cu130",
+     {7, 0},
+     {},
+     "",
+     "'torch==2.11.0' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu126"},
+    {"the K80",
+     Cause::no_image_for_arch,
+     "torch",
+     "2.9.1",
+     "cu126",
+     {3, 7},
+     {},
+     "",
+     "'torch==2.7.*' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu118"},
+    {"Thor", Cause::no_image_for_arch, "torch", "2.9.1", "cu128", {11, 0}, {}, "", "whl/cu130"},
+    {"Orin", Cause::no_image_for_arch, "torch", "2.9.1", "cu126", {8, 7}, {}, "", "NVIDIA's PyTorch wheel"},
+    {"conda's",
+     Cause::no_image_for_arch,
+     "pytorch",
+     "2.9.1",
+     "",
+     {6, 1},
+     {},
+     "conda",
+     "conda install --override-channels -c conda-forge 'pytorch-gpu==2.9.1' torchvision torchaudio "
+     "'cuda-version=12.6'"},
+    {"torchvision for another PyTorch",
+     Cause::no_image_for_arch,
+     "torchvision",
+     "0.24.1",
+     "cu128",
+     {6, 1},
+     {},
+     "",
+     "pip install --force-reinstall torch 'torchvision==0.24.1' torchaudio --index-url "
+     "https://download.pytorch.org/whl/cu126"},
+    {"CuPy for CUDA 13",
+     Cause::nvrtc_arch_unsupported,
+     "cupy-cuda13x",
+     "14.2.0",
+     "",
+     {6, 1},
+     {},
+     "",
+     "pip uninstall -y cupy-cuda13x"},
+    {"JAX for CUDA 13",
+     Cause::no_image_for_arch,
+     "jax",
+     "0.9.0",
+     "cuda13",
+     {7, 0},
+     {},
+     "",
+     "'jax[cuda12]==0.9.0'"},
+    {"PaddlePaddle",
+     Cause::no_image_for_arch,
+     "paddlepaddle-gpu",
+     "3.2.0",
+     "cu129",
+     {6, 1},
+     {},
+     "",
+     "'paddlepaddle-gpu==3.2.0' -i https://www.paddlepaddle.org.cn/packages/stable/cu118/"},
+    {"bitsandbytes without an image",
+     Cause::no_image_for_arch,
+     "bitsandbytes",
+     "0.50.2",
+     "cu128",
+     {6, 1},
+     {},
+     "",
+     "https://download.pytorch.org/whl/cu126"},
+    {"TensorFlow on Blackwell",
+     Cause::no_image_for_arch,
+     "tensorflow",
+     "2.20.0",
+     "",
+     {12, 0},
+     {},
+     "",
+     "nvcr.io/nvidia/tensorflow:"},
+    {"no wheel has 10.0",
+     Cause::no_image_for_arch,
+     "onnxruntime-gpu",
+     "1.31.1",
+     "",
+     {10, 0},
+     {},
+     "",
+     "CMAKE_CUDA_ARCHITECTURES=100"},
+    {"FlashAttention 2 is not for Turing",
+     Cause::no_image_for_arch,
+     "flash-attn",
+     "2.8.3",
+     "",
+     {7, 5},
+     {},
+     "",
+     "do without flash-attn"},
+    {"FlashAttention on Orin",
+     Cause::no_image_for_arch,
+     "flash-attn",
+     "2.8.3",
+     "",
+     {8, 7},
+     {},
+     "",
+     "NVCC_APPEND_FLAGS=\"-gencode arch=compute_87,code=sm_87\""},
+    {"FlashAttention by its own numbers",
+     Cause::no_image_for_arch,
+     "flash-attn",
+     "2.8.3",
+     "",
+     {8, 9},
+     {},
+     "",
+     "FLASH_ATTN_CUDA_ARCHS=\"80\""},
+    {"tiny-cuda-nn",
+     Cause::no_image_for_arch,
+     "tinycudann",
+     "",
+     "",
+     {8, 6},
+     {},
+     "",
+     "TCNN_CUDA_ARCHITECTURES=\"86\""},
+    {"llama-cpp-python",
+     Cause::no_image_for_arch,
+     "llama-cpp-python",
+     "",
+     "",
+     {12, 0},
+     {},
+     "",
+     "CMAKE_ARGS=\"-DGGML_CUDA=ON -DGGML_NATIVE=OFF -DCMAKE_CUDA_ARCHITECTURES=120\""},
+    {"OpenCV", Cause::library_refuses, "opencv", "4.9.0", "", {7, 5}, {}, "", "-DCUDA_ARCH_BIN=\"7.5\""},
+    {"Kokkos", Cause::library_refuses, "kokkos", "", "", {5, 0}, {}, "", "-DKokkos_ARCH_MAXWELL50=ON"},
+    {"FFmpeg's PTX",
+     Cause::invalid_image,
+     "libmine",
+     "",
+     "",
+     {5, 2},
+     {},
+     "dpkg",
+     "apt-get install --reinstall libmine"},
+    {"Horovod", Cause::no_image_for_arch, "horovod", "", "", {7, 0}, {}, "", "HOROVOD_BUILD_CUDA_CC_LIST=70"},
+    {"TensorRT before Ada",
+     Cause::library_refuses,
+     "TensorRT",
+     "8.4.1.5",
+     "",
+     {8, 9},
+     {},
+     "",
+     "'tensorrt>=8.5'"},
+    {"TensorRT after Volta",
+     Cause::library_refuses,
+     "tensorrt",
+     "10.6.0",
+     "",
+     {7, 0},
+     {},
+     "",
+     "'tensorrt<10.5'"},
+    {"TensorRT after Kepler",
+     Cause::library_refuses,
+     "TensorRT",
+     "8.6.1",
+     "",
+     {3, 5},
+     {},
+     "",
+     "TensorRT 8.5 or older"},
+    {"cuDNN after Pascal",
+     Cause::cudnn_mismatch,
+     "cuDNN",
+     "9.11.0",
+     "",
+     {6, 1},
+     {},
+     "",
+     "'nvidia-cudnn-cu12<9.11'"},
+    {"cuDNN before Blackwell",
+     Cause::library_refuses,
+     "cuDNN",
+     "9.1.0",
+     "",
+     {12, 0},
+     {},
+     "",
+     "'nvidia-cudnn-cu12>=9.7'"},
+};
+
+std::string text_of(const Fix& fix) { return fix.title + "\n" + join(fix.commands, "\n"); }
+
+class Advises : public ::testing::TestWithParam<Known> {};
+
+TEST_P(Advises, TheWayThatWorksFirst) {
+  const Known& row = GetParam();
+  Situation at;
+  at.cause = row.cause;
+  at.software = row.software;
+  at.package_version = row.version;
+  at.variant = row.variant;
+  at.manager = row.manager;
+  at.device = row.device;
+  at.driver = row.driver;
+  at.compiler = row.cause == Cause::nvrtc_arch_unsupported ? "NVRTC" : "";
+  const Advice advice = advise(at);
+  ASSERT_FALSE(advice.fixes.empty()) << row.what;
+  EXPECT_NE(text_of(advice.fixes.front()).find(row.first), std::string::npos)
+      << row.what << ": " << text_of(advice.fixes.front());
+}
+INSTANTIATE_TEST_SUITE_P(Known, Advises, ::testing::ValuesIn(kKnown));
+
+bool warns_of(const Advice& advice, std::string_view action) {
+  return std::any_of(advice.dead_ends.begin(), advice.dead_ends.end(),
+                     [&](const DeadEnd& row) { return row.action.find(action) != std::string::npos; });
+}
+
+TEST(AdviceKnown, WhatNotToTry) {
+  Situation at;
+  at.cause = Cause::no_image_for_arch;
+  at.software = "torch";
+  at.package_version = "2.9.1";
+  at.variant = "cu128";
+  at.device = ComputeCapability{6, 1};
+  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_62"), {}}};
+  const Advice advice = advise(at);
+  EXPECT_TRUE(warns_of(advice, "TORCH_CUDA_ARCH_LIST"));
+  EXPECT_TRUE(warns_of(advice, "updating the driver"));
+  EXPECT_TRUE(warns_of(advice, "the build for cu130")) << "it serves other people's GPUs";
+  EXPECT_FALSE(warns_of(advice, "the build for cu126"));
+  EXPECT_TRUE(warns_of(advice, "installing a CUDA toolkit"));
+  EXPECT_TRUE(warns_of(advice, "CUDA_LAUNCH_BLOCKING=1"));
+  EXPECT_TRUE(warns_of(advice, "ComputeCache"));
+  EXPECT_TRUE(warns_of(advice, "relying on sm_62, which is of the same major version"));
+  EXPECT_TRUE(std::none_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
+    return fix.kind == FixKind::rebuild;
+  })) << "no hours of building where a build exists";
+  at.cause = Cause::compiled_out;
+  EXPECT_TRUE(warns_of(advise(at), "exact architecture"));
+}
+
+TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
+  Situation at;
+  at.cause = Cause::no_image_for_arch;
+  at.object = "/usr/lib/libcudnn_ops.so.9";
+  at.device = ComputeCapability{6, 1};
+  at.driver = {13, 0};
+  const Advice advice = advise(at);
+  EXPECT_EQ(advice.remarks,
+            (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
+                                      "No rebuild mends this: the library comes built from NVIDIA."}));
+  ASSERT_FALSE(advice.fixes.empty());
+  EXPECT_NE(text_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
+}
+
+TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
+  Situation at;
+  at.cause = Cause::no_image_for_arch;
+  at.object = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
+  at.origin = Origin::python_extension;
+  at.device = ComputeCapability{8, 6};
+  const Advice advice = advise(at);
+  ASSERT_FALSE(advice.fixes.empty());
+  EXPECT_EQ(advice.fixes.front().commands,
+            std::vector<std::string>{"rm -r '/home/u/.cache/torch_extensions/py311_cu128/my ext'"});
+}
+
+// What one's own machine needs, and no more: a build of PyTorch's extensions for six GPUs takes six times as
+// long.
+TEST(AdviceKnown, ToBuildAPackageForTheGpusOfTheMachine) {
+  Situation at;
+  at.cause = Cause::no_image_for_arch;
+  at.object = "/v/site-packages/foo/_C.so";
+  at.origin = Origin::installed;
+  at.links_torch = true;
+  at.package = "foo";
+  at.device = ComputeCapability{8, 6};
+  at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
+  EXPECT_NE(text_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""), std::string::npos);
+  at.other_devices = {{9, 0}};
+  EXPECT_NE(text_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace kshim::analysis
