@@ -34,16 +34,6 @@ void set_compiler(const Clues& clues, const Hit& hit, Situation& at) {
   at.compiler_version = clues.toolkit;
 }
 
-std::string package_of_path(const std::string& path) {
-  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = path.find(folder);
-    if (at == std::string::npos) continue;
-    const std::string rest = path.substr(at + std::string_view(folder).size());
-    return rest.substr(0, rest.find('/'));
-  }
-  return {};
-}
-
 }  // namespace
 
 void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding) {
@@ -60,12 +50,23 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
   for (const analysis::ImageFact& image : judgement.facts.images) at.have.push_back(image.candidate);
   at.python = clues.python;
   at.torch = find_package(clues, "torch") != nullptr;
-  at.package = package_of_path(at.object);
+  at.links_torch = at.torch;
+  at.platform = clues.windows ? "windows x86_64" : "";
+  at.build_system = clues.build_system;
   // A file of its own that was looked at is not PyTorch's.
-  const bool another = judgement.list != nullptr && !judgement.list->by_itself &&
-                       judgement.list->owner.find("torch") == std::string::npos;
-  if (at.package.empty() && at.torch && !another) at.package = "torch";
-  if (!at.package.empty()) at.origin = analysis::Origin::installed;
+  const PackageClue* package = package_that_failed(clues, judgement.hit);
+  const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
+                       !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  if (package != nullptr && !another) {
+    at.software = package->name;
+    at.from_source = package->from_source;
+    at.package_version = package->version;
+    at.variant = package->variant;
+    if ((clues.python || !package->variant.empty()) && !package->from_source) {
+      at.package = package->known_as();
+      at.origin = analysis::Origin::installed;
+    }
+  }
   // What compiles at run time makes PTX of its own compiler's version.
   if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
     at.origin = analysis::Origin::memory;

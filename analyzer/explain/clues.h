@@ -27,6 +27,7 @@ struct Hit {
   std::string tells;
   bool brief = false;                         ///< words that count only in what a person typed
   bool hint = false;                          ///< a warning: the failure itself may come later
+  std::vector<std::string> software;  ///< packages that the line names (software.def)
   std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
@@ -55,10 +56,15 @@ struct ImageList {
 };
 
 struct PackageClue {
-  std::string name;
-  std::string version;  ///< "2.9.1"
+  std::string name;     ///< as software.def spells it
+  std::string written;  ///< as the log does: "cupy-cuda12x"
+  std::string version;  ///< "2.9.1"; empty where none stood there
   std::string variant;  ///< "cu128", of a local version
   std::uint64_t line = 0;
+  bool from_source = false;  ///< the log calls it a build from source
+
+  /// The name by which pip or a table of ours finds it.
+  std::string known_as() const;
 };
 
 struct Clues {
@@ -82,11 +88,15 @@ struct Clues {
   std::string compiler;  ///< which
   bool python = false;
   bool windows = false;
+  std::string build_system;  ///< make, cmake, meson, bazel
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;
   std::uint64_t cut_lines = 0;  ///< longer than what is looked at
 };
 
 const PackageClue* find_package(const Clues& clues, std::string_view name);
+/// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
+/// installed package, the only one, else PyTorch; nullptr where none is named.
+const PackageClue* package_that_failed(const Clues& clues, const Hit* hit);
 
 }  // namespace kshim::explain

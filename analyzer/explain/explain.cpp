@@ -191,8 +191,9 @@ void add_facts(const Clues& clues, Explanation& out) {
   }
   if (clues.toolkit.known()) add_fact(out, fmt::format("CUDA {}", name(clues.toolkit)));
   for (const PackageClue& package : clues.packages) {
-    add_fact(out, fmt::format("{} {}{}{}", package.name, package.version, package.variant.empty() ? "" : "+",
-                              package.variant));
+    if (package.version.empty()) continue;
+    add_fact(out, fmt::format("{} {}{}{}", package.written, package.version,
+                              package.variant.empty() ? "" : "+", package.variant));
   }
   for (const ImageList& list : clues.lists) {
     std::string archs;

@@ -185,15 +185,11 @@ std::optional<Suspect> left_behind(const Surroundings& at) {
 }
 
 struct NamedLibrary {
-  const char* package;
   const char* library;
   Cause cause;
 };
-constexpr NamedLibrary kLibraries[] = {{"cudnn", "cuDNN", Cause::cudnn_mismatch},
-                                       {"nvidia-cudnn-cu11", "cuDNN", Cause::cudnn_mismatch},
-                                       {"nvidia-cudnn-cu12", "cuDNN", Cause::cudnn_mismatch},
-                                       {"nvidia-cudnn-cu13", "cuDNN", Cause::cudnn_mismatch},
-                                       {"tensorrt", "TensorRT", Cause::library_refuses}};
+constexpr NamedLibrary kLibraries[] = {{"cuDNN", Cause::cudnn_mismatch},
+                                       {"TensorRT", Cause::library_refuses}};
 
 // The line speaks of the library itself, or of an error without a number: an old cuDNN has no part in
 // another's 209.
@@ -205,29 +201,18 @@ std::optional<Suspect> outdated_library(const Surroundings& at) {
   return library_without(at.clues, *at.facts.device);
 }
 
-// The package that the log speaks of, where it is one alone, or PyTorch.
-const PackageClue* spoken_of(const Clues& clues, std::string_view platform) {
-  const PackageClue* only = nullptr;
-  for (const PackageClue& package : clues.packages) {
-    if (!analysis::knows_wheels_of(analysis::wheel_name(package.name).distribution, platform)) continue;
-    if (only != nullptr) return find_package(clues, "torch");
-    only = &package;
-  }
-  return only;
-}
-
 // What the table of wheels says of the release, where no file was looked at.
 std::optional<Suspect> wheel_of_table(const Surroundings& at) {
   if (at.hit.code != 209 || has_list(at.facts) || !at.facts.device) return std::nullopt;
   const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
-  const PackageClue* package = spoken_of(at.clues, platform);
-  if (package == nullptr) return std::nullopt;
+  const PackageClue* package = package_that_failed(at.clues, &at.hit);
+  if (package == nullptr || package->version.empty()) return std::nullopt;
   const analysis::WheelRow* row =
-      analysis::find_wheel(package->name, package->version, package->variant, platform);
+      analysis::find_wheel(package->known_as(), package->version, package->variant, platform);
   if (row == nullptr) return std::nullopt;
   const std::string release =
-      package->variant.empty() ? fmt::format("{} {}", package->name, package->version)
-                               : fmt::format("{} {}+{}", package->name, package->version, package->variant);
+      package->variant.empty() ? fmt::format("{} {}", package->written, package->version)
+                               : fmt::format("{} {}+{}", package->written, package->version, package->variant);
   if (serves(*row, *at.facts.device) != image::Choice::none) {
     return Suspect{Cause::no_image_for_arch, 0.45,
                    fmt::format("The published {} has code for {}: another library of the process lacks it",
@@ -258,8 +243,8 @@ constexpr std::array kRules = {
 
 std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device) {
   for (const NamedLibrary& named : kLibraries) {
-    const PackageClue* package = find_package(clues, named.package);
-    if (package == nullptr) continue;
+    const PackageClue* package = find_package(clues, named.library);
+    if (package == nullptr || package->version.empty()) continue;
     const auto support = analysis::library_supports(named.library, package->version, device);
     if (!support || *support == analysis::Support::yes) continue;
     return Suspect{

@@ -56,7 +56,8 @@ constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
 constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
-constexpr const char* kAnyMessagePattern = R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
+constexpr const char* kAnyMessagePattern =
+    R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?error[: =#]*\(?(\d{1,3})\b)",
     R"(\b(?:cuda|cu[A-Z])\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
@@ -107,12 +108,6 @@ std::string plain_line(std::string_view text) {
   return out;
 }
 
-const PackageClue* find_package(const Clues& clues, std::string_view name) {
-  const auto same = std::find_if(clues.packages.begin(), clues.packages.end(),
-                                 [&](const PackageClue& package) { return package.name == name; });
-  return same == clues.packages.end() ? nullptr : &*same;
-}
-
 struct Miner::State {
   PatternSet patterns;
   int first_message = 0;
@@ -142,6 +137,7 @@ struct Miner::State {
   void add_hit(Hit hit, const std::string& text) {
     if (clues.hits.size() >= kMostHits) return;
     hit.line = clues.lines;
+    hit.software = facts.software();
     hit.quote = cut(text);
     if (clues.hits.size() < kMostTracebacks) hit.frames = facts.traceback();
     for (Hit& known : clues.hits) {
@@ -219,6 +215,7 @@ void Miner::line(std::string_view bytes) {
   }
   const std::string text = plain_line(bytes);
   const std::vector<int> found = state.patterns.match(text);  // a copy: the groups are matched one by one
+  state.facts.begin_line();
   for (const int index : found) {  // facts first: a hit takes the traceback as it stands
     if (state.facts.owns(index)) state.facts.take(index, text);
   }

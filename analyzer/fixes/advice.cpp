@@ -209,7 +209,7 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
 }
 
 void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
-  if ((at.origin == Origin::installed || at.object.empty() || !at.manager.empty()) && !at.package.empty()) {
+  if ((comes_built(at) || !at.manager.empty()) && !at.package.empty()) {
     const std::string package = shell_quote(at.package);
     fixes.push_back(
         {FixKind::reinstall,
@@ -233,7 +233,7 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
 // compiler.
 void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
-  if (row == nullptr || !at.device || !plan_build({}, *at.device, *row, at.driver)) return;
+  if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, at.driver))) return;
   fixes.push_back(
       {FixKind::downgrade,
        fmt::format("Let the program compile with CUDA {} or older", name(row->version)),
@@ -345,8 +345,10 @@ Advice advise(const Situation& given) {
       add_cache_fix(at, advice);
       break;
     case Cause::jit_tax:
+      // Without a file, nobody knows who would have to build what.
+      if (at.object.empty()) add_plain_fixes(at, advice.fixes);
       add_rebuild_fixes(at, advice.fixes);
-      if (advice.fixes.size() > 1) advice.fixes.resize(1);  // it works: one way is enough
+      if (!at.object.empty() && advice.fixes.size() > 1) advice.fixes.resize(1);  // it works: one way is enough
       break;
     case Cause::latent_gap:
       // What is there already, no list of architectures can add.

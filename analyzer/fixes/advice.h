@@ -40,6 +40,7 @@ struct Situation {
   std::string variant;       ///< for which CUDA the package is: cu128; empty where its version or name tells
   std::string platform;      ///< "linux x86_64"; empty = by the GPU
   std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
+  bool from_source = false;  ///< the user built `software` from its source
   std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
   std::optional<image::ComputeCapability> device;
   std::string device_name;
@@ -69,6 +70,11 @@ struct Situation {
   bool python = false;                     ///< the process runs Python
   bool torch = false;                      ///< with PyTorch in it
 };
+
+/// Whether what failed was fetched as a finished build.
+inline bool comes_built(const Situation& at) {
+  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty() && !at.from_source);
+}
 
 struct Advice {
   std::vector<Fix> fixes;  ///< ordered by what works soonest

@@ -59,10 +59,6 @@ void add_guard(const Situation& at, std::vector<DeadEnd>& out) {
                    "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
 }
 
-bool comes_built(const Situation& at) {
-  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
-}
-
 void add_attempts(const Situation& at, std::vector<DeadEnd>& out) {
   const bool installed = comes_built(at);
   const bool image =

@@ -37,11 +37,6 @@ std::string output_name(const Situation& at) {
   return shell_quote(fmt::format("{}.fatbin", name));
 }
 
-// What pip fetches and builds, as against what lies in a checkout.
-bool is_installed(const Situation& at) {
-  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty());
-}
-
 // The release in a project's repository: of a version that is nothing but numbers, and not a text from
 // elsewhere.
 std::string release_tag(const Situation& at) {
@@ -53,7 +48,7 @@ std::string release_tag(const Situation& at) {
 // What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
 // list.
 std::vector<image::Candidate> list_to_keep(const Situation& at) {
-  if (!is_installed(at)) return at.have;
+  if (!comes_built(at)) return at.have;
   std::vector<image::Candidate> out;
   for (const ComputeCapability cc : at.other_devices)
     out.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
@@ -70,7 +65,7 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   if (at.relocatable) words.mode = " -rdc=true";
   words.output = output_name(at);
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
-  if (!at.package.empty() && is_installed(at)) words.package = shell_quote(at.package);
+  if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
   words.tag = release_tag(at);
   return words;
 }
@@ -102,14 +97,14 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
     case Origin::cmake:
       return {cmake};
     default:
-      if (is_installed(at)) return {Recipe::extension, Recipe::extension_cmake};
+      if (comes_built(at)) return {Recipe::extension, Recipe::extension_cmake};
       return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake, Recipe::make};
   }
 }
 
 std::string caveat_for(const Situation& at, const Chosen& chosen) {
   std::vector<std::string> parts;
-  if (is_installed(at)) {
+  if (comes_built(at)) {
     parts.emplace_back(at.other_devices.empty()
                            ? "it builds the package from its source, for this GPU alone"
                            : "it builds the package from its source, for this machine's GPUs alone");
@@ -156,7 +151,7 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
       return added == image::to_name(image.kind, image.arch).view();
     });
     // Other modules of the file have it.
-    fix.title = is_installed(at) ? fmt::format("Build {} from its source, for {}",
+    fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
                                                at.package.empty() ? "it" : at.package, added)
                 : there          ? fmt::format("Rebuild all of its sources with {}", added)
                                  : fmt::format("Rebuild with {} added", added);
@@ -287,7 +282,7 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   add_extension_fix(at, fixes);
   if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row));
   // Hours of building are no answer where a build exists.
-  if (add_wheel_fix(at, fixes) && is_installed(at)) return;
+  if (add_wheel_fix(at, fixes) && comes_built(at)) return;
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
@@ -302,7 +297,7 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
         add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
       }
     }
-    if (here && !is_installed(at)) add_rebuild(at, {*here, false}, fixes);
+    if (here && !comes_built(at)) add_rebuild(at, {*here, false}, fixes);
   }
   add_package_fix(at, fixes);
 }

@@ -191,6 +191,7 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, const InstallerR
 }
 
 bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution) {
+  if (at.from_source) return false;
   if (!at.device) return false;
   WheelName wheel = wheel_of(at);
   // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's.

@@ -51,8 +51,11 @@ def architectures(case):
 
 
 def file_name(case):
-    match = re.search(r"[\w./*-]+\.(?:so|dll|pyd)\b[\w.]*", case.get("faulty_binary") or "")
-    return match.group(0) if match else None
+    text = case.get("faulty_binary") or ""
+    if match := re.search(r"[\w./*-]+\.(?:so|dll|pyd)\b[\w.]*", text):
+        return match.group(0)
+    match = re.search(r"\blib[a-z]\w+", text)
+    return match.group(0) + ".so" if match else None
 
 
 def log_of(case):
