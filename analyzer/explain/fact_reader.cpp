@@ -209,20 +209,29 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
 
 void FactReader::add_software(int pattern, const std::string& text) {
   const char* name = kSoftware[pattern - first_software_].package;
-  const std::vector<std::string> groups = patterns_.groups(pattern, text);
-  if (groups.size() < 4) return;
-  if (std::find(software_.begin(), software_.end(), name) == software_.end()) software_.emplace_back(name);
-  const bool from_source = groups[0].find("source") != std::string::npos;
-  const PackageClue package{name, groups[1], groups[2], groups[3], clues_.lines, from_source};
-  auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
-                            [&](const PackageClue& other) { return other.name == name; });
+  constexpr int kMostInALine = 8;
+  std::size_t from = 0;
+  for (int i = 0; i < kMostInALine; ++i) {
+    const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
+    if (groups.size() < 4) break;
+    const bool from_source = groups[0].find("source") != std::string::npos;
+    note_package({name, groups[1], groups[2], groups[3], clues_.lines, from_source});
+    if (!groups[2].empty()) break;
+    --from;  // what stands behind the name may stand before the next
+  }
+}
+
+void FactReader::note_package(const PackageClue& package) {
+  if (std::find(software_.begin(), software_.end(), package.name) == software_.end()) software_.push_back(package.name);
+  const auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
+                                  [&](const PackageClue& other) { return other.name == package.name; });
   if (known == clues_.packages.end()) {
     if (clues_.packages.size() >= kMostPackages) return;
     clues_.packages.push_back(package);
-  } else if (known->version.empty() && !groups[2].empty()) {
+  } else if (known->version.empty() && !package.version.empty()) {
     *known = package;
   }
-  if (groups[3].starts_with("cu")) set_tag(groups[3].substr(2));
+  if (package.variant.starts_with("cu")) set_tag(package.variant.substr(2));
 }
 
 void FactReader::set_tag(const std::string& digits) {

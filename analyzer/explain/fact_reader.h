@@ -37,6 +37,7 @@ class FactReader {
   void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                    bool hundredfold);
   void add_software(int pattern, const std::string& text);
+  void note_package(const PackageClue& package);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);
   void set_tag(const std::string& digits);

@@ -51,11 +51,17 @@ std::string PatternSet::first_group(int index, std::string_view line) const {
 }
 
 std::vector<std::string> PatternSet::groups(int index, std::string_view line) const {
+  std::size_t from = 0;
+  return next_groups(index, line, from);
+}
+
+std::vector<std::string> PatternSet::next_groups(int index, std::string_view line, std::size_t& from) const {
   const RE2& pattern = *single_[static_cast<std::size_t>(index)];
   std::vector<re2::StringPiece> parts(static_cast<std::size_t>(pattern.NumberOfCapturingGroups()) + 1);
-  if (!pattern.Match(piece(line), 0, line.size(), RE2::UNANCHORED, parts.data(),
-                     static_cast<int>(parts.size())))
+  if (from > line.size() || !pattern.Match(piece(line), from, line.size(), RE2::UNANCHORED, parts.data(),
+                                           static_cast<int>(parts.size())))
     return {};
+  from = static_cast<std::size_t>(parts[0].data() - line.data()) + parts[0].size();
   std::vector<std::string> out;
   out.reserve(parts.size());
   for (const re2::StringPiece& part : parts)

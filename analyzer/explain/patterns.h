@@ -25,6 +25,8 @@ class PatternSet {
   std::string first_group(int index, std::string_view line) const;
   /// All groups by number, [0] the whole match; empty where it does not match after all.
   std::vector<std::string> groups(int index, std::string_view line) const;
+  /// The same from byte `from` on, which is set behind the match.
+  std::vector<std::string> next_groups(int index, std::string_view line, std::size_t& from) const;
   /// Where its first match begins.
   std::size_t position(int index, std::string_view line) const;
   /// Named groups that took part in the match, and "" for the whole match.
