@@ -14,7 +14,8 @@ namespace kshim::doctor {
 
 struct Gpu {
   std::string name;
-  std::optional<image::ComputeCapability> cc;  ///< only the driver can tell
+  std::optional<image::ComputeCapability> cc;
+  bool cc_by_name = false;  ///< of the name, not of the driver
   std::string uuid;
   std::string pci;  ///< "0000:65:00.0"
   bool mig = false;

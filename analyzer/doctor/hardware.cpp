@@ -7,11 +7,13 @@
 
 #include "analyzer/doctor/gather.h"
 #include "analyzer/doctor/nvml.h"
+#include "analyzer/explain/gpu_names.h"
 #include "analyzer/knowledge/knowledge.h"
 
 namespace kshim::doctor {
 namespace {
 
+constexpr std::size_t kPciList = std::size_t{8} << 20;  // pci.ids has 1.5 MB
 constexpr std::string_view kVendor = "0x10de";  // NVIDIA, in PCI's list of vendors
 
 /// "Model: \t\t NVIDIA A100" in /proc/driver/nvidia/gpus/*/information.
@@ -45,6 +47,37 @@ std::vector<Gpu> gpus_of_proc(const Machine& machine) {
     gpu.name = field(text, "Model");
     gpu.uuid = field(text, "GPU UUID");
     gpu.pci = name;
+    out.push_back(std::move(gpu));
+  }
+  return out;
+}
+
+/// "\t1b82  GP104 [GeForce GTX 1070 Ti]" below "10de  NVIDIA Corporation" in the list of PCI's names, where one is installed.
+std::string name_of_pci(std::string_view list, std::string_view device) {
+  const std::size_t vendor = list.find("\n10de  ");
+  if (vendor == std::string_view::npos || device.size() != 4) return {};
+  std::string_view rest = list.substr(vendor + 1);
+  rest.remove_prefix(std::min(rest.find('\n') + 1, rest.size()));
+  while (rest.starts_with('\t') || rest.starts_with('#')) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (line.size() > 7 && line.substr(1, 4) == device && line[5] == ' ') return std::string(trim(line.substr(5)));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return {};
+}
+
+// Without a driver that answers: what the bus has.
+std::vector<Gpu> gpus_of_bus(const Machine& machine, const Place& place) {
+  std::vector<Gpu> out;
+  std::string list;
+  for (const char* path : {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"}) {
+    if (!place.pci.empty() && list.empty()) list = machine.read(path, kPciList);
+  }
+  for (const std::string& address : place.pci) {
+    Gpu gpu;
+    gpu.pci = address;
+    const std::string device(trim(machine.read(join_path("/sys/bus/pci/devices/" + address, "device"))));
+    if (device.starts_with("0x")) gpu.name = name_of_pci(list, std::string_view(device).substr(2));
     out.push_back(std::move(gpu));
   }
   return out;
@@ -112,6 +145,13 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
       facts.checks.push_back(
           {analysis::Severity::error, "nvml", "libnvidia-ml.so.1 answers: " + answers.error,
            "restart the machine, or reload the kernel module, after a driver was updated"});
+  }
+  if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);
+  for (Gpu& gpu : facts.gpus) {
+    const auto named = gpu.cc ? std::vector<explain::GpuName>() : explain::gpus_named_in(gpu.name);
+    if (named.size() != 1) continue;
+    gpu.cc = named.front().cc;
+    gpu.cc_by_name = true;
   }
   if (has_instances(machine))
     for (Gpu& gpu : facts.gpus) gpu.mig = true;

@@ -12,7 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostLinks = 40;  // as Linux has it (path_resolution(7))
-constexpr std::size_t kMostText = std::size_t{1} << 20U;
 constexpr std::size_t kMostNames = 4096;
 
 }  // namespace
@@ -85,10 +84,10 @@ bool Machine::is_executable(std::string_view path) const {
 }
 
 // Never a FIFO or a device: those would not end.
-std::string Machine::read(std::string_view path) const {
+std::string Machine::read(std::string_view path, std::size_t most) const {
   if (!is_file(path)) return {};
   std::ifstream file(at(path), std::ios::binary);
-  std::string text(kMostText, '\0');
+  std::string text(most, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   return text;

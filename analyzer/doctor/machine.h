@@ -33,7 +33,7 @@ class Machine {
   bool is_file(std::string_view path) const;
   bool is_executable(std::string_view path) const;
   /// The first MiB of it.
-  std::string read(std::string_view path) const;
+  std::string read(std::string_view path, std::size_t most = std::size_t{1} << 20U) const;
   /// Names in a folder, sorted; no more than a few thousand.
   std::vector<std::string> names(std::string_view folder) const;
 

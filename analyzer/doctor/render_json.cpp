@@ -26,6 +26,7 @@ Json to_json(const Library& library) {
 Json to_json(const Gpu& gpu) {
   return {{"name", text_or_null(gpu.name)},
           {"compute_capability", gpu.cc ? Json(image::to_name(*gpu.cc).view()) : Json(nullptr)},
+          {"compute_capability_by", !gpu.cc ? Json(nullptr) : Json(gpu.cc_by_name ? "name" : "driver")},
           {"uuid", text_or_null(gpu.uuid)},
           {"pci", text_or_null(gpu.pci)},
           {"mig", gpu.mig},

@@ -62,15 +62,14 @@ class Writer {
       std::string text = gpu.name.empty() ? "an NVIDIA GPU" : gpu.name;
       if (gpu.cc)
         text +=
-            fmt::format(", compute capability {} (sm_{})", image::to_name(*gpu.cc).view(), gpu.cc->number());
+            fmt::format(", compute capability {} (sm_{}{})", image::to_name(*gpu.cc).view(), gpu.cc->number(),
+                        gpu.cc_by_name ? "; by its name" : "");
       if (!gpu.pci.empty()) text += ", " + gpu.pci;
       if (gpu.mig) text += ", split (MIG)";
+      if (facts_.driver.kernel_module.empty() && facts_.driver.asked.empty()) text += ", and no driver to ask";
       row("GPU", text);
     }
-    if (facts_.gpus.empty())
-      row("GPU", facts_.place.pci.empty()
-                     ? "none"
-                     : "on the bus, and no driver to ask: " + analysis::join(facts_.place.pci, ", "));
+    if (facts_.gpus.empty()) row("GPU", "none");
   }
   void driver() {
     const Driver& driver = facts_.driver;

@@ -78,7 +78,7 @@ std::string location(const Explanation& out, std::uint64_t line) {
 }
 
 std::string device_text(const DeviceClue& device) {
-  return device.name.empty() ? fmt::format("GPU of compute capability {}", name(device.cc))
+  return device.name.empty() ? fmt::format("compute capability {}", name(device.cc))
                              : fmt::format("{} ({})", device.name, name(device.cc));
 }
 

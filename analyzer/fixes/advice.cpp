@@ -75,7 +75,8 @@ void add_driver_fix(const Situation& at, Advice& advice) {
   }
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
-  const Version needed = isa.known() ? image::cuda_of_ptx_isa(isa) : Version{};
+  // Without the PTX at hand, its version is that of the toolkit that made it.
+  const Version needed = isa.known() ? image::cuda_of_ptx_isa(isa) : at.have.empty() ? at.toolkit : Version{};
   if (needed.known() && last.known() && needed > last) {
     advice.dead_ends.push_back(
         {"updating the driver",
@@ -88,7 +89,7 @@ void add_driver_fix(const Situation& at, Advice& advice) {
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
     fix.title = fmt::format("Update the driver to {} or newer", row->driver);
-    fix.why = fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed), name(isa));
+    fix.why = fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed), name(isa.known() ? isa : row->isa));
   }
   if (last.known())
     fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu->last_branch);

@@ -42,7 +42,20 @@ class Hardware(fixture.MachineCase):
         self.put("/sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n")
         found = self.doctor(status=1)
         self.assertEqual(found["place"]["pci"], ["0000:01:00.0"])
+        self.assertEqual([(gpu["pci"], gpu["name"], gpu["compute_capability"]) for gpu in found["gpus"]], [("0000:01:00.0", None, None)])
         self.assertEqual(self.ids(found, "error"), ["no-kernel-module", "no-libcuda"])
+
+    def test_a_gpu_on_the_bus_is_named_by_the_list_of_pci(self):
+        self.put("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n")
+        self.put("/sys/bus/pci/devices/0000:01:00.0/device", "0x1d16\n")
+        self.put("/sys/bus/pci/devices/0000:01:00.0/class", "0x030000\n")
+        for names in ("", "10de  NVIDIA Corporation", "\n10de  NVIDIA Corporation\n\t1d1", "\n10de  N\n\t1d16\n", "\n10de  N\n\t1d17  GP107M [GeForce MX350]\n"):
+            self.put("/usr/share/misc/pci.ids", names)
+            self.assertIsNone(self.doctor(status=1)["gpus"][0]["name"], names)
+        self.put("/usr/share/misc/pci.ids", "# comment\n1002  AMD\n\t1d16  wrong\n10de  NVIDIA Corporation\n\t1d12  GP108M [GeForce MX150]\n"
+                 "\t\t103c 8511  sub\n\t1d16  GP108M [GeForce MX330]\n10df  Emulex\n\t1d16  wrong\n")
+        gpu = self.doctor(status=1)["gpus"][0]
+        self.assertEqual((gpu["name"], gpu["compute_capability"], gpu["compute_capability_by"]), ("GP108M [GeForce MX330]", "6.1", "name"))
 
     def test_a_driver_without_its_library(self):
         self.driver()
