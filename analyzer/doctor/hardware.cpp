@@ -14,7 +14,7 @@ namespace kshim::doctor {
 namespace {
 
 constexpr std::size_t kPciList = std::size_t{8} << 20;  // pci.ids has 1.5 MB
-constexpr std::string_view kVendor = "0x10de";  // NVIDIA, in PCI's list of vendors
+constexpr std::string_view kVendor = "0x10de";          // NVIDIA, in PCI's list of vendors
 
 /// "Model: \t\t NVIDIA A100" in /proc/driver/nvidia/gpus/*/information.
 std::string field(std::string_view text, std::string_view name) {
@@ -52,7 +52,8 @@ std::vector<Gpu> gpus_of_proc(const Machine& machine) {
   return out;
 }
 
-/// "\t1b82  GP104 [GeForce GTX 1070 Ti]" below "10de  NVIDIA Corporation" in the list of PCI's names, where one is installed.
+/// "\t1b82  GP104 [GeForce GTX 1070 Ti]" below "10de  NVIDIA Corporation" in the list of PCI's names, where
+/// one is installed.
 std::string name_of_pci(std::string_view list, std::string_view device) {
   const std::size_t vendor = list.find("\n10de  ");
   if (vendor == std::string_view::npos || device.size() != 4) return {};
@@ -60,7 +61,8 @@ std::string name_of_pci(std::string_view list, std::string_view device) {
   rest.remove_prefix(std::min(rest.find('\n') + 1, rest.size()));
   while (rest.starts_with('\t') || rest.starts_with('#')) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
-    if (line.size() > 7 && line.substr(1, 4) == device && line[5] == ' ') return std::string(trim(line.substr(5)));
+    if (line.size() > 7 && line.substr(1, 4) == device && line[5] == ' ')
+      return std::string(trim(line.substr(5)));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
   }
   return {};

@@ -61,12 +61,12 @@ class Writer {
     for (const Gpu& gpu : facts_.gpus) {
       std::string text = gpu.name.empty() ? "an NVIDIA GPU" : gpu.name;
       if (gpu.cc)
-        text +=
-            fmt::format(", compute capability {} (sm_{}{})", image::to_name(*gpu.cc).view(), gpu.cc->number(),
-                        gpu.cc_by_name ? "; by its name" : "");
+        text += fmt::format(", compute capability {} (sm_{}{})", image::to_name(*gpu.cc).view(),
+                            gpu.cc->number(), gpu.cc_by_name ? "; by its name" : "");
       if (!gpu.pci.empty()) text += ", " + gpu.pci;
       if (gpu.mig) text += ", split (MIG)";
-      if (facts_.driver.kernel_module.empty() && facts_.driver.asked.empty()) text += ", and no driver to ask";
+      if (facts_.driver.kernel_module.empty() && facts_.driver.asked.empty())
+        text += ", and no driver to ask";
       row("GPU", text);
     }
     if (facts_.gpus.empty()) row("GPU", "none");

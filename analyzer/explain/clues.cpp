@@ -57,7 +57,8 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
     for (auto frame = hit->frames.rbegin(); frame != hit->frames.rend(); ++frame) {
       const std::string name = package_of_path(frame->file);
       if (name.empty()) continue;
-      if (const PackageClue* package = find_package(clues, name); package != nullptr && name != kCarrier) return package;
+      if (const PackageClue* package = find_package(clues, name); package != nullptr && name != kCarrier)
+        return package;
     }
     if (said != nullptr) return said;
   }

@@ -27,7 +27,7 @@ struct Hit {
   std::string tells;
   bool brief = false;                         ///< words that count only in what a person typed
   bool hint = false;                          ///< a warning: the failure itself may come later
-  std::vector<std::string> software;  ///< packages that the line names (software.def)
+  std::vector<std::string> software;          ///< packages that the line names (software.def)
   std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };

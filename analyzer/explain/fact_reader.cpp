@@ -131,7 +131,6 @@ void FactReader::set_driver(Version version) {
   clues_.driver_line = clues_.lines;
 }
 
-
 void FactReader::set_toolkit(Version version) {
   clues_.toolkit = version;
   clues_.toolkit_line = clues_.lines;
@@ -222,7 +221,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
 }
 
 void FactReader::note_package(const PackageClue& package) {
-  if (std::find(software_.begin(), software_.end(), package.name) == software_.end()) software_.push_back(package.name);
+  if (std::find(software_.begin(), software_.end(), package.name) == software_.end())
+    software_.push_back(package.name);
   const auto known = std::find_if(clues_.packages.begin(), clues_.packages.end(),
                                   [&](const PackageClue& other) { return other.name == package.name; });
   if (known == clues_.packages.end()) {

@@ -91,6 +91,8 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
                            name(*facts.device));
     return {Cause::unknown, 0, {}};
   }
+  // Old releases looked for the exact architecture only: without their list, nobody knows.
+  if (hit.id == "torch_not_compatible" && facts.images.empty()) said.confidence = kContradicted;
   if (hit.id == "ggml_never" && facts.device &&
       cc_number(*facts.device) > number_of(group(hit, "max100")) / 100) {
     return {
@@ -124,7 +126,7 @@ const Suspect* strongest(const std::vector<Suspect>& suspects) {
 // A code that stands for several causes, and nothing beside it that tells which: naming one would be a guess.
 bool is_ambiguous(const Facts& facts) {
   constexpr int kAmbiguous[] = {98, 200, 218, 300, 400, 500};
-  return facts.images.empty() && !facts.codes.empty() &&
+  return (facts.images.empty() || !facts.device) && !facts.codes.empty() &&
          std::find(std::begin(kAmbiguous), std::end(kAmbiguous), facts.codes.front()) != std::end(kAmbiguous);
 }
 
@@ -259,7 +261,11 @@ void join_hint(const Judgement& hint, Judgement& decided) {
       hint.suspect.cause == decided.suspect.cause ||
       (analysis::is_image_cause(hint.suspect.cause) && analysis::is_image_cause(decided.suspect.cause));
   const std::string said = fmt::format("line {}: {}", hint.hit->line, hint.hit->quote);
-  if (!same || hint.suspect.confidence < decided.suspect.confidence) {
+  if (same && hint.facts.images.empty()) {
+    // What the warning foretold has come true.
+    decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
+  }
+  if (!same || hint.suspect.confidence <= decided.suspect.confidence) {
     decided.earlier = {hint.suspect.cause, hint.suspect.confidence, said};
     return;
   }

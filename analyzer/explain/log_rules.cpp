@@ -211,8 +211,9 @@ std::optional<Suspect> wheel_of_table(const Surroundings& at) {
       analysis::find_wheel(package->known_as(), package->version, package->variant, platform);
   if (row == nullptr) return std::nullopt;
   const std::string release =
-      package->variant.empty() ? fmt::format("{} {}", package->written, package->version)
-                               : fmt::format("{} {}+{}", package->written, package->version, package->variant);
+      package->variant.empty()
+          ? fmt::format("{} {}", package->written, package->version)
+          : fmt::format("{} {}+{}", package->written, package->version, package->variant);
   if (serves(*row, *at.facts.device) != image::Choice::none) {
     return Suspect{Cause::no_image_for_arch, 0.45,
                    fmt::format("The published {} has code for {}: another library of the process lacks it",

@@ -89,7 +89,8 @@ void add_driver_fix(const Situation& at, Advice& advice) {
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
     fix.title = fmt::format("Update the driver to {} or newer", row->driver);
-    fix.why = fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed), name(isa.known() ? isa : row->isa));
+    fix.why = fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
+                          name(isa.known() ? isa : row->isa));
   }
   if (last.known())
     fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu->last_branch);
@@ -244,6 +245,18 @@ void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
        ""});
 }
 
+// Which GPU it is decides everything else.
+void add_fix_for_any_gpu(const Situation& at, std::vector<Fix>& fixes) {
+  fixes.push_back(
+      {comes_built(at) ? FixKind::reinstall : FixKind::rebuild,
+       comes_built(at) ? "Install a build that has code for your GPU" : "Have code for your GPU built in",
+       {"nvidia-smi --query-gpu=name,compute_cap --format=csv"},
+       "for compute capability 8.6 that is -gencode arch=compute_86,code=sm_86, CMAKE_CUDA_ARCHITECTURES=86 "
+       "or "
+       "TORCH_CUDA_ARCH_LIST=8.6",
+       "with --assume-cc 8.6, kshim says what it is for that GPU"});
+}
+
 void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
   if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
   // A UUID is one GPU in every order.
@@ -340,6 +353,7 @@ Advice advise(const Situation& given) {
     case Cause::arch_specific_image:
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
+      if (!at.device) add_fix_for_any_gpu(at, advice.fixes);
       add_rebuild_fixes(at, advice.fixes);
       break;
     case Cause::stale_cache_artifact:
@@ -349,7 +363,8 @@ Advice advise(const Situation& given) {
       // Without a file, nobody knows who would have to build what.
       if (at.object.empty()) add_plain_fixes(at, advice.fixes);
       add_rebuild_fixes(at, advice.fixes);
-      if (!at.object.empty() && advice.fixes.size() > 1) advice.fixes.resize(1);  // it works: one way is enough
+      if (!at.object.empty() && advice.fixes.size() > 1)
+        advice.fixes.resize(1);  // it works: one way is enough
       break;
     case Cause::latent_gap:
       // What is there already, no list of architectures can add.

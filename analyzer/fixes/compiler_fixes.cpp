@@ -59,7 +59,7 @@ bool add_ptxas_fix(const Situation& at, Version good, std::vector<Fix>& fixes) {
 // The build named an architecture that this nvcc does not have: another nvcc, or another list.
 void add_nvcc_fix(const Situation& at, Version good, bool dropped, std::vector<Fix>& fixes) {
   const bool for_device = at.device && *at.device == at.asked.cc;
-  if (dropped && at.device && !for_device) {
+  if (dropped && !for_device) {
     fixes.push_back(
         {FixKind::rebuild,
          fmt::format("Take {} out of the build's list",
@@ -67,8 +67,11 @@ void add_nvcc_fix(const Situation& at, Version good, bool dropped, std::vector<F
          {"grep -rnE 'compute_[0-9]|sm_[0-9]|CUDA_ARCHITECTURES|CUDA_ARCH' --include=CMakeLists.txt "
           "--include='Makefile*' "
           "--include='*.cmake' --include='*.mk' --include=setup.py ."},
-         fmt::format("it is not this GPU's, and CUDA {} was the last to build for it", name(good)),
-         ""});
+         fmt::format("{}CUDA {} was the last to build for it", at.device ? "it is not this GPU's, and " : "",
+                     name(good)),
+         at.device
+             ? ""
+             : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"});
   }
   Fix fix;
   fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;

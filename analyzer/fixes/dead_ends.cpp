@@ -94,6 +94,8 @@ void add_dead_ends(const Situation& at, Advice& advice) {
       out.push_back(
           {"updating the driver", fmt::format("it is not the cause, and R{} is the last branch for {} GPUs",
                                               gpu->last_branch, gpu->family)});
+    } else if (gpu == nullptr && !switched) {
+      out.push_back({"updating the driver", "a driver brings no code for your kernels"});
     } else {
       out.push_back({"updating the driver",
                      switched ? "it serves this GPU already, and heeds the same switch"

@@ -152,9 +152,9 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
     });
     // Other modules of the file have it.
     fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
-                                               at.package.empty() ? "it" : at.package, added)
-                : there          ? fmt::format("Rebuild all of its sources with {}", added)
-                                 : fmt::format("Rebuild with {} added", added);
+                                              at.package.empty() ? "it" : at.package, added)
+                : there         ? fmt::format("Rebuild all of its sources with {}", added)
+                                : fmt::format("Rebuild with {} added", added);
     fix.why =
         at.toolkit.known()
             ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)

@@ -35,15 +35,17 @@ def architectures(case):
         text = parts[0]
     if re.search(r"\b(?:above|below|up to|starts with|preset|selected|fine|unknown)\b|\d\+:", text):
         return []
-    text = re.sub(r"\b(?:not|no|without) (?:sm_)?\d[\d.]*", " ", text)
-    text = re.sub(r"\([^)]*\)", lambda m: m.group(0) if re.search(r"compute_|sm_", m.group(0)) else " ", text)
+    text = re.sub(r"\b(?:not|no|without|lacks|missing|not include) (?:sm_)?\d[\d.]*", " ", text)
+    outside = re.sub(r"\([^)]*\)", " ", text)
+    text = outside if re.search(r"compute_\d|sm_?\d", outside) else text
+    text = re.sub(r"\bPTX (\d{1,2})\.(\d)\b", r"compute_\1\2", text)
     found = []
     for kind, first, more in re.findall(r"\b(sm_?|compute_)(\d{2,3}[af]?)((?:[ ,/]+\d{2,3}[af]?\b)*)", text):
         for number in [first, *re.findall(r"\d{2,3}[af]?", more)]:
             found.append(("compute_" if kind == "compute_" else "sm_", number))
     if not found:
-        dotted = re.findall(r"(?<![\d.])(\d{1,2}\.\d)(?![\d.])", text)
-        plain = re.findall(r"(?<![\w.])(\d{2,3})(?![\w.])", text)
+        dotted = re.findall(r"(?<![\d.])(\d{1,2}\.\d)(?![\d.])", outside)
+        plain = re.findall(r"(?<![\w.])(\d{2,3})(?![\w.])", outside)
         found = [("sm_", number.replace(".", "")) for number in dotted] or [("sm_", number) for number in plain]
     if re.search(r"\+ ?PTX|and PTX", text) and found and not any(kind == "compute_" for kind, _ in found):
         found.append(("compute_", found[-1][1]))
@@ -93,6 +95,6 @@ def log_of(case):
         lines.append(case.get("title") or "")
     lines.append(error)
     code = case.get("error_code")
-    if isinstance(code, int) and str(code) not in error:
+    if isinstance(code, int):
         lines.append(f"CUDA error {code}")
     return "\n".join(lines) + "\n"
