@@ -155,7 +155,7 @@ struct Miner::State {
   void message(int index, const std::string& text) {
     const MessageRow& row = kMessages[index - first_message];
     Hit hit;
-    hit.id = row.id;
+    if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
     hit.code = row.code;
     hit.cause = row.cause;
