@@ -64,17 +64,25 @@ std::string numbers_list(const BuildPlan& plan) {
   return out;
 }
 
-// PyTorch's list has no way to say "PTX only": an entry always brings machine code. Where that would meet its
-// family-specific sibling, the newest other plain entry brings the PTX. An entry with a suffix has none: its
-// PTX compiles for no GPU that its machine code does not serve.
+// PyTorch's list: an entry always brings machine code, +PTX that too. Its builder knows no family (12.0f) and
+// no 8.8, and refuses a list with one (measured, torch 2.15.0): the plain architecture, and the one below,
+// serve more. An entry with an a has no PTX: it would compile for no GPU that the machine code does not
+// serve.
 std::string torch_list(const BuildPlan& plan) {
   std::vector<PlannedArch> archs;
-  std::vector<PlannedArch> all = plan.archs;
-  for (const PlannedArch& row : all) {
-    const bool meets = row.arch.suffix == Suffix::none && !row.sass && family_sibling(all, row) != nullptr;
-    if (!meets) archs.push_back(row);
+  for (PlannedArch row : plan.archs) {
+    if (row.arch.suffix == Suffix::f) row.arch.suffix = Suffix::none;
+    if (row.arch.cc == image::ComputeCapability{8, 8}) row.arch.cc.minor = 6;
+    const auto same = std::find_if(archs.begin(), archs.end(),
+                                   [&](const PlannedArch& other) { return other.arch == row.arch; });
+    if (same != archs.end()) {
+      same->ptx = same->ptx || row.ptx;
+    } else {
+      archs.push_back(row);
+    }
   }
-  if (archs.size() != all.size()) add_newest_ptx(archs);
+  std::sort(archs.begin(), archs.end(),
+            [](const PlannedArch& a, const PlannedArch& b) { return a.arch < b.arch; });
   std::string out;
   for (const PlannedArch& row : archs) {
     const bool ptx = row.ptx && row.arch.suffix == Suffix::none;
