@@ -14,6 +14,7 @@ namespace kshim::analysis {
 struct Judged {
   const FailureRecord* failure = nullptr;
   Cause cause = Cause::unknown;
+  double confidence = 0;
 };
 
 /// stale-error: what a tolerated probe left behind was reported by somebody else.
