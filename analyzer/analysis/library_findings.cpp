@@ -19,7 +19,7 @@ namespace {
 constexpr double kOwnGround = 0.55;
 constexpr double kOnItsStack = 0.75;   // the failing call came out of one of the libraries
 constexpr double kNothingElse = 0.45;  // it did not, and nothing else explains it
-constexpr double kGaveUp = 0.5;
+constexpr double kGaveUp = 0.85;       // of what the libraries by themselves are worth
 constexpr std::size_t kMostUsers = 3;
 
 std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
@@ -117,6 +117,8 @@ void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaL
   at.kind = match.kind;
   at.libraries = std::move(libraries);
   at.search_path = env_of(scene, "LD_LIBRARY_PATH");
+  const auto& driver = scene.report.driver;
+  if (driver && driver->simulated) at.simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.conda = env_of(scene, "CONDA_PREFIX");
   at.python = basename_of(scene.report.process.exe).starts_with("python");
   if (match.kind == Mixture::dropped) at.device = match.device;
@@ -188,7 +190,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
   if (gave_up && is_strong(match.kind) && !any_error(known)) {
     out.severity = Severity::error;
-    out.confidence = std::min(match.confidence, kGaveUp);
+    out.confidence = match.confidence * kGaveUp;
     out.evidence.push_back(
         {fmt::format(
              "No call to CUDA failed that would explain why the program ended with {}: libraries refuse by a "

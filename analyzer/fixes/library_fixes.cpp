@@ -35,6 +35,7 @@ void add_search_path(const LibrarySituation& at, Advice& out) {
   std::vector<std::string> kept;
   std::vector<std::string> dropped;
   for (const std::string& entry : entries_of(at.search_path)) {
+    if (entry == at.simulator) continue;
     const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
     const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
     const auto here = std::count_if(at.libraries.begin(), at.libraries.end(), by_path);

@@ -12,9 +12,10 @@ namespace kshim::analysis {
 
 struct LibrarySituation {
   Mixture kind = Mixture::parts;
-  std::vector<CudaLibrary> libraries;              ///< those that do not belong together
-  std::string search_path;                         ///< LD_LIBRARY_PATH of the process; empty = not set
-  std::string conda;                               ///< CONDA_PREFIX
+  std::vector<CudaLibrary> libraries;  ///< those that do not belong together
+  std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
+  std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there
+  std::string conda;                   ///< CONDA_PREFIX
   std::optional<image::ComputeCapability> device;  ///< that the library does not serve
   bool python = false;
 };

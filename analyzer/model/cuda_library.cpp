@@ -69,6 +69,7 @@ void set_place(CudaLibrary& out) {
   const fs::path real = fs::canonical(plain, error);
   if (error) return;
   out.folder = real.parent_path().string();
+  out.real = real.string();
   take_longer(version_in(basename_of(real.native())), out);
 }
 
@@ -84,7 +85,7 @@ std::optional<unsigned> cuda_of_package(std::string_view name) {
 }
 
 void set_package(ObjectFiles& files, CudaLibrary& out) {
-  const auto& package = files.package(out.record->path);
+  const auto& package = files.package(out.real.empty() ? out.record->path : out.real);
   if (!package || !package->name.starts_with("nvidia")) return;
   out.package = package->name;
   std::replace(out.package.begin(), out.package.end(), '_', '-');

@@ -18,6 +18,7 @@ struct CudaLibrary {
   std::string family;            ///< "cublasLt"; empty for a renamed copy, which is alone by design
   unsigned major = 0;            ///< of the soname; 0 = none
   std::string path;              ///< without . and ..
+  std::string real;              ///< without links; empty where the file is not there
   std::string folder;            ///< of the file without links, where it is there
   std::string version;           ///< the longest that is known: "13.1.0.3", or "13"
   std::optional<unsigned> cuda;  ///< of cuDNN: the CUDA major that it was built for
