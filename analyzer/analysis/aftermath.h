@@ -25,6 +25,9 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
 /// the GPU.
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known);
 
+/// library-not-found: of a program that never began.
+Finding missing_library(const MissingLibrary& missing);
+
 /// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
 /// up.
 std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files);
