@@ -112,6 +112,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
   for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
   if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
   add_libraries(scene, judged, findings);
+  for (Finding& finding : compiled_out(scene)) merge_into(findings, std::move(finding));
   std::vector<Finding> latent = latent_gaps(scene, findings);
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));
