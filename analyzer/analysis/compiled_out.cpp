@@ -87,6 +87,10 @@ std::vector<Stub> stubs_in(const std::vector<ImageBodies>& images, std::size_t c
     const ImageBodies* whole = nullptr;
     for (const ImageBodies& image : images) {
       if (&image == &images[chosen] || !is_stub_of(body, image.kernels[k])) continue;
+      // ptxas may find that a long text comes down to a trap: cuDNN 9.19's RNN_blockPersist_bp_LSTM_HMMA.
+      if (image.candidate.kind != images[chosen].candidate.kind &&
+          image.candidate.kind == image::ImageKind::ptx && body.kind != BodyKind::returns)
+        continue;
       // PTX is text: its length is no measure beside machine code.
       if (whole == nullptr || whole->candidate.kind == image::ImageKind::ptx ||
           (image.candidate.kind == image::ImageKind::cubin &&
@@ -100,7 +104,8 @@ std::vector<Stub> stubs_in(const std::vector<ImageBodies>& images, std::size_t c
 
 double confidence_of(const Stub& stub) {
   if (stub.kind == BodyKind::prints) return kPrints;
-  return stub.whole->kernels[stub.kernel].bytes >= kMuch ? kNothingLeft : kLittleElsewhere;
+  const bool code = stub.whole->candidate.kind == image::ImageKind::cubin;
+  return code && stub.whole->kernels[stub.kernel].bytes >= kMuch ? kNothingLeft : kLittleElsewhere;
 }
 
 void add_fixes(const image::Candidate& chosen, image::ComputeCapability cc, Finding& out) {
