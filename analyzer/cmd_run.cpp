@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/architectures.h"
 #include "analyzer/command.h"
+#include "analyzer/doctor/failed_start.h"
 #include "analyzer/output.h"
 #include "analyzer/run/child.h"
 #include "analyzer/run/elf_file.h"
@@ -135,6 +137,17 @@ int judge(const RunOptions& options, const analysis::Analysis& analysis, const C
   return analysis.verdict == analysis::Verdict::blind ? exit_status::kRunFailed : exit_status::kOk;
 }
 
+// What the dynamic linker ends before its first instruction was not blind: it was not there.
+void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
+                          const std::string& search_path, analysis::Options& options) {
+  constexpr int kLinkerGaveUp = 127;
+  const auto child = std::find_if(options.blind.begin(), options.blind.end(),
+                                  [&](const analysis::BlindProcess& row) { return row.pid == outcome.pid; });
+  if (outcome.exit_status != kLinkerGaveUp || child == options.blind.end()) return;
+  options.missing = doctor::missing_at_start(program, search_path);
+  if (!options.missing.empty()) options.blind.erase(child);
+}
+
 int run(const RunOptions& options) {
   const auto format = analysis::parse_format(options.format);
   if (!format.has_value()) {
@@ -155,6 +168,7 @@ int run(const RunOptions& options) {
     environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
   if (!options.simulate.empty()) add_simulator(simulation, environment);
 
+  const std::string search_path(environment.get("LD_LIBRARY_PATH"));
   const ChildOutcome outcome = run_child(child, std::move(environment), watch);
   if (outcome.timed_out) {
     print_warning(
@@ -162,6 +176,7 @@ int run(const RunOptions& options) {
   }
   const std::vector<fs::path> reports = folder.reports();
   analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
+  explain_failed_start(outcome, child.program, search_path, analysis_options);
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
   analysis_options.exit_status = outcome.exit_status;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "hooks.h"
 #include "objects.h"
 #include "report_file.h"
 
@@ -36,6 +37,7 @@ bool find_identity(void* context, const ObjectView& object) {
 
 /// A file's name; little of the stack, as _exit may be called in a signal handler.
 using NameText = Text<255>;
+using ReleaseText = Text<16>;
 
 /// What follows ".so." in the name of the file behind the soname's link: 13.1.0.3. `path`: kept text, which a
 /// NUL ends.
@@ -48,13 +50,35 @@ std::string_view version_of(std::string_view path, NameText& target) noexcept {
   return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
 }
 
+/// Each part of cuDNN exports its release as four bytes, 0x00091300 = 9.19.0, which no file's name in a wheel
+/// tells. cuDNN 8 and 9.
+bool add_cudnn_version(const ObjectView& object, ReleaseText& out) noexcept {
+  static constexpr std::string_view kNames[] = {"cudnn_graph_version", "cudnn_ops_infer_version",
+                                                "cudnn_cnn_infer_version", "cudnn_adv_infer_version",
+                                                "cudnn_ops_train_version"};
+  if (!base_name(object.path).starts_with("libcudnn")) return false;
+  for (const std::string_view name : kNames) {
+    const void* datum = object.elf.find_symbol(name, gnu_hash(name));
+    if (datum == nullptr) continue;
+    const Bytes bytes = object.elf.bytes_from(reinterpret_cast<std::uintptr_t>(datum));
+    const auto value = read_le<std::uint32_t>(bytes, 0);
+    if (!value || (*value >> 24U) != 0 || (*value >> 16U) == 0) return false;
+    out << (*value >> 16U) << "." << ((*value >> 8U) & 0xffU) << "." << (*value & 0xffU);
+    return true;
+  }
+  return false;
+}
+
 bool write_library(void* context, const ObjectView& object) {
   const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
   if (object.identity >= kMaxIdentities || !is_new(g_libraries[object.identity], number)) return true;
   NameText target;
-  const std::string_view version = version_of(object.path, target);
+  std::string_view version = version_of(object.path, target);
+  ReleaseText release;
+  if (version.find('.') == std::string_view::npos && add_cudnn_version(object, release))
+    version = release.view();
   const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
   const FileFacts file = facts_of_file(object.identity);
   write_record<RecordType::library>([&](auto& record) {

@@ -14,6 +14,7 @@ namespace kshim::analysis {
 struct Judged {
   const FailureRecord* failure = nullptr;
   Cause cause = Cause::unknown;
+  double confidence = 0;
 };
 
 /// stale-error: what a tolerated probe left behind was reported by somebody else.
@@ -23,6 +24,9 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
 /// library-refuses: the program gave up, no call failed, and an NVIDIA library that it uses has nothing for
 /// the GPU.
 std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known);
+
+/// library-not-found: of a program that never began.
+Finding missing_library(const MissingLibrary& missing);
 
 /// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
 /// up.

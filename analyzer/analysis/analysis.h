@@ -35,6 +35,16 @@ struct IdleProcess {
   image::Version driver;
 };
 
+/// A library that the dynamic linker did not find for a program, which it then ended, as `kshim run` found
+/// out.
+struct MissingLibrary {
+  std::string program;
+  std::string name;       ///< "libcublas.so.12"
+  std::string needed_by;  ///< the program, or a library of it
+  std::string folder;     ///< that has it, and is not looked through; empty = none is known
+  bool of_cuda = false;
+};
+
 struct Options {
   std::vector<image::Arch> targets;
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
@@ -42,6 +52,7 @@ struct Options {
   std::optional<image::Version> assume_toolkit;
   std::vector<BlindProcess> blind;
   std::vector<IdleProcess> idle;
+  std::vector<MissingLibrary> missing;
   std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;

@@ -47,6 +47,16 @@ class Run {
     }
   }
 
+  void judge_missing() {
+    for (const MissingLibrary& missing : options_.missing) {
+      if (missing.of_cuda) {
+        merge_into(out_.findings, missing_library(missing));
+      } else {
+        note(fmt::format("{}: the dynamic linker finds no {}", missing.needed_by, missing.name));
+      }
+    }
+  }
+
  private:
   using ProcessKey = std::pair<std::string, std::uint64_t>;
 
@@ -190,6 +200,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   Run run(options, out);
   run.read(files);
   run.judge_idle();
+  run.judge_missing();
   sort_findings(out.findings);
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);

@@ -72,6 +72,19 @@ void quieten(const Scene& scene, Finding& finding) {
   if (may_be_handled && scene.options.exit_status && ended_well(scene)) finding.severity = Severity::info;
 }
 
+// A library that refuses the GPU by itself, and libraries that do not fit together: the latter are named
+// beside the former, but for a cuDNN of which its release says the same and more.
+void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& findings) {
+  auto refusal = refusing_library(scene, findings);
+  const bool cudnn = refusal && basename_of(refusal->object).starts_with("libcudnn");
+  if (refusal && !cudnn) findings.push_back(std::move(*refusal));
+  add_library_findings(scene, judged, findings);
+  const bool told = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.cause == Cause::cudnn_mismatch;
+  });
+  if (cudnn && !told) findings.push_back(std::move(*refusal));
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const Scene& scene) {
@@ -91,14 +104,15 @@ std::vector<Finding> findings_of(const Scene& scene) {
         continue;
       }
     }
-    judged.push_back({&failure, diagnosis.cause});
+    judged.push_back({&failure, diagnosis.cause, diagnosis.match.confidence});
     Finding finding = finding_of(scene, failure, subject, diagnosis);
     quieten(scene, finding);
     merge_into(findings, std::move(finding));
   }
   for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
   if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
-  if (auto refusal = refusing_library(scene, findings)) findings.push_back(std::move(*refusal));
+  add_libraries(scene, judged, findings);
+  for (Finding& finding : compiled_out(scene)) merge_into(findings, std::move(finding));
   std::vector<Finding> latent = latent_gaps(scene, findings);
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "analyzer/analysis/aftermath.h"
 #include "analyzer/analysis/finding.h"
 #include "analyzer/analysis/scene.h"
 
@@ -16,6 +17,11 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
 /// Of what `latent` says about targets, what this run launched; the rest becomes information. Nothing without
 /// coverage records.
 void add_coverage(const Scene& scene, std::vector<Finding>& latent);
+/// mixed-cuda-libraries, cudnn-mismatch: added to `known`, where what nothing else explains becomes theirs.
+void add_library_findings(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& known);
+/// compiled-out: launched or failed kernels of which the image for this GPU has a stub, and another image the
+/// whole.
+std::vector<Finding> compiled_out(const Scene& scene);
 /// jit-tax: what the process spent on compiling PTX, by file.
 std::vector<Finding> jit_taxes(const Scene& scene);
 

@@ -34,6 +34,14 @@ bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
 bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
+  // What the GPU allows is asked in order to choose; a refusal is an answer, however the program ended.
+  static constexpr int kLimits[] = {9, 701, 912};
+  const bool asked_for_limits =
+      failure.stage == "query" &&
+      std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+        return std::find(std::begin(kLimits), std::end(kLimits), layer.code) != std::end(kLimits);
+      });
+  if (asked_for_limits) return true;
   if (ended_well(scene) || asked_by_another(scene, failure)) return true;
   if (subject.object == nullptr || !subject.facts.device) return false;
   const ObjectFile* file = scene.files.find(*subject.object);

@@ -125,6 +125,27 @@ FileModule read_module(const DeviceCode& code, const CodeModule& module, std::ui
   return out;
 }
 
+std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
+                                     const std::vector<std::string>& kernels, std::uint64_t& budget) {
+  std::vector<ImageBodies> out;
+  if (!module.parts.empty()) return out;
+  image::Decompressor decompressor;
+  for (std::uint32_t i = 0; i < module.count; ++i) {
+    const CodeImage& image = code.images[module.first + i];
+    ImageBodies row{image.candidate, std::vector<KernelBody>(kernels.size())};
+    const std::uint64_t cost = std::max<std::uint64_t>(image.bytes, image.payload.size());
+    if (cost <= budget && !image.relocatable) {
+      budget -= cost;
+      if (const auto clear = decompressor.run(entry_of(image))) {
+        for (std::size_t k = 0; k < kernels.size(); ++k)
+          row.kernels[k] = read_body(image.candidate.kind, *clear, kernels[k]);
+      }
+    }
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
 bool FileModule::has_kernels() const {
   // LTO-IR is for a linker: no driver runs what is in it.
   return std::any_of(images.begin(), images.end(), [](const FileImage& image) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/model/device_code.h"
+#include "analyzer/model/kernel_body.h"
 
 namespace kshim::analysis {
 
@@ -31,6 +32,16 @@ struct FileModule {
 /// relocatable parts one, which is all of them together. Payloads are read as long as they fit into `budget`,
 /// in bytes in the clear, and taken off it; of the rest only the headers.
 FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget);
+
+/// One image of a module with the bodies of some kernels, in the order in which they were asked for.
+struct ImageBodies {
+  image::Candidate candidate;
+  std::vector<KernelBody> kernels;
+};
+/// Of every image of a module whose payload fits into `budget`; nothing for relocatable code, which the
+/// linker puts together anew.
+std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
+                                     const std::vector<std::string>& kernels, std::uint64_t& budget);
 
 /// Calls visit(mangled name) for each kernel of a cubin or PTX in the clear, until it answers false. False
 /// where the image cannot be read to its end.

@@ -128,6 +128,15 @@ FileModule ObjectFile::module_at(std::uint64_t address) const {
   return out;
 }
 
+std::vector<ImageBodies> ObjectFile::bodies_at(std::uint64_t address, const std::vector<std::string>& kernels,
+                                               std::uint64_t& budget) const {
+  const auto place = locate(address);
+  const auto* offset = std::get_if<std::uint64_t>(&place);
+  const auto index = offset != nullptr ? find_module(code(), *offset) : std::nullopt;
+  if (!index) return {};
+  return read_bodies(code(), code().modules[*index], kernels, budget);
+}
+
 bool ObjectFile::is_searchable() const {
   std::uint64_t bytes = 0;
   for (const CodeModule& module : code().modules) {

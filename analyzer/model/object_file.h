@@ -36,6 +36,9 @@ class ObjectFile {
   /// The module at a link-time virtual address: of a fatbin, its wrapper or a bare image, anywhere in the
   /// file.
   FileModule module_at(std::uint64_t address) const;
+  /// What the kernels of the module there consist of, image by image; empty where there is none.
+  std::vector<ImageBodies> bodies_at(std::uint64_t address, const std::vector<std::string>& kernels,
+                                     std::uint64_t& budget) const;
   /// The module that holds a kernel, found by reading every image; empty where none does or there is too much
   /// device code for that.
   FileModule module_with_kernel(const std::string& kernel) const;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do about CUDA libraries that do not belong into one process, or not to this GPU.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/fixes/advice.h"
+#include "analyzer/rules/libraries.h"
+
+namespace kshim::analysis {
+
+struct LibrarySituation {
+  Mixture kind = Mixture::parts;
+  std::vector<CudaLibrary> libraries;  ///< those that do not belong together
+  std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
+  std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there
+  std::string conda;                   ///< CONDA_PREFIX
+  std::optional<image::ComputeCapability> device;  ///< that the library does not serve
+  bool python = false;
+};
+
+Advice advise_libraries(const LibrarySituation& situation);
+
+}  // namespace kshim::analysis
