@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a line that tell of no failure: GPU, driver, toolkit, what files hold, packages, the user's frames.
+// The facts of a line that tell of no failure: GPU, driver, toolkit, what files hold, packages, the user's
+// frames.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,7 +15,8 @@ namespace kshim::explain {
 
 class FactReader {
  public:
-  /// Its patterns are added to `patterns`, which must be compiled before take() is called, as `clues` must live.
+  /// Its patterns are added to `patterns`, which must be compiled before take() is called, as `clues` must
+  /// live.
   FactReader(PatternSet& patterns, Clues& clues);
 
   /// Whether the pattern is one of this reader's.
@@ -29,7 +31,8 @@ class FactReader {
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
   void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);
   void add_words(const std::string& words, const std::string& owner);
-  void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner, bool hundredfold);
+  void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
+                   bool hundredfold);
   void add_package(const std::string& text);
   void add_frame(const std::vector<std::string>& groups);
   void add_env(const std::string& fact);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostBuildIds = 50'000;
 constexpr std::size_t kMostPlaces = 4;
+constexpr std::size_t kMostAddresses = 64;
 // Each costs a process of its own.
 constexpr std::size_t kMostSourceReads = 200;
 
@@ -83,18 +84,31 @@ std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object
   return out;
 }
 
-const source::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
-  static const source::SourceFrames none;
-  if (find(object) == nullptr) return none;
+void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses) {
+  const ObjectFile* opened = find(object);
+  if (opened == nullptr) return;
   auto& known = sources_[Key(object.path, object.build_id)];
-  const auto at = known.find(address);
-  if (at != known.end()) return at->second;
-  if (source_reads_ >= kMostSourceReads) return none;
-  ++source_reads_;
+  std::vector<std::uint64_t> wanted;
+  for (const std::uint64_t address : addresses) {
+    if (wanted.size() < kMostAddresses && known.emplace(address, source::SourceFrames()).second)
+      wanted.push_back(address);
+  }
   const std::string& other = elsewhere(object);
   const source::HostFile file{other.empty() ? object.path : other, object.build_id, root_};
-  auto frames = source::host_lines(file, {address});
-  return known.emplace(address, std::move(frames.front())).first->second;
+  if (wanted.empty() || source_reads_ >= kMostSourceReads ||
+      !(opened->has_dwarf() || source::has_debug_file(file)))
+    return;
+  ++source_reads_;
+  auto frames = source::host_lines(file, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i) known[wanted[i]] = std::move(frames[i]);
+}
+
+const source::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
+  static const source::SourceFrames none;
+  const auto file = sources_.find(Key(object.path, object.build_id));
+  if (file == sources_.end()) return none;
+  const auto at = file->second.find(address);
+  return at == file->second.end() ? none : at->second;
 }
 
 }  // namespace kshim::analysis

@@ -37,7 +37,9 @@ class ObjectFiles {
   /// name alone: what is installed now has another version.
   std::optional<packages::Package> package(const ObjectRecord& object);
   packages::Finder& packages() { return packages_; }
-  /// What the file's DWARF says of a link-time address, innermost function first; mostly empty.
+  /// Asks the file's DWARF for link-time addresses, together.
+  void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
+  /// What read_sources() found at an address, innermost function first; mostly empty.
   const source::SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
   CacheSearch& caches() { return caches_; }
 

@@ -44,14 +44,6 @@ bool has_units(Dwarf* dwarf) {
   return dwarf != nullptr && dwarf_get_units(dwarf, nullptr, &unit, nullptr, nullptr, nullptr, nullptr) == 0;
 }
 
-/// Debian, Fedora and gdb keep the debug files of stripped ones under the first two digits of their build
-/// ids.
-fs::path debug_file(const HostFile& file) {
-  if (file.build_id.size() < 3) return {};
-  return file.root / "usr/lib/debug/.build-id" / file.build_id.substr(0, 2) /
-         (file.build_id.substr(2) + ".debug");
-}
-
 /// The unit of an address, by .debug_aranges, or where a compiler (clang) left that out by asking each unit.
 bool unit_of(Dwarf* dwarf, Dwarf_Addr address, Dwarf_Die& unit) {
   if (dwarf_addrdie(dwarf, address, &unit) != nullptr) return true;

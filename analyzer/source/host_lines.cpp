@@ -13,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <string_view>
+#include <system_error>
 
 #include "analyzer/source/dwarf_reader.h"
 
@@ -39,6 +40,7 @@ constexpr rlim_t kMostMemory = rlim_t{16} << 30;  ///< of addresses: the file is
 
 constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
 constexpr std::size_t kMostAddresses = 64;
+constexpr std::size_t kLongestBuildId = 128;
 
 // What comes back: for each frame "INDEX LINE FILE FUNCTION", each part ended by a newline.
 std::string clean(std::string text) {
@@ -134,6 +136,20 @@ std::string receive(int answer) {
 }
 
 }  // namespace
+
+// Debian, Fedora and gdb keep the debug files of stripped ones under the first two digits of their build ids.
+std::filesystem::path debug_file(const HostFile& file) {
+  const bool hex = file.build_id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!hex || file.build_id.size() < 3 || file.build_id.size() > kLongestBuildId) return {};
+  return file.root / "usr/lib/debug/.build-id" / file.build_id.substr(0, 2) /
+         (file.build_id.substr(2) + ".debug");
+}
+
+bool has_debug_file(const HostFile& file) {
+  std::error_code error;
+  const std::filesystem::path path = debug_file(file);
+  return !path.empty() && std::filesystem::is_regular_file(path, error);
+}
 
 bool reads_host_lines() { return KSHIM_HAS_DWARF != 0; }
 

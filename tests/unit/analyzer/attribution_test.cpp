@@ -25,8 +25,9 @@ class Attribution : public Analyze {
   /// A file with code for sm_75.
   static std::string library(std::string_view build_id) {
     auto elf = test::host(build_id);
-    elf.section(".nv_fatbin", SHT_PROGBITS, test::FatbinBuilder().cubin(test::arch_of(75), test::cubin(75, {kSaxpy})).build(), 0,
-                0, test::kLoaded, test::kFatbinAddress);
+    elf.section(".nv_fatbin", SHT_PROGBITS,
+                test::FatbinBuilder().cubin(test::arch_of(75), test::cubin(75, {kSaxpy})).build(), 0, 0,
+                test::kLoaded, test::kFatbinAddress);
     const auto bytes = elf.build();
     return std::string(test::text_of_buffer(bytes));
   }
@@ -42,10 +43,15 @@ class Attribution : public Analyze {
   Finding failed(const std::string& path, std::string_view host = "box", std::string_view also = "") {
     ReportText text;
     text.process("", 17, 1, "/home/u/train", host).driver().device(0, "8.6");
-    text.record("object", fmt::format(R"("id":1,"path":"{}","build_id":"ab12","runtime":"static","fatbins":null,"images":null)", path));
+    text.record(
+        "object",
+        fmt::format(R"("id":1,"path":"{}","build_id":"ab12","runtime":"static","fatbins":null,"images":null)",
+                    path));
     if (!also.empty()) text.raw(also);
-    text.record("module",
-                fmt::format(R"("id":1,"object":1,"offset":{},"api":"cuLibraryLoadData","result":0,"device":0)", test::kFatbinAddress));
+    text.record(
+        "module",
+        fmt::format(R"("id":1,"object":1,"offset":{},"api":"cuLibraryLoadData","result":0,"device":0)",
+                    test::kFatbinAddress));
     text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
     const Analysis got = run(text.end());
     return got.findings.empty() ? Finding() : got.findings.front();
@@ -87,34 +93,46 @@ TEST_F(Attribution, AFileThatIsGoneIsSaidToBe) {
 TEST_F(Attribution, TheSameBuildIdAtAnotherPathIsTheSameFile) {
   const std::string copy = write("copy/libfoo.so");
   const std::string gone = (machine_.path() / "gone.so").string();
-  const std::string record = fmt::format(
-      R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})", copy) + "\n";
+  const std::string record =
+      fmt::format(
+          R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})",
+          copy) +
+      "\n";
   const Finding got = failed(gone, "box", record);
   EXPECT_THAT(got.have, Contains("sm_75"));
   EXPECT_EQ(got.object, gone);
-  EXPECT_THAT(text_of(got), AllOf(HasSubstr("is no longer there: " + copy + ", which has the same build id, was read")));
+  EXPECT_THAT(text_of(got),
+              AllOf(HasSubstr("is no longer there: " + copy + ", which has the same build id, was read")));
 }
 TEST_F(Attribution, AnotherBuildIdAtTheOtherPathIsNot) {
   const std::string copy = write("copy/libfoo.so", "\xcd\x34");
-  const std::string record = fmt::format(
-      R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})", copy) + "\n";
+  const std::string record =
+      fmt::format(
+          R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})",
+          copy) +
+      "\n";
   const Finding got = failed((machine_.path() / "gone.so").string(), "box", record);
   EXPECT_THAT(got.have, IsEmpty());
   EXPECT_THAT(text_of(got), Not(HasSubstr("same build id")));
 }
 TEST_F(Attribution, ACondaPackageIsNamedWithBuildAndChannel) {
-  machine_.write("envs/ml/conda-meta/pytorch-2.5.1-cuda124.json",
-                 R"({"name":"pytorch","version":"2.5.1","build":"cuda124_0","channel":"conda-forge","files":["lib/libtorch_cuda.so"]})");
+  machine_.write(
+      "envs/ml/conda-meta/pytorch-2.5.1-cuda124.json",
+      R"({"name":"pytorch","version":"2.5.1","build":"cuda124_0","channel":"conda-forge","files":["lib/libtorch_cuda.so"]})");
   const Finding got = failed(write("envs/ml/lib/libtorch_cuda.so"));
   EXPECT_EQ(got.package, "pytorch 2.5.1 (conda)");
-  EXPECT_THAT(text_of(got), HasSubstr("libtorch_cuda.so belongs to pytorch 2.5.1 (conda, build cuda124_0, channel conda-forge, environment ml)."));
+  EXPECT_THAT(text_of(got), HasSubstr("libtorch_cuda.so belongs to pytorch 2.5.1 (conda, build cuda124_0, "
+                                      "channel conda-forge, environment ml)."));
 }
 TEST_F(Attribution, AVendoredCopyIsSaidToBeOne) {
-  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/RECORD", "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so,,\n");
-  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/METADATA", "Name: faiss-gpu-cu12\nVersion: 1.13.2\n\n");
+  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/RECORD",
+                 "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so,,\n");
+  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/METADATA",
+                 "Name: faiss-gpu-cu12\nVersion: 1.13.2\n\n");
   const Finding got = failed(write(site_ + "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so"));
   EXPECT_EQ(got.package, "faiss-gpu-cu12 1.13.2 (pip)");
-  EXPECT_THAT(text_of(got), HasSubstr("libfaiss-1a2b3c4d.so is a copy of libfaiss inside faiss-gpu-cu12 1.13.2 (pip)."));
+  EXPECT_THAT(text_of(got),
+              HasSubstr("libfaiss-1a2b3c4d.so is a copy of libfaiss inside faiss-gpu-cu12 1.13.2 (pip)."));
 }
 TEST_F(Attribution, TwoPackagesWithOneFileAreBothNamed) {
   machine_.write(site_ + "onnxruntime-1.20.1.dist-info/RECORD", "onnxruntime/capi/state.so,,4\n");
@@ -139,13 +157,16 @@ TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
   EXPECT_THAT(text_of(got), HasSubstr("libkshim-test-absent.so.1 belongs to libfoo1 (dpkg)."));
 }
 TEST_F(Attribution, TheReportsOwnRecordWins) {
-  const std::string record = R"({"type":"package","seq":9,"t":9,"object":1,"name":"torch","version":"2.9","manager":"conda","build":"b1","channel":"c"})" "\n";
+  const std::string record =
+      R"({"type":"package","seq":9,"t":9,"object":1,"name":"torch","version":"2.9","manager":"conda","build":"b1","channel":"c"})"
+      "\n";
   const Finding got = failed("/nowhere/libtorch_cuda.so", "box", record);
   EXPECT_EQ(got.package, "torch 2.9 (conda)");
   EXPECT_THAT(text_of(got), HasSubstr("build b1, channel c"));
 }
 TEST_F(Attribution, AFixForACondaPackageDoesNotSayPip) {
-  machine_.write("envs/ml/conda-meta/foo-1-0.json", R"({"name":"foo","version":"1","files":["lib/python3.11/site-packages/foo/_C.so"]})");
+  machine_.write("envs/ml/conda-meta/foo-1-0.json",
+                 R"({"name":"foo","version":"1","files":["lib/python3.11/site-packages/foo/_C.so"]})");
   const Finding got = failed(write("envs/ml/lib/python3.11/site-packages/foo/_C.so"));
   EXPECT_EQ(got.package, "foo 1 (conda)");
   for (const Fix& fix : got.fixes) EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
