@@ -113,6 +113,19 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   describe_images(subject, finding);
 }
 
+// Where the kernel stands in the source, as the first image that was compiled with line information tells.
+Place kernel_source(const Subject& subject, const std::string& kernel) {
+  Place out;
+  for (const FileImage& image : subject.images.file_images) {
+    const auto found = image.lines.find(kernel);
+    if (found == image.lines.end()) continue;
+    out.file = found->second.file;
+    out.line = found->second.line;
+    break;
+  }
+  return out;
+}
+
 // Names of the report's gap, where the file itself could not be read.
 void add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
   if (subject.gap == nullptr || complete) return;
@@ -178,6 +191,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   if (finding.cause == Cause::stale_cache_artifact && subject.cached) finding.object = subject.cached->file;
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
+  finding.kernel_source = kernel_source(subject, failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
