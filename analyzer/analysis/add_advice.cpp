@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analysis/attribution.h"
 #include "analyzer/analysis/failure_finding.h"
 #include "analyzer/analysis/torch_link.h"
 #include "analyzer/fixes/advice.h"
@@ -90,6 +91,25 @@ std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Su
   return out;
 }
 
+// Where the very file of the finding can be read; empty where another lies at its path now.
+std::string path_at_hand(const Scene& scene, const Subject& subject, const std::string& path) {
+  if (subject.object == nullptr || path != subject.object->path) return path;
+  if (scene.files.find(*subject.object) == nullptr) return {};
+  const std::string& other = scene.files.elsewhere(*subject.object);
+  return other.empty() ? path : other;
+}
+
+// What a package manager put there is no program of the user's, wherever it lies.
+void set_package(const PackageRecord& package, Situation& at) {
+  at.package = package.name;
+  at.package_version = package.version;
+  at.manager = package.manager;
+  at.environment = package.environment;
+  at.channel = package.channel;
+  if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
+  if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
+}
+
 }  // namespace
 
 void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
@@ -106,11 +126,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.relocatable = file != nullptr && file->has_relocatable_code();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
-    if (const auto package = package_of(scene, *subject.object)) {
-      at.package = package->name;
-      at.package_version = package->version;
-      at.manager = package->manager;
-    }
+    if (const auto package = package_of(scene, *subject.object)) set_package(*package, at);
   }
   if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;
@@ -154,7 +170,8 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.torch = uses_torch(scene);
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
   // is linked with what, and the file need not be on this machine.
-  at.links_torch = lies_beside_torch(at.object) || file_links_torch(at.object) ||
+  at.links_torch = lies_beside_torch(at.object) ||
+                   file_links_torch(path_at_hand(scene, subject, at.object)) ||
                    (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
   at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
   at.switches = switch_names(scene.report);

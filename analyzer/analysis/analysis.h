@@ -50,6 +50,7 @@ struct Options {
   std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
+  std::filesystem::path root = "/";  ///< where the databases of packages are looked up
   std::vector<BlindProcess> blind;
   std::vector<IdleProcess> idle;
   std::vector<MissingLibrary> missing;

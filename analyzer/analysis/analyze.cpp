@@ -24,7 +24,7 @@ constexpr std::size_t kMostNotes = 50;
 /// with them.
 class Run {
  public:
-  Run(const Options& options, Analysis& out) : options_(options), out_(out) {}
+  Run(const Options& options, Analysis& out) : options_(options), out_(out), files_(options.root) {}
 
   void read(const std::vector<ReportFile>& files) {
     std::uint64_t total = 0;
@@ -90,6 +90,7 @@ class Run {
 
   void judge(const Report& report) {
     const ReportIndex index(report);
+    files_.learn(report);
     if (auto blind = blind_by_bypass(report)) out_.blind.push_back(std::move(*blind));
     const auto parent = initialised_.find({report.process.host, report.process.ppid});
     const bool child =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analysis/attribution.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
 #include "analyzer/text/text.h"
@@ -74,11 +75,12 @@ void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, s
   }
   if (subject.object != nullptr) {
     const std::string& why_not = scene.files.why_not(*subject.object);
-    if (!why_not.empty() && is_image_cause(cause)) {
+    if (!why_not.empty() && is_image_cause(cause) && scene.files.find(*subject.object) == nullptr) {
       out.push_back({fmt::format("{} {}: what is said about it is what the report holds.",
                                  subject.object->path, why_not),
                      location(scene.report, subject.object->line)});
     }
+    for (Evidence& row : owner_evidence(scene, *subject.object)) out.push_back(std::move(row));
   }
 }
 
@@ -103,15 +105,25 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   finding.headline = row_of(cause).headline;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
-    if (const auto package = package_of(scene, *subject.object)) {
-      finding.package = package->name + (package->version.empty() ? "" : " " + package->version) +
-                        (package->manager.empty() ? "" : fmt::format(" ({})", package->manager));
-    }
+    if (const auto package = package_of(scene, *subject.object)) finding.package = package_text(*package);
   }
   finding.need = need_of(subject, cause);
   if (std::string device = device_text(scene, subject.device); !device.empty())
     finding.devices.push_back(std::move(device));
   describe_images(subject, finding);
+}
+
+// Where the kernel stands in the source, as the first image that was compiled with line information tells.
+Place kernel_source(const Subject& subject, const std::string& kernel) {
+  Place out;
+  for (const FileImage& image : subject.images.file_images) {
+    const auto found = image.lines.find(kernel);
+    if (found == image.lines.end()) continue;
+    out.file = found->second.file;
+    out.line = found->second.line;
+    break;
+  }
+  return out;
 }
 
 // Names of the report's gap, where the file itself could not be read.
@@ -179,6 +191,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   if (finding.cause == Cause::stale_cache_artifact && subject.cached) finding.object = subject.cached->file;
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
+  finding.kernel_source = kernel_source(subject, failure.kernel);
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;

@@ -90,6 +90,7 @@ struct Finding {
   std::uint64_t call_count = 0;      ///< of these, how often failed_call told it
   std::string failed_call;           ///< "cuLibraryGetKernel"
   std::string failed_kernel;         ///< demangled
+  Place kernel_source;               ///< file and line of failed_kernel, where an image tells
   std::vector<Evidence> evidence;
   std::vector<Place> where;  ///< innermost first; first is the user's own
   std::vector<Fix> fixes;

@@ -68,7 +68,12 @@ void merge(Finding& to, Finding&& from) {
                                    [&](const Place& other) { return same_place(other, place); });
     if (!known && to.where.size() < kMostPlaces) to.where.push_back(std::move(place));
   }
-  if (to.failed_kernel.empty()) to.failed_kernel = std::move(from.failed_kernel);
+  if (to.failed_kernel.empty()) {
+    to.failed_kernel = std::move(from.failed_kernel);
+    to.kernel_source = std::move(from.kernel_source);
+  } else if (to.failed_kernel == from.failed_kernel && to.kernel_source.file.empty()) {
+    to.kernel_source = std::move(from.kernel_source);
+  }
   if (to.package.empty()) to.package = std::move(from.package);
 }
 

@@ -2,11 +2,11 @@
 #include "analyzer/analysis/scene.h"
 
 #include <fmt/core.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/analysis/attribution.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
 #include "analyzer/text/text.h"
@@ -79,15 +79,9 @@ void add_names(const Scene& scene, const std::string& kernel, Subject& subject) 
   }
 }
 
-// This machine's caches tell nothing of another machine's process.
-bool is_of_this_machine(const Report& report) {
-  utsname system{};
-  return uname(&system) == 0 && report.process.host == system.nodename;
-}
-
 void find_in_caches(const Scene& scene, Subject& subject) {
   const auto& environment = scene.report.process.env;
-  if (!is_of_this_machine(scene.report)) return;
+  if (!is_of_this_machine(scene.report)) return;  // its caches tell nothing of another's
   if (subject.facts.loose && subject.module != nullptr) {
     std::uint64_t hash = 0;
     const std::string& digits = subject.module->content_hash;
@@ -127,8 +121,11 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
 // The innermost frame of an installed package that is not NVIDIA's own.
 std::string caller_package(const Scene& scene, const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
-    const auto& package = scene.files.package(frame.object);
-    if (package && !package->name.starts_with("nvidia-")) return package->name;
+    ObjectRecord object;
+    object.path = frame.object;
+    object.build_id = frame.build_id;
+    const auto package = package_of(scene, object);
+    if (package && package->manager == "pip" && !package->name.starts_with("nvidia-")) return package->name;
   }
   return {};
 }
@@ -211,18 +208,6 @@ std::string device_text(const Scene& scene, const DeviceRecord* device) {
 
 std::string location(const Report& report, std::uint32_t line) {
   return line == 0 ? std::string() : fmt::format("{}:{}", report.path, line);
-}
-
-std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object) {
-  if (const PackageRecord* row = scene.index.package(object.id)) return *row;
-  const auto& installed = scene.files.package(object.path);
-  if (!installed) return std::nullopt;
-  PackageRecord out;
-  out.object = object.id;
-  out.name = installed->name;
-  out.version = installed->version;
-  out.manager = "pip";
-  return out;
 }
 
 std::string object_text(const Subject& subject) {

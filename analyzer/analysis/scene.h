@@ -49,8 +49,6 @@ bool ended_well(const Scene& scene);
 std::string device_text(const Scene& scene, const DeviceRecord* device);
 /// "report.jsonl:4"; empty for line 0.
 std::string location(const Report& report, std::uint32_t line);
-/// Who owns the object: as the report says, else as the Python packages on this machine say.
-std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
 /// Basename of the object's file, else "the image" of a loose one.
 std::string object_text(const Subject& subject);
 

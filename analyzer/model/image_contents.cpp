@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "analyzer/source/kernel_lines.h"
 #include "kshim/image/cubin.h"
 #include "kshim/image/decompress.h"
 #include "kshim/image/ptx.h"
@@ -41,6 +42,7 @@ void read_contents(Bytes bytes, FileImage& out) {
     return true;
   });
   out.toolkit = toolkit_of(out.candidate.kind, bytes);
+  out.lines = source::kernel_lines(out.candidate.kind, bytes);
 }
 
 image::Image entry_of(const CodeImage& image) {
@@ -102,6 +104,7 @@ class ModuleReader {
     whole.kernels.insert(whole.kernels.end(), std::make_move_iterator(part.kernels.begin()),
                          std::make_move_iterator(part.kernels.end()));
     whole.kernels_read = whole.kernels_read && part.kernels_read;
+    whole.lines.merge(part.lines);
     whole.bytes += part.bytes;
     whole.candidate.isa = std::max(whole.candidate.isa, part.candidate.isa);
   }

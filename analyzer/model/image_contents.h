@@ -3,12 +3,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/model/device_code.h"
 #include "analyzer/model/kernel_body.h"
+#include "analyzer/source/source_line.h"
 
 namespace kshim::analysis {
 
@@ -19,7 +21,8 @@ struct FileImage {
   std::uint64_t bytes = 0;           ///< uncompressed
   std::vector<std::string> kernels;  ///< mangled
   bool kernels_read = false;
-  image::Version toolkit;  ///< that built it; unknown where the image does not say
+  std::map<std::string, source::SourceLine> lines;  ///< of kernels; empty but for -lineinfo and -G
+  image::Version toolkit;                           ///< that built it; unknown where the image does not say
 };
 
 struct FileModule {

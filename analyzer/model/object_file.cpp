@@ -186,6 +186,8 @@ std::string ObjectFile::symbol_at(std::uint64_t address) const {
   return {};
 }
 
+bool ObjectFile::has_dwarf() const { return host_ == HostFormat::elf && elf_.section(".debug_info"); }
+
 bool ObjectFile::is_shared_library() const {
   return host_ == HostFormat::elf && elf_.type() == ET_DYN && !elf_.section(".interp");
 }

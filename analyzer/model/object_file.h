@@ -49,6 +49,8 @@ class ObjectFile {
   std::vector<ImageCount> image_counts() const { return count_images(code()); }
   /// The function that holds a link-time address, mangled; empty where no symbol covers it.
   std::string symbol_at(std::uint64_t address) const;
+  /// Whether it brings its own debug information of host code.
+  bool has_dwarf() const;
   bool is_shared_library() const;
   /// Linked from relocatable device code: nvcc -rdc=true.
   bool has_relocatable_code() const;

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 
+#include "analyzer/knowledge/frames.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
 
@@ -29,52 +32,38 @@ bool is_cuda_build(const std::filesystem::path& folder) {
   return false;
 }
 
-bool is_installed_python(std::string_view path) {
-  return contains(path, "/site-packages/") || contains(path, "/dist-packages/");
+// Where this process kept what it compiled from text of its own, wherever the environment said.
+bool is_in_cache(std::string_view file, const Report& report) {
+  return std::any_of(caches().begin(), caches().end(), [&](const CacheRow& row) {
+    const auto folder = report.process.env.find(std::string(row.variable));
+    return folder != report.process.env.end() && folder->second.size() > 1 &&
+           file.starts_with(folder->second) && file.substr(folder->second.size()).starts_with('/');
+  });
 }
 
-// The standard library, installed packages, code made at run time (frozen importlib, torch.compile's output).
-bool is_own_python(const PythonFrame& frame) {
-  const std::string_view file = frame.file;
-  if (file.empty() || is_installed_python(file) || contains(file, "torchinductor_")) return false;
-  if (file.starts_with("<frozen")) return false;
-  const std::size_t at = file.find("/lib/python3");
-  return at == std::string_view::npos;
+bool is_own_python(const PythonFrame& frame, const Report& report) {
+  return !frame.file.empty() && owner_of_python(frame.file, frame.function) == FrameOwner::user &&
+         !is_in_cache(frame.file, report);
 }
 
-bool is_system_path(std::string_view path) {
-  constexpr std::string_view kPrefixes[] = {"/lib/",           "/lib64/",   "/usr/lib/", "/usr/lib64/",
-                                            "/usr/local/cuda", "/opt/cuda", "/usr/bin/", "/usr/local/lib/"};
-  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
-                     [&](std::string_view prefix) { return path.starts_with(prefix); });
+Place place_of(const PythonFrame& frame) {
+  Place place;
+  place.file = frame.file;
+  place.line = frame.line;
+  place.function = frame.function;
+  place.python = true;
+  return place;
 }
 
-bool is_cuda_plumbing(std::string_view path) {
-  constexpr std::string_view kNames[] = {"libcuda.so", "libcudart", "libkshim", "libcuda-", "libnvidia-"};
-  const std::string_view name = basename_of(path);
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](std::string_view part) { return name.starts_with(part); });
+// The program of `python -c` is text like much that libraries make; it is the user's where it began
+// everything.
+std::optional<Place> own_command(const std::vector<PythonFrame>& frames) {
+  if (frames.empty() || frames.back().file != "<string>" || frames.back().function != "<module>")
+    return std::nullopt;
+  return place_of(frames.back());
 }
 
-// Inside the user's file, but not theirs: the static runtime, and the stub nvcc makes for each kernel.
-bool is_plumbing_symbol(std::string_view symbol, std::string_view kernel) {
-  if (symbol.empty()) return false;
-  constexpr std::string_view kPrefixes[] = {"cuda",
-                                            "__cuda",
-                                            "libcudart_static_",
-                                            "__device_stub__",
-                                            "_ZL17__cudaLaunch",
-                                            "__static_initialization_and_destruction",
-                                            "_start",
-                                            "__libc_start",
-                                            "_dl_"};
-  if (std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
-                  [&](std::string_view prefix) { return symbol.starts_with(prefix); })) {
-    return true;
-  }
-  return (!kernel.empty() && symbol == kernel) || contains(symbol, "__device_stub__") ||
-         contains(symbol, "cudaLaunchKernel");
-}
+bool is_plumbing_file(std::string_view path) { return owner_of_object(path) == FrameOwner::plumbing; }
 
 std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
   if (!frame.symbol.empty() || frame.object.empty()) return frame.symbol;
@@ -86,37 +75,75 @@ std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
   return file != nullptr && frame.offset > 0 ? file->symbol_at(frame.offset - 1) : std::string();
 }
 
-}  // namespace
+ObjectRecord object_of(const NativeFrame& frame) {
+  ObjectRecord out;
+  out.path = frame.object;
+  out.build_id = frame.build_id;
+  return out;
+}
 
-std::vector<Place> own_places(const FailureRecord& failure, const Report& report, ObjectFiles& files) {
-  std::vector<Place> out;
-  for (const auto* frames : {&failure.python, &failure.python_main}) {
-    for (const PythonFrame& frame : *frames) {
-      if (out.size() < kMostPlaces && is_own_python(frame)) {
-        Place place;
-        place.file = frame.file;
-        place.line = frame.line;
-        place.function = frame.function;
-        place.python = true;
-        out.push_back(std::move(place));
-      }
-    }
-    if (!out.empty()) return out;
+bool is_own_object(const NativeFrame& frame, const Report& report) {
+  const FrameOwner owner = owner_of_object(frame.object);
+  if (owner == FrameOwner::user) return true;
+  // A program that pip installed is what was run all the same.
+  return owner == FrameOwner::library && frame.object == report.process.exe && !is_system_path(frame.object);
+}
+
+// Innermost function of the user's own among what was inlined at one address: neither a header of CUDA or the
+// system nor the text that nvcc makes around the user's.
+const source::SourceFrame* own_source(const source::SourceFrames& frames, const std::string& kernel) {
+  for (const source::SourceFrame& frame : frames) {
+    if (frame.at.file.empty() || frame.at.line == 0) continue;
+    if (owner_of_source(frame.at.file) != FrameOwner::user) continue;
+    if (owner_of_symbol(frame.function) != FrameOwner::user) continue;
+    if (!kernel.empty() && frame.function == kernel) continue;
+    return &frame;
   }
+  return nullptr;
+}
+
+// Frames of one file are looked up together: each look-up costs a process.
+void read_sources(const std::vector<const NativeFrame*>& frames, ObjectFiles& files) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>> wanted;
+  for (const NativeFrame* frame : frames) {
+    if (frame->offset > 0) wanted[{frame->object, frame->build_id}].push_back(frame->offset - 1);
+  }
+  for (const auto& [key, addresses] : wanted) {
+    ObjectRecord object;
+    object.path = key.first;
+    object.build_id = key.second;
+    files.read_sources(object, addresses);
+  }
+}
+
+std::vector<Place> own_native_places(const FailureRecord& failure, const Report& report, ObjectFiles& files) {
+  std::vector<const NativeFrame*> frames;
   for (const NativeFrame& frame : failure.native) {
-    if (out.size() >= kMostPlaces || frame.object.empty() || is_cuda_plumbing(frame.object)) continue;
-    const bool executable = frame.object == report.process.exe;
-    if ((is_system_path(frame.object) || is_installed_python(frame.object)) &&
-        !(executable && !is_system_path(frame.object))) {
-      continue;
-    }
-    const std::string symbol = symbol_of(frame, files);
-    if (is_plumbing_symbol(symbol, failure.kernel)) continue;
+    if (!frame.object.empty() && is_own_object(frame, report)) frames.push_back(&frame);
+  }
+  read_sources(frames, files);
+  std::vector<Place> out;
+  for (const NativeFrame* frame : frames) {
+    if (out.size() >= kMostPlaces) break;
+    const source::SourceFrames& sources =
+        files.source_at(object_of(*frame), frame->offset > 0 ? frame->offset - 1 : 0);
+    const source::SourceFrame* source = own_source(sources, failure.kernel);
+    if (!sources.empty() && source == nullptr)
+      continue;  // a header's function, compiled into the user's file
+    std::string symbol =
+        source != nullptr && !source->function.empty() ? source->function : symbol_of(*frame, files);
+    const bool plumbing =
+        owner_of_symbol(symbol) != FrameOwner::user || (!failure.kernel.empty() && symbol == failure.kernel);
+    if (source == nullptr && plumbing) continue;
     if (symbol.empty() && !out.empty()) continue;
     Place place;
-    place.object = frame.object;
-    place.offset = frame.offset;
+    place.object = frame->object;
+    place.offset = frame->offset;
     place.function = demangle(symbol);
+    if (source != nullptr) {
+      place.file = source->at.file;
+      place.line = source->at.line;
+    }
     out.push_back(std::move(place));
   }
   // A frame with a name says more than an address; the order within each kind stays.
@@ -124,9 +151,25 @@ std::vector<Place> own_places(const FailureRecord& failure, const Report& report
   return out;
 }
 
+}  // namespace
+
+std::vector<Place> own_places(const FailureRecord& failure, const Report& report, ObjectFiles& files) {
+  std::vector<Place> out;
+  for (const auto* frames : {&failure.python, &failure.python_main}) {
+    for (const PythonFrame& frame : *frames) {
+      if (out.size() < kMostPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
+    }
+    if (!out.empty()) return out;
+  }
+  for (const auto* frames : {&failure.python, &failure.python_main}) {
+    if (const auto command = own_command(*frames)) return {*command};
+  }
+  return own_native_places(failure, report, files);
+}
+
 bool called_by_probing_library(const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
-    if (frame.object.empty() || is_cuda_plumbing(frame.object)) continue;
+    if (frame.object.empty() || is_plumbing_file(frame.object)) continue;
     return find_probing_library(frame.object) != nullptr;
   }
   return false;
@@ -141,7 +184,7 @@ bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
 
 OriginFacts origin_of(std::string_view path) {
   if (path.empty()) return {Origin::memory, {}};
-  if (is_installed_python(path)) return {Origin::installed, {}};
+  if (contains(path, "/site-packages/") || contains(path, "/dist-packages/")) return {Origin::installed, {}};
   const std::string_view name = basename_of(path);
   if (contains(path, "/torch_extensions/") || contains(name, ".cpython-") || name.ends_with(".abi3.so")) {
     return {Origin::python_extension, {}};

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/model/report_index.h"
 
-#include <spdlog/spdlog.h>
-
-#include "analyzer/text/text.h"
-
 namespace kshim::analysis {
 namespace {
 
@@ -16,34 +12,6 @@ auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::ma
 }
 
 }  // namespace
-
-ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
-  const auto key = std::make_pair(object.path, object.build_id);
-  auto found = files_.find(key);
-  if (found == files_.end()) {
-    found = files_.emplace(key, ObjectFile::open(object.path, object.build_id)).first;
-    const auto* why = std::get_if<std::string>(&found->second);
-    spdlog::debug("{}: {}", harmless(object.path),
-                  why == nullptr ? "read beside the report" : harmless(*why));
-  }
-  return found->second;
-}
-
-const ObjectFile* ObjectFiles::find(const ObjectRecord& object) {
-  return std::get_if<ObjectFile>(&entry(object));
-}
-
-const std::string& ObjectFiles::why_not(const ObjectRecord& object) {
-  static const std::string none;
-  const auto* why = std::get_if<std::string>(&entry(object));
-  return why != nullptr ? *why : none;
-}
-
-const std::optional<PythonPackage>& ObjectFiles::package(const std::string& path) {
-  auto found = packages_.find(path);
-  if (found == packages_.end()) found = packages_.emplace(path, python_package_of(path)).first;
-  return found->second;
-}
 
 ReportIndex::ReportIndex(const Report& report) : report_(report) {
   for (const ObjectRecord& row : report.objects) objects_.insert_or_assign(row.id, &row);

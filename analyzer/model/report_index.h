@@ -1,36 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report's records joined by their ids, and the files behind its objects.
 #pragma once
+#include <filesystem>
 #include <map>
-#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "analyzer/model/cache_search.h"
 #include "analyzer/model/object_file.h"
-#include "analyzer/model/python_package.h"
+#include "analyzer/packages/finder.h"
 #include "analyzer/reader/report.h"
+#include "analyzer/source/host_lines.h"
 
 namespace kshim::analysis {
 
-/// Files that reports name, opened once for all reports.
+/// Files that reports name, opened once for all reports. Not for several threads at once.
 class ObjectFiles {
  public:
-  /// nullptr where the file cannot be used; why_not() then tells.
+  /// `root`: where the databases of packages and the debug files of the system are looked up.
+  explicit ObjectFiles(const std::filesystem::path& root = "/") : root_(root), packages_(root) {}
+  /// Remembers where else the report has seen the files that it names, by build id.
+  void learn(const Report& report);
+  /// The very file of the record: by path and build id, else by build id where the report names another path.
+  /// nullptr where there is none; why_not() then tells.
   const ObjectFile* find(const ObjectRecord& object);
+  /// Why the file at the record's own path cannot be used, as a clause; empty where it can.
   const std::string& why_not(const ObjectRecord& object);
-  /// The Python package that the file belongs to, where it is installed on this machine.
-  const std::optional<PythonPackage>& package(const std::string& path);
+  /// Where find() found it, if not at its own path; else empty.
+  const std::string& elsewhere(const ObjectRecord& object);
+  /// The package that the file belongs to, where it is on this machine. Of a file that has changed since the
+  /// name alone: what is installed now has another version.
+  std::optional<packages::Package> package(const ObjectRecord& object);
+  packages::Finder& packages() { return packages_; }
+  /// Asks the file's DWARF for link-time addresses, together.
+  void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
+  /// What read_sources() found at an address, innermost function first; mostly empty.
+  const source::SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
   CacheSearch& caches() { return caches_; }
 
  private:
-  using Entry = std::variant<ObjectFile, std::string>;
+  struct Entry {
+    std::variant<ObjectFile, std::string> file;
+    std::string why_not;
+    std::string elsewhere;
+  };
+  using Key = std::pair<std::string, std::string>;  ///< path, build id
   Entry& entry(const ObjectRecord& object);
-  std::map<std::pair<std::string, std::string>, Entry> files_;
-  std::map<std::string, std::optional<PythonPackage>> packages_;
+  void look_elsewhere(const ObjectRecord& object, Entry& entry);
+  std::filesystem::path root_;
+  std::map<Key, Entry> files_;
+  std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
+  std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;
+  std::size_t source_reads_ = 0;
+  packages::Finder packages_;
   CacheSearch caches_;
 };
 

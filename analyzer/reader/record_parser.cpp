@@ -287,6 +287,9 @@ std::string package(object from, Report& report, std::uint32_t line) {
   out.name = text(from, "name");
   out.version = text(from, "version");
   out.manager = text(from, "manager");
+  out.build = text(from, "build");
+  out.channel = text(from, "channel");
+  out.environment = text(from, "environment");
   report.packages.push_back(std::move(out));
   return {};
 }

@@ -105,7 +105,7 @@ struct BypassRecord : Record {
 };
 struct PackageRecord : Record {
   std::uint64_t object = 0;
-  std::string name, version, manager;
+  std::string name, version, manager, build, channel, environment;
 };
 /// A kernel that was launched; one row however many lines speak of it.
 struct CoverageRecord : Record {

@@ -33,7 +33,8 @@ class StringWalk {
   void walk(Finding& finding) const {
     each(finding.code_name, finding.object, finding.package, finding.headline, finding.kernels, finding.have,
          finding.images, finding.need, finding.devices, finding.failed_call, finding.failed_kernel,
-         finding.evidence, finding.where, finding.fixes, finding.dead_ends, finding.remarks);
+         finding.kernel_source, finding.evidence, finding.where, finding.fixes, finding.dead_ends,
+         finding.remarks);
   }
   void walk(Analysis& analysis) const {
     each(analysis.devices, analysis.processes, analysis.findings, analysis.notes, analysis.blind);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analyzer/packages/python_distributions.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -77,9 +78,11 @@ std::string file_name(const Finding& finding) {
   if (finding.object.empty()) return "an image in memory";
   std::string name(basename_of(finding.object));
   // "torch 2.9.1 (pip)" without the manager.
-  if (!finding.package.empty())
-    name += fmt::format(" of {}", finding.package.substr(0, finding.package.find(" (")));
-  return name;
+  const std::string package = finding.package.substr(0, finding.package.find(" ("));
+  if (package.empty()) return name;
+  const std::string copy = packages::vendored_library(finding.object);
+  if (!copy.empty()) return fmt::format("the copy of {} inside {}", copy, package);
+  return fmt::format("{} of {}", name, package);
 }
 
 std::size_t limit(std::size_t usual, bool verbose) {
@@ -133,7 +136,11 @@ void print_kernels(const Finding& finding, bool verbose, Page& page) {
   const std::size_t most = limit(kKernels, verbose);
   // "and 1 more" takes as much room as that one.
   const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
-  for (std::size_t i = 0; i < shown; ++i) page.row(i != 0 ? "" : total == 1 ? "kernel" : "kernels", rows[i]);
+  for (std::size_t i = 0; i < shown; ++i) {
+    page.row(i != 0 ? "" : total == 1 ? "kernel" : "kernels", rows[i]);
+    if (i == 0 && !finding.kernel_source.file.empty())
+      page.row("", "defined at " + place_text(finding.kernel_source));
+  }
   const std::string unsure = finding.kernels_complete ? ""
                              : total > shown          ? ", perhaps others"
                                                       : "and perhaps others";

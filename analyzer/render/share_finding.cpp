@@ -68,6 +68,8 @@ void share_facts(const Finding& finding, const std::vector<std::string>& kernels
   if (!finding.where.empty()) fact(rows, "Where", {code(place_text(finding.where.front()))});
   for (std::size_t i = 0; i < kernels.size() && kernels.size() <= kInline; ++i)
     fact(rows, i == 0 ? "Kernel" : "", {code(shown(kernels[i], page))});
+  if (!finding.kernel_source.file.empty())
+    fact(rows, "Defined at", {code(place_text(finding.kernel_source))});
   if (kernels.size() > kInline) {
     const std::uint64_t total = std::max<std::uint64_t>(finding.kernels_total, kernels.size());
     fact(rows, "Kernels",

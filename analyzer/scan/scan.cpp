@@ -21,10 +21,10 @@
 #include <tuple>
 
 #include "analyzer/model/mapped_file.h"
+#include "analyzer/packages/finder.h"
 #include "analyzer/scan/container.h"
 #include "analyzer/scan/container_memory.h"
 #include "analyzer/scan/container_queue.h"
-#include "analyzer/scan/distributions.h"
 #include "analyzer/scan/object.h"
 #include "analyzer/scan/walk.h"
 
@@ -227,7 +227,7 @@ class Scanner {
       ScannedObject object;
       object.path = name;
       object.member = member.name;
-      object.package = distribution_of_wheel(name);
+      object.package = packages::package_of_archive(name).label();
       keep(scan_object(std::move(object), member.bytes, options_), out);
     };
     visitor.damaged = [&](std::string_view member, std::uint64_t offset, const std::string& what) {
@@ -299,12 +299,12 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   }
   Scanner scanner(inputs, options);
   scanner.run();
-  Distributions distributions;
+  packages::Finder packages;
   for (Found& found : std::move(scanner).take()) {
     for (ObjectResult& result : found.objects) {
       if (result.object.package.empty()) {
-        result.object.package =
-            distributions.of(fs::absolute(result.object.path).lexically_normal().string());
+        const auto& package = packages.of(fs::absolute(result.object.path).string());
+        if (package) result.object.package = package->label();
         for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));

@@ -336,23 +336,6 @@ TEST_F(Analyze, ATargetsGapSaysNothingOfThePresentGpu) {
   EXPECT_THAT(got.findings[1].kernels, ElementsAre("a()", "b()"));
 }
 
-TEST_F(Analyze, APackageIsFoundByItsRecordFile) {
-  TemporaryFolder venv;
-  const std::string site = "lib/python3.11/site-packages/";
-  venv.write(site + "other-2.0.dist-info/RECORD", "foo/_C.so.bak,sha256=x,1\n");
-  venv.write(site + "other-2.0.dist-info/METADATA", "Name: other\nVersion: 2.0\n");
-  venv.write(site + "foo_ext-1.2.dist-info/RECORD", "foo/__init__.py,,\nfoo/_C.so,sha256=x,7\n");
-  venv.write(site + "foo_ext-1.2.dist-info/METADATA",
-             "Metadata-Version: 2.1\nName: foo-ext\nVersion: 1.2\n\nName: body\n");
-  const std::string library = venv.write(site + "foo/_C.so", "not the file of the report").string();
-  ReportText text;
-  text.process().driver().device(0, "8.6").object(1, library, {"sm_90"}).module(1, "1");
-  text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
-  const Analysis got = run(text.end());
-  EXPECT_EQ(got.findings.at(0).package, "foo-ext 1.2 (pip)");
-  EXPECT_THAT(got.findings[0].fixes.at(0).commands.at(0), HasSubstr(" foo-ext"));
-}
-
 TEST_F(Analyze, NvidiasOwnLibrariesAreNotRebuilt) {
   ReportText text;
   text.process().driver().device(0, "6.1").object(1, "/usr/local/cuda-13.0/lib64/libcublas.so.13",

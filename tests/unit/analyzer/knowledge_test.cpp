@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/knowledge/frames.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -52,6 +53,8 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const VendorLibraryRow& row : vendor_libraries()) expect_sources(row.prefix, row.sources);
   for (const CacheRow& row : caches()) expect_sources(row.who, row.sources);
   for (const InstallerRow& row : installers()) expect_sources(row.distribution, row.sources);
+  for (const FrameRow& row : python_frames()) expect_sources(row.text, row.sources);
+  for (const FrameRow& row : native_frames()) expect_sources(row.text, row.sources);
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
@@ -70,6 +73,8 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const BuildRow& row : builds()) add(row.sources);
   for (const InstallerRow& row : installers()) add(row.sources);
   for (const CacheRow& row : caches()) add(row.sources);
+  for (const FrameRow& row : python_frames()) add(row.sources);
+  for (const FrameRow& row : native_frames()) add(row.sources);
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
   for (const LibrarySupportRow& row : library_support()) add(row.sources);

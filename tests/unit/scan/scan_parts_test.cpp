@@ -14,7 +14,6 @@
 #include <sstream>
 #include <string>
 
-#include "analyzer/scan/distributions.h"
 #include "analyzer/scan/kernel_needs.h"
 #include "analyzer/scan/matrix.h"
 #include "analyzer/scan/name_cell.h"
@@ -161,24 +160,6 @@ TEST(FileKinds, ContainersOfDataAreOpenedOnlyWhereNamed) {
   EXPECT_EQ(file_kind(bytes_of(kZip), "model.pt", false), FileKind::other);
   EXPECT_EQ(file_kind(bytes_of(kZip), "model.pt", true), FileKind::container);
   EXPECT_EQ(file_kind(bytes_of(kZip), "torch.whl", false), FileKind::container);
-}
-
-using Owners = Folder;
-TEST_F(Owners, AreReadFromRecords) {
-  const fs::path site = path_ / "lib/site-packages";
-  write("lib/site-packages/foo/_C.so", "x");
-  write("lib/site-packages/foo-1.0.dist-info/METADATA", "Name: foo\nVersion: 1.0\n\nVersion: 9\n");
-  write("lib/site-packages/foo-1.0.dist-info/RECORD", "foo/_C.so,sha256=abc,1\n\"foo/a,\"\"b.so\",,\n");
-  Distributions owners;
-  EXPECT_EQ(owners.of((site / "foo/_C.so").string()), "foo 1.0");
-  EXPECT_EQ(owners.of((site / "foo/a,\"b.so").string()), "foo 1.0");
-  EXPECT_EQ(owners.of((site / "bar/_C.so").string()), "");
-  EXPECT_EQ(owners.of("/usr/lib/libfoo.so"), "");
-}
-TEST(OwnersOfWheels, AreInTheirNames) {
-  EXPECT_EQ(distribution_of_wheel("dist/torch-2.9.1-cp311-cp311-linux_x86_64.whl"), "torch 2.9.1");
-  EXPECT_EQ(distribution_of_wheel("torch.whl"), "");
-  EXPECT_EQ(distribution_of_wheel("torch-2.9.1-cp311.zip"), "");
 }
 
 TEST(Sizes, AreDecimalAndShort) {

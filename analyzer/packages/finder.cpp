@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/packages/finder.h"
+
+#include <system_error>
+
+#include "analyzer/packages/bundles.h"
+#include "analyzer/packages/system_paths.h"
+
+namespace kshim::packages {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A thousand reports of a cluster name some thousand files; more are not looked up.
+constexpr std::size_t kMostPaths = 50'000;
+
+/// Debian's and Fedora's own Python packages lie there; pip installs into /usr/local or a home folder.
+bool is_distributions_python(const std::string& path) {
+  return path.starts_with("/usr/lib/") || path.starts_with("/usr/lib64/");
+}
+
+}  // namespace
+
+Finder::Finder(const fs::path& root, Budget budget)
+    : root_(root), budget_(budget), dpkg_(root, budget_), rpm_(root, budget_) {}
+
+const std::optional<Package>& Finder::of(const std::string& path) {
+  static const std::optional<Package> none;
+  const auto known = known_.find(path);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= kMostPaths) return none;
+  const std::string normal = normal_path(path);
+  auto found = normal.empty() ? std::nullopt : look_up(normal);
+  if (found && found->environment.empty()) found->environment = environment(normal);
+  return known_.emplace(path, std::move(found)).first->second;
+}
+
+// Who knows best first: what conda installed has a RECORD as well, and so has some of what Debian did.
+std::optional<Package> Finder::look_up(const std::string& path) {
+  if (auto out = conda_.owner(path)) return out;
+  if (site_path(path)) {
+    if (is_distributions_python(path)) {
+      if (auto out = system_owner(path)) return out;
+    }
+    if (auto out = python_.owner(path)) return out;
+  }
+  if (auto out = bundle_of(path)) return out;
+  return system_owner(path);
+}
+
+std::optional<Package> Finder::system_owner(const std::string& path) {
+  if (!may_be_system(path)) return std::nullopt;
+  const auto names = names_of(root_, path);
+  if (auto out = dpkg_.owner(names)) return out;
+  return rpm_.owner(names);
+}
+
+std::string Finder::environment(const std::string& path) {
+  const std::string& conda = conda_.prefix(path);
+  if (!conda.empty()) return conda;
+  const auto place = site_path(path);
+  if (!place) return {};
+  // PREFIX/lib/python3.11/site-packages of a virtual environment (PEP 405).
+  const fs::path prefix = fs::path(place->folder).parent_path().parent_path().parent_path();
+  std::error_code error;
+  return fs::is_regular_file(prefix / "pyvenv.cfg", error) ? prefix.string() : std::string();
+}
+
+std::string Finder::why_not(const std::string& path) {
+  const std::string normal = normal_path(path);
+  if (normal.empty() || !may_be_system(normal) || of(path)) return {};
+  const std::string& why = rpm_.unreadable();
+  return why.empty() ? std::string() : "the database of rpm " + why;
+}
+
+}  // namespace kshim::packages

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose the failing file is, and which file it is at all.
+#include <gmock/gmock.h>
+#include <sys/utsname.h>
+
+#include "analyze_fixture.h"
+#include "object_file_fixture.h"
+
+namespace kshim::analysis {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::string_view kReported = "\xab\x12";  // the build id that ReportText gives its objects
+
+class Attribution : public Analyze {
+ protected:
+  void SetUp() override { options_.root = machine_.path(); }
+  /// A file with code for sm_75.
+  static std::string library(std::string_view build_id) {
+    auto elf = test::host(build_id);
+    elf.section(".nv_fatbin", SHT_PROGBITS,
+                test::FatbinBuilder().cubin(test::arch_of(75), test::cubin(75, {kSaxpy})).build(), 0, 0,
+                test::kLoaded, test::kFatbinAddress);
+    const auto bytes = elf.build();
+    return std::string(test::text_of_buffer(bytes));
+  }
+  std::string write(const std::string& file, std::string_view build_id = kReported) {
+    return machine_.write(file, library(build_id)).string();
+  }
+  static std::string here() {
+    utsname system{};
+    uname(&system);
+    return system.nodename;
+  }
+  /// A kernel of the file failed, on the machine of that name.
+  Finding failed(const std::string& path, std::string_view host = "box", std::string_view also = "") {
+    ReportText text;
+    text.process("", 17, 1, "/home/u/train", host).driver().device(0, "8.6");
+    text.record(
+        "object",
+        fmt::format(R"("id":1,"path":"{}","build_id":"ab12","runtime":"static","fatbins":null,"images":null)",
+                    path));
+    if (!also.empty()) text.raw(also);
+    text.record(
+        "module",
+        fmt::format(R"("id":1,"object":1,"offset":{},"api":"cuLibraryLoadData","result":0,"device":0)",
+                    test::kFatbinAddress));
+    text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
+    const Analysis got = run(text.end());
+    return got.findings.empty() ? Finding() : got.findings.front();
+  }
+  static std::string text_of(const Finding& finding) {
+    std::string out;
+    for (const Evidence& row : finding.evidence) out += row.text + "\n";
+    return out;
+  }
+  TemporaryFolder machine_;
+  const std::string site_ = "venv/lib/python3.11/site-packages/";
+};
+
+TEST_F(Attribution, APackageIsFoundByItsRecordFile) {
+  machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
+  machine_.write(site_ + "foo_ext-1.2.dist-info/METADATA", "Name: foo-ext\nVersion: 1.2\n\n");
+  const Finding got = failed(write(site_ + "foo/_C.so"));
+  EXPECT_EQ(got.package, "foo-ext 1.2 (pip)");
+  ASSERT_FALSE(got.fixes.empty());
+  EXPECT_THAT(got.fixes[0].commands.at(0), HasSubstr(" foo-ext"));
+}
+TEST_F(Attribution, AnotherFileAtThePathIsNotTheRecordedOne) {
+  machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
+  const std::string path = write(site_ + "foo/_C.so", "\xcd\x34");
+  const Finding elsewhere = failed(path, "another-machine");
+  EXPECT_EQ(elsewhere.package, "");
+  EXPECT_THAT(elsewhere.have, IsEmpty());
+  EXPECT_THAT(text_of(elsewhere), HasSubstr("its build id is cd34 now"));
+  // Here it was this package's, of whatever version.
+  const Finding changed = failed(path, here());
+  EXPECT_EQ(changed.package, "foo_ext (pip)");
+  EXPECT_THAT(changed.have, IsEmpty());
+}
+TEST_F(Attribution, AFileThatIsGoneIsSaidToBe) {
+  const Finding got = failed((machine_.path() / "gone.so").string(), here());
+  EXPECT_EQ(got.package, "");
+  EXPECT_THAT(text_of(got), HasSubstr("gone.so is no longer there"));
+}
+TEST_F(Attribution, TheSameBuildIdAtAnotherPathIsTheSameFile) {
+  const std::string copy = write("copy/libfoo.so");
+  const std::string gone = (machine_.path() / "gone.so").string();
+  const std::string record =
+      fmt::format(
+          R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})",
+          copy) +
+      "\n";
+  const Finding got = failed(gone, "box", record);
+  EXPECT_THAT(got.have, Contains("sm_75"));
+  EXPECT_EQ(got.object, gone);
+  EXPECT_THAT(text_of(got),
+              AllOf(HasSubstr("is no longer there: " + copy + ", which has the same build id, was read")));
+}
+TEST_F(Attribution, AnotherBuildIdAtTheOtherPathIsNot) {
+  const std::string copy = write("copy/libfoo.so", "\xcd\x34");
+  const std::string record =
+      fmt::format(
+          R"({{"type":"library","seq":9,"t":9,"soname":"libfoo.so","path":"{}","version":null,"build_id":"ab12"}})",
+          copy) +
+      "\n";
+  const Finding got = failed((machine_.path() / "gone.so").string(), "box", record);
+  EXPECT_THAT(got.have, IsEmpty());
+  EXPECT_THAT(text_of(got), Not(HasSubstr("same build id")));
+}
+TEST_F(Attribution, ACondaPackageIsNamedWithBuildAndChannel) {
+  machine_.write(
+      "envs/ml/conda-meta/pytorch-2.5.1-cuda124.json",
+      R"({"name":"pytorch","version":"2.5.1","build":"cuda124_0","channel":"conda-forge","files":["lib/libtorch_cuda.so"]})");
+  const Finding got = failed(write("envs/ml/lib/libtorch_cuda.so"));
+  EXPECT_EQ(got.package, "pytorch 2.5.1 (conda)");
+  EXPECT_THAT(text_of(got), HasSubstr("libtorch_cuda.so belongs to pytorch 2.5.1 (conda, build cuda124_0, "
+                                      "channel conda-forge, environment ml)."));
+}
+TEST_F(Attribution, AVendoredCopyIsSaidToBeOne) {
+  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/RECORD",
+                 "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so,,\n");
+  machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/METADATA",
+                 "Name: faiss-gpu-cu12\nVersion: 1.13.2\n\n");
+  const Finding got = failed(write(site_ + "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so"));
+  EXPECT_EQ(got.package, "faiss-gpu-cu12 1.13.2 (pip)");
+  EXPECT_THAT(text_of(got),
+              HasSubstr("libfaiss-1a2b3c4d.so is a copy of libfaiss inside faiss-gpu-cu12 1.13.2 (pip)."));
+}
+TEST_F(Attribution, TwoPackagesWithOneFileAreBothNamed) {
+  machine_.write(site_ + "onnxruntime-1.20.1.dist-info/RECORD", "onnxruntime/capi/state.so,,4\n");
+  machine_.write(site_ + "onnxruntime_gpu-1.19.0.dist-info/RECORD",
+                 fmt::format("onnxruntime/capi/state.so,,{}\n", library(kReported).size()));
+  const Finding got = failed(write(site_ + "onnxruntime/capi/state.so"));
+  EXPECT_EQ(got.package, "onnxruntime_gpu 1.19.0 (pip)");
+  EXPECT_THAT(text_of(got), HasSubstr("onnxruntime 1.20.1 lists the same file"));
+}
+TEST_F(Attribution, ABundleIsNamedByItsMaker) {
+  machine_.write("train/_internal/base_library.zip", "x");
+  const Finding got = failed(write("train/_internal/torch/lib/libtorch_cuda.so"));
+  EXPECT_EQ(got.package, "train, a bundle made by PyInstaller");
+  EXPECT_THAT(text_of(got), HasSubstr("building the bundle again"));
+}
+TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
+  // The recorded path is the machine's own: it must lie outside of every temporary folder to be the system's.
+  machine_.write("var/lib/dpkg/info/libfoo1.list", "/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1\n");
+  machine_.write("var/lib/dpkg/status", "Package: libfoo1\nVersion: 1.2-3\n");
+  const Finding got = failed("/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1", here());
+  EXPECT_EQ(got.package, "libfoo1 (dpkg)");
+  EXPECT_THAT(text_of(got), HasSubstr("libkshim-test-absent.so.1 belongs to libfoo1 (dpkg)."));
+}
+TEST_F(Attribution, TheReportsOwnRecordWins) {
+  const std::string record =
+      R"({"type":"package","seq":9,"t":9,"object":1,"name":"torch","version":"2.9","manager":"conda","build":"b1","channel":"c"})"
+      "\n";
+  const Finding got = failed("/nowhere/libtorch_cuda.so", "box", record);
+  EXPECT_EQ(got.package, "torch 2.9 (conda)");
+  EXPECT_THAT(text_of(got), HasSubstr("build b1, channel c"));
+}
+TEST_F(Attribution, AFixForACondaPackageDoesNotSayPip) {
+  machine_.write("envs/ml/conda-meta/foo-1-0.json",
+                 R"({"name":"foo","version":"1","files":["lib/python3.11/site-packages/foo/_C.so"]})");
+  const Finding got = failed(write("envs/ml/lib/python3.11/site-packages/foo/_C.so"));
+  EXPECT_EQ(got.package, "foo 1 (conda)");
+  for (const Fix& fix : got.fixes) EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
+}
+
+}  // namespace
+}  // namespace kshim::analysis

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/packages/bounded.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "analyzer/packages/path_index.h"
+#include "tests/unit/analyzer/report_text.h"
+
+namespace kshim::packages {
+namespace {
+
+using test::TemporaryFolder;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(ReadBounded, ReadsAWholeFileAndTakesItOffTheBudget) {
+  const TemporaryFolder folder;
+  Budget budget{100, 10};
+  EXPECT_EQ(read_bounded(folder.write("a", "hello"), 5, budget), "hello");
+  EXPECT_EQ(budget.bytes, 95U);
+  EXPECT_EQ(budget.entries, 9U);
+}
+TEST(ReadBounded, RefusesALargerFile) {
+  const TemporaryFolder folder;
+  Budget budget;
+  EXPECT_EQ(read_bounded(folder.write("a", "hello"), 4, budget), std::nullopt);
+}
+TEST(ReadBounded, RefusesWhatIsOverTheBudget) {
+  const TemporaryFolder folder;
+  Budget budget{4, 10};
+  EXPECT_EQ(read_bounded(folder.write("a", "hello"), 100, budget), std::nullopt);
+  Budget files{100, 0};
+  EXPECT_EQ(read_bounded(folder.path() / "a", 100, files), std::nullopt);
+}
+TEST(ReadBounded, DoesNotWaitForAPipe) {
+  const TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  Budget budget;
+  EXPECT_EQ(read_bounded(pipe, 100, budget), std::nullopt);
+}
+TEST(ReadBounded, RefusesDevicesAndFolders) {
+  const TemporaryFolder folder;
+  Budget budget;
+  EXPECT_EQ(read_bounded("/dev/zero", 100, budget), std::nullopt);
+  EXPECT_EQ(read_bounded(folder.path(), 100'000, budget), std::nullopt);
+  EXPECT_EQ(read_bounded(folder.path() / "absent", 100, budget), std::nullopt);
+}
+TEST(NamesIn, AreSortedAndCounted) {
+  const TemporaryFolder folder;
+  for (const char* name : {"c", "a", "b"}) folder.write(name, "");
+  Budget budget;
+  EXPECT_THAT(names_in(folder.path(), budget), ElementsAre("a", "b", "c"));
+  Budget small{0, 2};
+  EXPECT_THAT(names_in(folder.path(), small), IsEmpty());
+}
+TEST(EachLine, EndsAndCarriageReturnsAreCutOff) {
+  std::vector<std::string> lines;
+  each_line("a\r\n\nb", [&](std::string_view line) {
+    lines.emplace_back(line);
+    return true;
+  });
+  EXPECT_THAT(lines, ElementsAre("a", "", "b"));
+}
+TEST(NormalPath, IsAbsoluteOrNothing) {
+  EXPECT_EQ(normal_path("/usr/lib/../lib/./x"), "/usr/lib/x");
+  EXPECT_EQ(normal_path("lib/x"), "");
+  EXPECT_EQ(normal_path(""), "");
+  EXPECT_EQ(normal_path(std::string_view("/a\0b", 4)), "");
+  EXPECT_EQ(normal_path("/" + std::string(5000, 'a')), "");
+  EXPECT_EQ(normal_path("/../../etc/x"), "/etc/x");
+}
+TEST(PathIndex, OwnersComeInOrderAndOnce) {
+  PathIndex index;
+  index.add("/x", 2);
+  index.add("/x", 1);
+  index.add("/x", 2);
+  index.add("/y", 3);
+  index.seal();
+  EXPECT_THAT(index.owners("/x"), ElementsAre(1U, 2U));
+  EXPECT_THAT(index.owners("/z"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kshim::packages
