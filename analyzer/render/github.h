@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "analyzer/render/share_place.h"
+#include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
 
-/// One command a finding, most severe first: GitHub shows 10 of each kind a step. Notes come last.
-std::string github_commands(const std::vector<PlacedFinding>& findings,
+/// One command a finding, most severe first. Of each kind GitHub shows 10 a step: where there are more, the
+/// last of these says how many are left out. Notes come last.
+std::string github_commands(const std::vector<PlacedFinding>& findings, const SourceRoot& root,
                             const std::vector<std::string>& warnings, const std::vector<std::string>& notes);
 
 }  // namespace kshim::analysis

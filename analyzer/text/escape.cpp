@@ -8,8 +8,12 @@ namespace kshim::analysis {
 std::string escape_markup(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     switch (c) {
+      case '#':
+        out += text.substr(i, 3) == "##[" ? "&#35;" : "#";
+        break;
       case '&':
         out += "&amp;";
         break;

@@ -7,7 +7,7 @@
 namespace kshim::analysis {
 
 /// As HTML and XML 1.0 have it, in content and in quoted attributes. Characters that XML forbids are not its
-/// concern: harmless() takes them out.
+/// concern: harmless() takes them out. `##[`, a command to GitHub's runner in any log, does not stay one.
 std::string escape_markup(std::string_view text);
 
 /// RFC 3986: an absolute path as file:///a%20b, a relative one as a relative reference.
