@@ -87,7 +87,8 @@ std::string Output::first_bytes(std::size_t most) const {
 void Output::write(std::string_view text) {
   if (!folder_.empty() && replace(text)) return;
   if (fd_ < 0) fail();
-  if (!is_stream() && !append_ && ftruncate(fd_, 0) != 0 && errno != EINVAL) fail();  // EINVAL: a pipe or a device
+  if (!is_stream() && !append_ && ftruncate(fd_, 0) != 0 && errno != EINVAL)
+    fail();  // EINVAL: a pipe or a device
   write_to(fd_, text);
 }
 

@@ -67,11 +67,11 @@ void append(std::string& out, std::size_t kind, const std::vector<std::string>& 
   const std::size_t shown = commands.size() <= kShown ? commands.size() : kShown - 1;
   for (std::size_t i = 0; i < shown; ++i) out += commands[i];
   if (shown == commands.size()) return;
-  out += plain_command(
-      kKinds.at(kind),
-      fmt::format("and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
-                  "\"$GITHUB_STEP_SUMMARY\"",
-                  commands.size() - shown, kShown));
+  out +=
+      plain_command(kKinds.at(kind),
+                    fmt::format("and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
+                                "\"$GITHUB_STEP_SUMMARY\"",
+                                commands.size() - shown, kShown));
 }
 
 }  // namespace

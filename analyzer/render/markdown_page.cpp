@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/markdown_page.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "analyzer/text/escape.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {
 
-constexpr ShareLimits kIssue = {.rows = 40, .columns = 200};
+constexpr ShareLimits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
 constexpr std::size_t kIssueBytes = 65'536;  // characters, of which each has a byte at least
 constexpr std::size_t kNoteBytes = 400;
-constexpr ShareLimits kEverything = {.rows = 1'000'000, .columns = 1'000'000};
+constexpr ShareLimits kEverything = {
+    .rows = 1'000'000, .columns = 1'000'000, .findings = 1'000'000, .kernels = 1'000'000};
 
 enum class Where : std::uint8_t { block, cell };
 
@@ -175,7 +179,10 @@ void MarkdownPage::shorten() {
   while (!blocks_.empty() && blocks_.back().text.starts_with('#') && blocks_.size() > 1) blocks_.pop_back();
   paragraph({strong("Shortened:"),
              {" GitHub takes 65,536 characters, and all of this would be more. Whole: "},
-             {"--verbose", Style::code}, {", or "}, {"--format html", Style::code}, {"."}});
+             {"--verbose", Style::code},
+             {", or "},
+             {"--format html", Style::code},
+             {"."}});
 }
 
 std::string MarkdownPage::take() && {
@@ -229,11 +236,15 @@ void MarkdownPage::commands(const std::vector<std::string>& commands) {
   block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
 }
 
+void MarkdownPage::open_finding(std::size_t /*number*/, std::string_view kind, std::string_view title) {
+  heading(2, {{fmt::format("{}: {}", kind, title)}});
+}
+
 // Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
 void MarkdownPage::open_details(std::string_view summary) {
   folded_ = true;
   ++details_;
-  block("<details>\n<summary>" + std::string(summary) + "</summary>");
+  block("<details>\n<summary>" + escape_markup(summary) + "</summary>");
 }
 
 void MarkdownPage::close_details() {

@@ -16,6 +16,8 @@ class MarkdownPage final : public SharePage {
   void list(const std::vector<Line>& items) override;
   void table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) override;
   void commands(const std::vector<std::string>& commands) override;
+  void open_finding(std::size_t number, std::string_view kind, std::string_view title) override;
+  void close_finding() override {}
   void open_details(std::string_view summary) override;
   void close_details() override;
 

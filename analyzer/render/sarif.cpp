@@ -65,15 +65,19 @@ std::string rule_name(std::string_view id) {
 Json rule_json(Cause cause) {
   const CauseRow& row = row_of(cause);
   const std::string when = as_sentence(std::string(row.when));
-  const std::string more = "Each result names the commands that repair it, best first, and what will not help.";
+  const std::string more =
+      "Each result names the commands that repair it, best first, and what will not help.";
   Json out = {{"id", row.name},
               {"name", rule_name(row.name)},
               {"shortDescription", text_json(as_sentence(std::string(row.headline)))},
               {"fullDescription", text_json(when)}};
   MarkdownPage page(true);
   page.paragraph({{when + " " + more}});
-  page.paragraph({{"In a terminal: "}, {"kshim analyze", Style::code}, {" of the report, or "},
-                  {"kshim scan --target ARCHS", Style::code}, {" of the file."}});
+  page.paragraph({{"In a terminal: "},
+                  {"kshim analyze", Style::code},
+                  {" of the report, or "},
+                  {"kshim scan --target ARCHS", Style::code},
+                  {" of the file."}});
   out["help"] = {{"text", when + " " + more}, {"markdown", std::move(page).take()}};
   out["defaultConfiguration"] = {{"level", level_of(row.severity)}};
   // What GitHub sorts and filters by.
@@ -183,10 +187,10 @@ std::string sarif_log(const SarifRun& run) {
   for (const std::string& failure : run.failures) notifications.push_back(notification(failure, "error"));
   const std::size_t results = std::min(run.findings.size(), kResults);
   if (results < run.findings.size())
-    notifications.push_back(notification(
-        fmt::format("{} less severe results are left out: code scanning takes {} of a run",
-                    run.findings.size() - results, kResults),
-        "warning"));
+    notifications.push_back(
+        notification(fmt::format("{} less severe results are left out: code scanning takes {} of a run",
+                                 run.findings.size() - results, kResults),
+                     "warning"));
   Json one = {{"tool", {{"driver", std::move(driver)}}}, {"columnKind", "unicodeCodePoints"}};
   one["automationDetails"] = {{"id", run.id}};
   one["invocations"] = Json::array({std::move(invocation)});

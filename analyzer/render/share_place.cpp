@@ -21,7 +21,9 @@ FilePlace parse_location(const std::string& location) {
 
 FilePlace place_of(const Finding& finding, const SourceRoot& root) {
   const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
-  const auto in_checkout = [&](const Place& place) { return has_line(place) && root.name(place.file).inside; };
+  const auto in_checkout = [&](const Place& place) {
+    return has_line(place) && root.name(place.file).inside;
+  };
   auto own = std::find_if(finding.where.begin(), finding.where.end(), in_checkout);
   if (own == finding.where.end()) own = std::find_if(finding.where.begin(), finding.where.end(), has_line);
   if (own != finding.where.end()) return {own->file, own->line, {}};
