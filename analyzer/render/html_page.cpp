@@ -210,7 +210,7 @@ void HtmlPage::row(const std::vector<Line>& cells, bool facts) {
 void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) {
   if (rows.empty()) return;
   // What scrolls by itself is reached by the keyboard, too, and has a name.
-  html_.open("div", {{"class", "scroll"}, {"role", "region"}, {"tabindex", "0"}, {"aria-label", section_}});
+  html_.open("div", {{"class", "scroll"}, {"role", "group"}, {"tabindex", "0"}, {"aria-label", section_}});
   html_.open("table", {{"class", head.empty() ? "facts" : "list"}});
   if (!head.empty()) {
     html_.open("thead");

@@ -61,8 +61,8 @@ class Matrix {
       Line& cell = row.devices[device];
       if (!cell.empty()) cell.push_back({", "});
       cell.push_back({std::string(row_of(finding.cause).name),
-                      finding.severity == Severity::error ? Style::bad : Style::plain, title_sentence(finding),
-                      number});
+                      finding.severity == Severity::error ? Style::bad : Style::plain,
+                      title_sentence(finding), number});
     }
   }
 
@@ -89,10 +89,11 @@ class Matrix {
     if (order_.size() > shown) table.push_back({{{fmt::format("and {} more", order_.size() - shown)}}});
     page.heading(2, {{"Files and GPUs"}});
     std::string legend =
-        "What became of each file with a finding on each GPU, what it is built for, and whether that fits there.";
+        "What became of each file with a finding on each GPU, what it is built for, and whether that fits "
+        "there.";
     if (archs < archs_.size() || devices < devices_.size())
-      legend += fmt::format(" {} further architectures and {} further GPUs are left out.", archs_.size() - archs,
-                            devices_.size() - devices);
+      legend += fmt::format(" {} further architectures and {} further GPUs are left out.",
+                            archs_.size() - archs, devices_.size() - devices);
     page.paragraph({{std::move(legend)}});
     page.table(head, table);
   }

@@ -81,8 +81,9 @@ Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
   const std::string modules = analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module");
   switch (verdict.worst) {
     case Outcome::none:
-      return marked(false, files == 1 ? std::string("nothing runs")
-                                      : fmt::format("nothing runs of {} of {} files", verdict.files_none, files));
+      return marked(false, files == 1
+                               ? std::string("nothing runs")
+                               : fmt::format("nothing runs of {} of {} files", verdict.files_none, files));
     case Outcome::part:
       if (verdict.lacking == 0)
         return marked(false, fmt::format("{} without code",

@@ -132,9 +132,9 @@ class Page(e2e.Case):
         path = self.folder / "page.html"
         path.write_text(page)
         dom = self.browse(path)
-        self.assertIn('data-ready="yes"', dom, "our own script did not run: what follows would prove nothing")
-        self.assertIn("<title>kshim", dom)
-        self.assertNotIn("<title>EVIL", dom)
+        # assertTrue, lest a failure shows all of the page.
+        self.assertTrue('data-ready="yes"' in dom, "our own script did not run: what follows would prove nothing")
+        self.assertRegex(re.search("<title>[^<]*", dom).group(), "<title>kshim")
         self.assertEqual(len(re.findall("<script", dom)), 1)
         self.assertEqual(len(re.findall("<style", dom)), 1)
         tags = re.findall(r"<([a-z][a-z0-9]*)((?:\s+[^\s=>]+(?:=\"[^\"]*\")?)*)\s*>", dom)
@@ -147,8 +147,7 @@ class Page(e2e.Case):
 
     def test_nothing_of_a_report_runs(self):
         page = self.analysis_page(*self.hostile_report())
-        for part in ("&lt;script&gt;", "onmouseover=&quot;", "javascript:"):
-            self.assertIn(part, page, "the enemy's texts did not reach the page")
+        self.assertGreater(page.count("document.title="), 100, "the enemy's texts did not reach the page")
         self.check_inert(page)
 
     def test_nothing_of_a_file_name_runs(self):
@@ -156,7 +155,7 @@ class Page(e2e.Case):
             name = re.sub("[/\0]", "_", text)
             (self.folder / f"{number}{name}.ptx").write_text(ptx([f"k{number}"]))
         page = self.kshim("scan", "--kernels", "--target", "7.5,8.0", "--format", "html", self.folder).stdout
-        self.assertIn("&lt;script&gt;", page)
+        self.assertGreater(page.count("document.title="), 10)
         self.check_inert(page)
 
     def test_the_policy_forbids_what_is_not_ours(self):
@@ -166,12 +165,11 @@ class Page(e2e.Case):
                 "<style>#main{display:none}</style><p id=styled style=\"display:none\">")
         (self.folder / "page.html").write_text(page.replace("<h1>", evil + "<h1>"))
         dom = self.browse(self.folder / "page.html")
-        self.assertIn('data-ready="yes"', dom)
-        self.assertNotIn("<title>EVIL", dom)
+        self.assertTrue('data-ready="yes"' in dom and "<title>EVIL" not in dom)
         self.assertEqual(self.measured(page.replace("<h1>", evil + "<h1>"), "return shown('#main, #styled');"), 2)
         open_page = re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("<h1>", evil + "<h1>")
         (self.folder / "page.html").write_text(open_page)
-        self.assertIn("<title>EVIL", self.browse(self.folder / "page.html"), "without the policy it would run: else this shows nothing")
+        self.assertTrue("<title>EVIL" in self.browse(self.folder / "page.html"), "without the policy it would run: else this shows nothing")
 
     def test_the_page_is_whole_without_scripts(self):
         page = re.sub(r"<script>.*</script>", "", self.analysis_page(), flags=re.DOTALL)
@@ -204,7 +202,7 @@ class Page(e2e.Case):
             target: page.querySelector(".finding:target").id, open: page.querySelector("#finding-2 > details").open,
             dead: [...page.querySelectorAll("a")].filter(a => !page.getElementById(a.getAttribute("href").slice(1))).length,
             twice: [...page.querySelectorAll("[id]")].length - new Set([...page.querySelectorAll("[id]")].map(e => e.id)).size,
-            named: [...page.querySelectorAll("[role=region], nav, button, input")].every(e => e.ariaLabel || e.textContent || e.labels?.length)};""")
+            named: [...page.querySelectorAll("[role=group], nav, button, input")].every(e => e.ariaLabel || e.textContent || e.labels?.length)};""")
         self.assertTrue(seen["copies"] and seen["count"] > 3, seen)
         self.assertEqual((seen["target"], seen["open"]), ("finding-2", True))
         self.assertEqual((seen["dead"], seen["twice"], seen["named"]), (0, 0, True), seen)
@@ -231,9 +229,8 @@ class Page(e2e.Case):
             (self.folder / f"f{number}.ptx").write_text(ptx([f"k{number}_{kernel}" for kernel in range(10)]))
         page = self.kshim("scan", "--kernels", "--target", "7.5,8.0", "--format", "html", self.folder).stdout
         self.assertLess(len(page), 12_000_000)
-        self.assertIn("and 8000 more", page)
-        self.assertIn("--format json", page)
-        seen = self.measured(page, FILTER % json.dumps(["f9977.ptx"]))["f9977.ptx"]
+        self.assertTrue("and 8000 more" in page and "--format json" in page)
+        seen = self.measured(page, FILTER % json.dumps(["f1077.ptx"]))["f1077.ptx"]
         self.assertRegex(seen["said"], r"of 300 findings, .* of [\d,]+ table rows")
         self.assertGreater(seen["rows"], 0)
 
