@@ -20,7 +20,7 @@ namespace kshim::cli {
 namespace {
 
 // Names that the documentation reserves; the answer tells "later" from "misspelt".
-constexpr std::array<std::string_view, 2> kReserved = {"diff", "explain"};
+constexpr std::array<std::string_view, 1> kReserved = {"explain"};
 
 const Command* find(std::span<const Command> commands, std::string_view name) {
   const auto row =
@@ -69,7 +69,7 @@ int execute(const Command& command, std::vector<std::string> arguments) {
 }
 
 int dispatch(std::vector<std::string> arguments) {
-  const std::array commands = {run_command(),     analyze_command(), scan_command(),
+  const std::array commands = {run_command(),     analyze_command(), scan_command(), diff_command(),
                                explain_command(), doctor_command(),  path_command()};
   if (arguments.empty()) {
     fmt::print(stderr, "{}", overview(commands));

@@ -31,61 +31,73 @@ std::string escaped(std::string_view text, bool property) {
   return out;
 }
 
+// message_text() is of lines, each harmless.
+std::string harmless_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (at != 0) out += '\n';
+    out += harmless(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
 constexpr std::array kKinds = {"error", "warning", "notice"};
 std::size_t kind_of(Severity severity) {
   return severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
 }
 
-std::string title_of_cause(const Finding& finding) {
-  return fmt::format("kshim: {}", row_of(finding.cause).headline);
-}
-
-std::string command(const PlacedFinding& placed, const SourceRoot& root) {
+void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubCommands& commands) {
   const Finding& finding = placed.finding;
-  std::string out;
+  std::string properties;
   std::string message = message_text(finding);
   // The runner finds a line in the checkout by its path from there. A file outside of it has no page to show
   // it on, and is named in words.
   const SourceRoot::Named name = root.name(placed.place.file);
   if (name.inside) {
-    out = fmt::format("file={},", escaped(harmless(name.path), true));
-    if (placed.place.line != 0) out += fmt::format("line={},", placed.place.line);
+    properties = fmt::format("file={},", escaped(harmless(name.path), true));
+    if (placed.place.line != 0) properties += fmt::format("line={},", placed.place.line);
   } else if (!placed.place.file.empty()) {
     message += "\nFile: " + harmless(name.path);
     if (placed.place.line != 0) message += fmt::format(":{}", placed.place.line);
   }
-  return fmt::format("::{} {}title={}::{}\n", kKinds.at(kind_of(finding.severity)), out,
-                     escaped(clipped(title_of_cause(finding), kTitleBytes), true),
-                     escaped(clipped(message, kMessageBytes), false));
-}
-
-std::string plain_command(std::string_view kind, std::string_view text) {
-  return fmt::format("::{} title=kshim::{}\n", kind, escaped(clipped(harmless(text), kMessageBytes), false));
-}
-
-void append(std::string& out, std::size_t kind, const std::vector<std::string>& commands) {
-  const std::size_t shown = commands.size() <= kShown ? commands.size() : kShown - 1;
-  for (std::size_t i = 0; i < shown; ++i) out += commands[i];
-  if (shown == commands.size()) return;
-  out +=
-      plain_command(kKinds.at(kind),
-                    fmt::format("and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
-                                "\"$GITHUB_STEP_SUMMARY\"",
-                                commands.size() - shown, kShown));
+  commands.add(finding.severity, fmt::format("kshim: {}", row_of(finding.cause).headline), message,
+               properties);
 }
 
 }  // namespace
 
+void GithubCommands::add(Severity severity, std::string_view title, std::string_view text,
+                         std::string_view properties) {
+  const std::size_t kind = kind_of(severity);
+  commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kKinds.at(kind), properties,
+                                           escaped(clipped(harmless(title), kTitleBytes), true),
+                                           escaped(clipped(harmless_lines(text), kMessageBytes), false)));
+}
+
+std::string GithubCommands::text() const {
+  std::string out;
+  for (std::size_t kind = 0; kind < commands_.size(); ++kind) {
+    const auto& commands = commands_.at(kind);
+    const std::size_t shown = commands.size() <= kShown ? commands.size() : kShown - 1;
+    for (std::size_t i = 0; i < shown; ++i) out += commands[i];
+    if (shown == commands.size()) continue;
+    out += fmt::format(
+        "::{} title=kshim::and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
+        "\"$GITHUB_STEP_SUMMARY\"\n",
+        kKinds.at(kind), commands.size() - shown, kShown);
+  }
+  return out;
+}
+
 std::string github_commands(const std::vector<PlacedFinding>& findings, const SourceRoot& root,
                             const std::vector<std::string>& warnings, const std::vector<std::string>& notes) {
-  std::array<std::vector<std::string>, kKinds.size()> commands;
-  for (const PlacedFinding& finding : findings)
-    commands.at(kind_of(finding.finding.severity)).push_back(command(finding, root));
-  for (const std::string& warning : warnings) commands.at(1).push_back(plain_command("warning", warning));
-  for (const std::string& note : notes) commands.at(2).push_back(plain_command("notice", note));
-  std::string out;
-  for (std::size_t kind = 0; kind < commands.size(); ++kind) append(out, kind, commands.at(kind));
-  return out;
+  GithubCommands commands;
+  for (const PlacedFinding& finding : findings) add_finding(finding, root, commands);
+  for (const std::string& warning : warnings) commands.add(Severity::warning, "kshim", harmless(warning));
+  for (const std::string& note : notes) commands.add(Severity::info, "kshim", harmless(note));
+  return commands.text();
 }
 
 std::string render_github(const Analysis& analysis, const RenderOptions& /*options*/) {

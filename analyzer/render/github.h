@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GitHub's workflow commands: lines on a job's output that become annotations.
 #pragma once
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,17 @@
 #include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
+
+/// Commands by kind, cut to what GitHub shows.
+class GithubCommands {
+ public:
+  void add(Severity severity, std::string_view title, std::string_view text,
+           std::string_view properties = {});
+  std::string text() const;
+
+ private:
+  std::array<std::vector<std::string>, 3> commands_;
+};
 
 /// One command a finding, most severe first. Of each kind GitHub shows 10 a step: where there are more, the
 /// last of these says how many are left out. Notes come last.
