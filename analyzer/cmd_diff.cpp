@@ -33,9 +33,7 @@ struct DiffOptions {
   std::string b;
 };
 
-std::string format_names() {
-  return analysis::join({diff::kFormats.begin(), diff::kFormats.end()}, ", ");
-}
+std::string format_names() { return analysis::join({diff::kFormats.begin(), diff::kFormats.end()}, ", "); }
 
 diff::Format parse_format(const std::string& name) {
   const auto found = std::find(diff::kFormats.begin(), diff::kFormats.end(), name);
@@ -74,7 +72,8 @@ int compare(const DiffOptions& options) {
     if (!side->nothing_there) continue;
     unreadable = true;
     for (const std::string& note : side->notes) print_error(note);
-    if (side->notes.empty()) print_error(fmt::format("{}: nothing that can be compared is there", side->path));
+    if (side->notes.empty())
+      print_error(fmt::format("{}: nothing that can be compared is there", side->path));
   }
   if (unreadable) return exit_status::kNoInput;
   if (diff.a.kind != diff.b.kind)
@@ -95,13 +94,15 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", format_names()))->type_name("F");
+  app.add_option("--format", options->format, fmt::format("how to write it: {}", format_names()))
+      ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--driver", options->driver,
-                 "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
+  app.add_option(
+         "--driver", options->driver,
+         "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
@@ -113,24 +114,27 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command diff_command() {
-  return {
-      .name = "diff",
-      .synopsis = "say what a rebuild mended, and what it broke",
-      .usage = "[OPTIONS] A B",
-      .details =
-          "Compares before and after: two reports or folders of them, two analyses or two scans kept as JSON, or two "
-          "of whatever kshim scan reads (files, wheels, folders). Files belong together by path, package and name, "
-          "whatever their versions.",
-      .example =
-          "  kshim diff old/libfoo.so new/libfoo.so\n"
-          "  kshim diff --target 7.5,9.0 torch-2.9.1+cu126-*.whl torch-2.9.1+cu128-*.whl\n"
-          "  kshim diff before.json after.json\n"
-          "  kshim diff kshim-report/monday kshim-report/tuesday\n",
-      .footer =
-          "Lost are architectures, PTX, kernels, files, and findings that are new; PTX too new for a driver that "
-          "read the old one, unless --driver reads it. Exit status: 0 B lost nothing, 1 it lost something, 2 wrong "
-          "arguments, 3 nothing readable in one of the two.",
-      .set_up = set_up};
+  return {.name = "diff",
+          .synopsis = "say what a rebuild mended, and what it broke",
+          .usage = "[OPTIONS] A B",
+          .details =
+              "Compares before and after: two reports or folders of them, two analyses or two scans kept as "
+              "JSON, or two "
+              "of whatever kshim scan reads (files, wheels, folders). Files belong together by path, package "
+              "and name, "
+              "whatever their versions.",
+          .example =
+              "  kshim diff old/libfoo.so new/libfoo.so\n"
+              "  kshim diff --target 7.5,9.0 torch-2.9.1+cu126-*.whl torch-2.9.1+cu128-*.whl\n"
+              "  kshim diff before.json after.json\n"
+              "  kshim diff kshim-report/monday kshim-report/tuesday\n",
+          .footer =
+              "Lost are architectures, PTX, kernels, files, and findings that are new; PTX too new for a "
+              "driver that "
+              "read the old one, unless --driver reads it. Exit status: 0 B lost nothing, 1 it lost "
+              "something, 2 wrong "
+              "arguments, 3 nothing readable in one of the two.",
+          .set_up = set_up};
 }
 
 }  // namespace kshim::cli

@@ -55,11 +55,17 @@ class Kernels {
     for (const auto& [name, archs] : *b.kernels) {
       if (!a.kernels->contains(name)) come.push_back(name);
     }
-    if (!gone.empty()) add(Effect::lost, {}, fmt::format("{}: {}", analysis::counted(gone.size(), "kernel"), named(gone)), gone);
+    if (!gone.empty())
+      add(Effect::lost, {}, fmt::format("{}: {}", analysis::counted(gone.size(), "kernel"), named(gone)),
+          gone);
     for (auto& [arch, names] : lacking)
       add(Effect::lost, arch,
-          fmt::format("{} no longer in {}: {}", analysis::counted(names.size(), "kernel"), arch, named(names)), names);
-    if (!come.empty()) add(Effect::gained, {}, fmt::format("{}: {}", analysis::counted(come.size(), "kernel"), named(come)), come);
+          fmt::format("{} no longer in {}: {}", analysis::counted(names.size(), "kernel"), arch,
+                      named(names)),
+          names);
+    if (!come.empty())
+      add(Effect::gained, {}, fmt::format("{}: {}", analysis::counted(come.size(), "kernel"), named(come)),
+          come);
   }
 
  private:
@@ -83,10 +89,13 @@ std::string archs_text(const Object& object) {
 }
 
 /// An object that one side alone has. A process that did not load it lost nothing.
-void alone(const Pair& pair, std::size_t number, const Options& options, bool loaded, std::vector<Change>& changes) {
+void alone(const Pair& pair, std::size_t number, const Options& options, bool loaded,
+           std::vector<Change>& changes) {
   const Object& object = pair.any();
   const bool gone = pair.b == nullptr;
-  Change change{.effect = loaded ? Effect::changed : gone ? Effect::lost : Effect::gained,
+  Change change{.effect = loaded ? Effect::changed
+                          : gone ? Effect::lost
+                                 : Effect::gained,
                 .what = "object",
                 .pair = number,
                 .arch = {},
@@ -134,10 +143,12 @@ void add_doubts(Diff& diff) {
 }  // namespace
 
 bool Diff::lost() const {
-  return std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.effect == Effect::lost; });
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.effect == Effect::lost; });
 }
 bool Diff::gained() const {
-  return std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.effect == Effect::gained; });
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.effect == Effect::gained; });
 }
 
 void compare(const Options& options, Diff& diff) {
@@ -146,7 +157,8 @@ void compare(const Options& options, Diff& diff) {
   if (diff.a.has_objects && diff.b.has_objects) diff.pairs = match(diff.a.objects, diff.b.objects);
   for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
     const Pair& pair = diff.pairs[i];
-    if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known)) continue;
+    if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known))
+      continue;
     if (pair.a == nullptr || pair.b == nullptr) {
       alone(pair, i, options, diff.a.kind == SideKind::reports, diff.changes);
       continue;

@@ -6,7 +6,8 @@
 namespace kshim::diff {
 
 /// What became of the images of an object that is on both sides, and what that means for GPUs.
-void compare_images(const Pair& pair, std::size_t number, const Options& options, std::vector<Change>& changes);
+void compare_images(const Pair& pair, std::size_t number, const Options& options,
+                    std::vector<Change>& changes);
 /// The findings of both sides, by cause and by the objects that belong together.
 void compare_findings(const Options& options, Diff& diff);
 /// How an object does on a GPU: as its modules were judged, else by its images alone.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff` calls. The
-// names are those of the diff JSON (docs/schema/diff.json).
+// What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff`
+// calls. The names are those of the diff JSON (docs/schema/diff.json).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -30,11 +30,12 @@ struct Object {
   std::string member = {};   ///< inside `place` where that is an archive or wheel
   std::string package = {};  ///< without a version
   std::string build_id = {};
-  std::uint64_t bytes = 0;  ///< of the file; 0 for not known
+  std::uint64_t bytes = 0;   ///< of the file; 0 for not known
   bool images_known = true;  ///< a report may leave open what a file holds
   std::vector<analysis::ImageCount> images = {};
-  std::optional<std::map<std::string, std::vector<std::string>>> kernels = {};  ///< demangled, and their architectures
-  std::map<image::Arch, scan::Outcome> targets = {};                            ///< where modules were judged
+  std::optional<std::map<std::string, std::vector<std::string>>> kernels =
+      {};                                             ///< demangled, and their architectures
+  std::map<image::Arch, scan::Outcome> targets = {};  ///< where modules were judged
 };
 
 struct Finding {
@@ -62,7 +63,8 @@ struct Side {
 enum class Effect : std::uint8_t { lost, gained, changed };
 struct Change {
   Effect effect = Effect::changed;
-  std::string what;  ///< object, architecture, ptx, ltoir, ptx-isa, gpu, target, kernel, finding, size, images
+  std::string
+      what;  ///< object, architecture, ptx, ltoir, ptx-isa, gpu, target, kernel, finding, size, images
   std::optional<std::size_t> pair;  ///< index into Diff::pairs
   std::string arch;
   std::string before;

@@ -29,7 +29,8 @@ class Objects {
   std::string word(const Finding& finding, bool before) const {
     if (const auto number = pair(finding, before)) return fmt::format("#{}", *number);
     const std::size_t mark = finding.object.rfind('!');
-    return stem(analysis::basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
+    return stem(
+        analysis::basename_of(mark == std::string::npos ? finding.object : finding.object.substr(mark + 1)));
   }
 
  private:
@@ -118,7 +119,8 @@ class Findings {
                     : b.severity < a.severity ? Effect::gained
                                               : Effect::changed;
     if (!counts(b, options_)) effect = Effect::changed;
-    Change& change = add(effect, b, false, fmt::format("{} (was {}: {})", b.text, to_name(a.severity), a.cause));
+    Change& change =
+        add(effect, b, false, fmt::format("{} (was {}: {})", b.text, to_name(a.severity), a.cause));
     change.before = a.cause;
     change.after = b.cause;
   }

@@ -28,7 +28,9 @@ struct Images {
 /// Cubins first.
 struct Order {
   bool operator()(const std::pair<ImageKind, Arch>& a, const std::pair<ImageKind, Arch>& b) const {
-    const auto key = [](const auto& row) { return std::tuple(row.first != ImageKind::cubin, row.first, row.second); };
+    const auto key = [](const auto& row) {
+      return std::tuple(row.first != ImageKind::cubin, row.first, row.second);
+    };
     return key(a) < key(b);
   }
 };
@@ -150,8 +152,9 @@ class Comparison {
   void stayed(ImageKind kind, Arch arch, const Images& was, const Images& is) {
     const std::string name = name_of(kind, arch);
     if (is.count < was.count) {
-      Change& change = add(Effect::changed, "images", name,
-                           fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")));
+      Change& change =
+          add(Effect::changed, "images", name,
+              fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")));
       change.before = std::to_string(was.count);
       change.after = std::to_string(is.count);
     }
@@ -168,16 +171,17 @@ class Comparison {
                   .arch = name,
                   .before = name_of(was),
                   .after = name_of(is),
-                  .text = fmt::format("PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
-                                      name, name_of(is), name_of(was), name_of(driver_is), name_of(driver_was)),
+                  .text = fmt::format(
+                      "PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
+                      name, name_of(is), name_of(was), name_of(driver_is), name_of(driver_was)),
                   .kernels = {}};
     // Whoever named the driver, or GPUs with code of their own, is not harmed.
     const bool read = options_.driver.known() && is <= image::ptx_isa_of_cuda(options_.driver);
     const auto compiled = [&](Arch target) {
       return outcome_on(*pair_.b, target, options_.driver) == Outcome::jit;
     };
-    const bool needed = options_.targets.empty() ||
-                        std::any_of(options_.targets.begin(), options_.targets.end(), compiled);
+    const bool needed =
+        options_.targets.empty() || std::any_of(options_.targets.begin(), options_.targets.end(), compiled);
     if (read || !needed) change.effect = Effect::changed;
     changes_.push_back(std::move(change));
   }
@@ -194,8 +198,8 @@ class Comparison {
     for (const auto& [outcomes, names] : groups) {
       const auto [was, is] = outcomes;
       Change& change = add(is > was ? Effect::lost : Effect::gained, "gpu", analysis::join(names, ", "),
-                           fmt::format("GPUs of {}: {}, {}", analysis::enumerate(names), outcome_text(was, true),
-                                       outcome_text(is, false)));
+                           fmt::format("GPUs of {}: {}, {}", analysis::enumerate(names),
+                                       outcome_text(was, true), outcome_text(is, false)));
       change.before = outcome_text(was, true);
       change.after = outcome_text(is, false);
     }
@@ -211,10 +215,12 @@ class Comparison {
       const auto old = before_.find(key);
       const std::uint64_t bytes = old == before_.end() ? 0 : old->second.bytes;
       if (images.bytes > bytes && is_much(bytes, images.bytes))
-        parts.push_back(fmt::format("{} +{}", name_of(key.first, key.second), scan::size_text(images.bytes - bytes)));
+        parts.push_back(
+            fmt::format("{} +{}", name_of(key.first, key.second), scan::size_text(images.bytes - bytes)));
     }
     if (was == 0 || is == 0 || !is_much(was, is)) return;
-    const double percent = 100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
+    const double percent =
+        100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
     std::string text =
         fmt::format("device code {}, was {} ({:+.0f} %)", scan::size_text(is), scan::size_text(was), percent);
     if (!parts.empty()) text += ": " + analysis::join(parts, ", ");
@@ -229,7 +235,8 @@ class Comparison {
     return more > std::max(was, is) / 20;
   }
   static bool has_kind(const ByArch& images, ImageKind kind) {
-    return std::any_of(images.begin(), images.end(), [kind](const auto& row) { return row.first.first == kind; });
+    return std::any_of(images.begin(), images.end(),
+                       [kind](const auto& row) { return row.first.first == kind; });
   }
   static bool has_ptx_at_most(const ByArch& images, Arch arch) {
     return std::any_of(images.begin(), images.end(), [arch](const auto& row) {
@@ -281,7 +288,8 @@ std::string outcome_text(Outcome outcome, bool before) {
   return before ? "needed none" : "needs none";
 }
 
-void compare_images(const Pair& pair, std::size_t number, const Options& options, std::vector<Change>& changes) {
+void compare_images(const Pair& pair, std::size_t number, const Options& options,
+                    std::vector<Change>& changes) {
   Comparison(pair, number, options, changes).run();
 }
 

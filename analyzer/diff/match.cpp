@@ -107,7 +107,8 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
     taken_a[i] = taken_b[k] = true;
   };
   // Two files that were named are each other's counterpart, whatever they are called.
-  if (a.size() == 1 && b.size() == 1) pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
+  if (a.size() == 1 && b.size() == 1)
+    pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
   for (const Key& key : keys()) {
     const Places in_a = places_of(a, taken_a, key);
     const Places in_b = places_of(b, taken_b, key);

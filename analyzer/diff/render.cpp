@@ -25,9 +25,9 @@ std::size_t lost_files(const Diff& diff) {
 }
 
 std::size_t findings(const Diff& diff, Effect effect) {
-  return static_cast<std::size_t>(std::count_if(diff.changes.begin(), diff.changes.end(), [effect](const Change& change) {
-    return change.effect == effect && change.what == "finding";
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      diff.changes.begin(), diff.changes.end(),
+      [effect](const Change& change) { return change.effect == effect && change.what == "finding"; }));
 }
 
 }  // namespace
@@ -40,24 +40,32 @@ std::string_view word_of(const Change& change) {
   if (change.what != "finding") return to_name(change.effect);
   if (change.effect == Effect::changed) return "other";
   return change.effect == Effect::lost ? change.before.empty() ? "new" : "worse"
-                                       : change.after.empty() ? "mended" : "better";
+         : change.after.empty()        ? "mended"
+                                       : "better";
 }
 
-std::string_view verdict_of(const Diff& diff) { return diff.lost() ? "lost" : diff.gained() ? "better" : "same"; }
+std::string_view verdict_of(const Diff& diff) {
+  return diff.lost() ? "lost" : diff.gained() ? "better" : "same";
+}
 
 std::string summary_of(const Diff& diff) {
   std::vector<std::string> parts;
   if (const std::size_t files = lost_files(diff); files != 0 && diff.pairs.size() == 1)
     parts.emplace_back("B lacks what A had");
   else if (files != 0)
-    parts.push_back(fmt::format("B lacks what A had in {} of {}", files, analysis::counted(diff.pairs.size(), "file")));
+    parts.push_back(
+        fmt::format("B lacks what A had in {} of {}", files, analysis::counted(diff.pairs.size(), "file")));
   if (const std::size_t worse = findings(diff, Effect::lost); worse != 0)
-    parts.push_back(fmt::format("{} new or worse", worse == 1 ? "1 finding is" : fmt::format("{} findings are", worse)));
+    parts.push_back(
+        fmt::format("{} new or worse", worse == 1 ? "1 finding is" : fmt::format("{} findings are", worse)));
   if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
   if (const std::size_t better = findings(diff, Effect::gained); better != 0)
-    parts.push_back(fmt::format("{} mended", better == 1 ? "1 finding is" : fmt::format("{} findings are", better)));
+    parts.push_back(
+        fmt::format("{} mended", better == 1 ? "1 finding is" : fmt::format("{} findings are", better)));
   if (!diff.stayed.empty())
-    parts.push_back(fmt::format("{} as before", diff.stayed.size() == 1 ? "1 finding is" : fmt::format("{} findings are", diff.stayed.size())));
+    parts.push_back(fmt::format("{} as before", diff.stayed.size() == 1
+                                                    ? "1 finding is"
+                                                    : fmt::format("{} findings are", diff.stayed.size())));
   return analysis::join(parts, "; ");
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The diff as JSON, schema kshim-diff/1 (docs/schema/diff.json). What is not known is null; lists are never null.
+// The diff as JSON, schema kshim-diff/1 (docs/schema/diff.json). What is not known is null; lists are never
+// null.
 #include <algorithm>
 
 #include "analyzer/diff/render.h"

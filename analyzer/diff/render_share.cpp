@@ -25,11 +25,13 @@ class Sharer {
   void share() {
     page_.heading(1, {{fmt::format("kshim diff: {}", verdict_of(diff_))}});
     page_.paragraph({{clean(summary_of(diff_) + ".")}});
-    page_.table({}, {{{{"A"}}, {analysis::code(clean(diff_.a.path))}}, {{{"B"}}, {analysis::code(clean(diff_.b.path))}}});
+    page_.table({}, {{{{"A"}}, {analysis::code(clean(diff_.a.path))}},
+                     {{{"B"}}, {analysis::code(clean(diff_.b.path))}}});
     std::vector<std::vector<Line>> rows;
     const std::size_t shown = std::min(diff_.changes.size(), page_.limits().rows);
     for (std::size_t i = 0; i < shown; ++i) rows.push_back(row(diff_.changes[i]));
-    if (diff_.changes.size() > shown) rows.push_back({{{fmt::format("and {} more", diff_.changes.size() - shown)}}, {}, {}});
+    if (diff_.changes.size() > shown)
+      rows.push_back({{{fmt::format("and {} more", diff_.changes.size() - shown)}}, {}, {}});
     if (!rows.empty()) {
       page_.heading(2, {{"Changes"}});
       page_.table({"", "File", "What"}, rows);

@@ -24,11 +24,13 @@ Tone tone_of(Effect effect) {
 
 class Writer {
  public:
-  Writer(const Diff& diff, const analysis::RenderOptions& options) : diff_(diff), page_(options), options_(options) {}
+  Writer(const Diff& diff, const analysis::RenderOptions& options)
+      : diff_(diff), page_(options), options_(options) {}
 
   std::string write() {
     const bool lost = diff_.lost();
-    page_.titled(lost ? Tone::error : Tone::good, fmt::format("{}:", verdict_of(diff_)), clean(summary_of(diff_)));
+    page_.titled(lost ? Tone::error : Tone::good, fmt::format("{}:", verdict_of(diff_)),
+                 clean(summary_of(diff_)));
     const std::vector<Group> groups = grouped(diff_);
     const std::size_t shown = limit(kGroups, groups.size());
     for (std::size_t i = 0; i < shown; ++i) group(groups[i]);
@@ -52,7 +54,9 @@ class Writer {
     return options_.verbose || all <= most + 1 ? all : most;
   }
   void more(std::size_t all, std::size_t shown, std::string_view text) {
-    if (all > shown) page_.line(page_.paint(Tone::dim, fmt::format(fmt::runtime(text), all - shown) + " (--verbose shows them)"));
+    if (all > shown)
+      page_.line(
+          page_.paint(Tone::dim, fmt::format(fmt::runtime(text), all - shown) + " (--verbose shows them)"));
   }
   void row(const Change& change) {
     page_.titled(tone_of(change.effect), fmt::format("  {:<8}", word_of(change)), clean(change.text));

@@ -38,7 +38,8 @@ bool is_object(std::string_view text) {
 }
 
 bool is_report(std::string_view first) {
-  return is_object(first) && first.substr(0, first.find('\n')).find("kshim-report/") != std::string_view::npos;
+  return is_object(first) &&
+         first.substr(0, first.find('\n')).find("kshim-report/") != std::string_view::npos;
 }
 
 bool holds_reports(const fs::path& folder) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan or an analysis that was kept as JSON. It may come from anywhere: what is missing or of a wrong type is
-// empty.
+// A scan or an analysis that was kept as JSON. It may come from anywhere: what is missing or of a wrong type
+// is empty.
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>

@@ -19,25 +19,26 @@ Object object(const std::string& place, const std::string& member = "", const st
 std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b) {
   const auto name = [](const Object* one) { return one == nullptr ? std::string("-") : one->name; };
   std::vector<std::string> out;
-  for (const Pair& pair : match(a, b)) out.push_back(name(pair.a) + "=" + name(pair.b) + "(" + pair.match + ")");
+  for (const Pair& pair : match(a, b))
+    out.push_back(name(pair.a) + "=" + name(pair.b) + "(" + pair.match + ")");
   return out;
 }
 
 using Names = std::vector<std::string>;
 
 TEST(DiffStem, IsWhatStaysOfAName) {
-  for (const auto& [file, expected] : std::vector<std::pair<const char*, const char*>>{
-           {"libcudart.so.12", "libcudart.so"},
-           {"libcudart-e409450e.so.11.0", "libcudart.so"},
-           {"libcudart.so", "libcudart.so"},
-           {"_C.cpython-311-x86_64-linux-gnu.so", "_C.so"},
-           {"_C.abi3.so", "_C.so"},
-           {"libfoo-deadbeef.so", "libfoo.so"},
-           {"libfoo-notahash.so", "libfoo-notahash.so"},
-           {"saxpy", "saxpy"},
-           {"x.soup", "x.soup"},
-           {".so", ".so"},
-           {"", ""}})
+  for (const auto& [file, expected] :
+       std::vector<std::pair<const char*, const char*>>{{"libcudart.so.12", "libcudart.so"},
+                                                        {"libcudart-e409450e.so.11.0", "libcudart.so"},
+                                                        {"libcudart.so", "libcudart.so"},
+                                                        {"_C.cpython-311-x86_64-linux-gnu.so", "_C.so"},
+                                                        {"_C.abi3.so", "_C.so"},
+                                                        {"libfoo-deadbeef.so", "libfoo.so"},
+                                                        {"libfoo-notahash.so", "libfoo-notahash.so"},
+                                                        {"saxpy", "saxpy"},
+                                                        {"x.soup", "x.soup"},
+                                                        {".so", ".so"},
+                                                        {"", ""}})
     EXPECT_EQ(stem(file), expected) << file;
 }
 
@@ -68,7 +69,8 @@ TEST(DiffMatch, AWheelOfAnotherVersionMemberByMember) {
 TEST(DiffMatch, EnvironmentsOfTwoPythons) {
   EXPECT_EQ(matched({object("lib/python3.11/site-packages/x/_C.so"), object("y")},
                     {object("lib/python3.12/site-packages/x/_C.so"), object("y")}),
-            (Names{"lib/python3.11/site-packages/x/_C.so=lib/python3.12/site-packages/x/_C.so(package)", "y=y(path)"}));
+            (Names{"lib/python3.11/site-packages/x/_C.so=lib/python3.12/site-packages/x/_C.so(package)",
+                   "y=y(path)"}));
 }
 
 TEST(DiffMatch, ByNameOnlyWhereItIsOne) {

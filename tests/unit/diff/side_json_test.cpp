@@ -16,12 +16,12 @@ bool reads(const std::string& text, Side& side) {
 
 TEST(DiffJson, AScan) {
   Side side;
-  ASSERT_TRUE(reads(R"({"schema":"kshim-scan/1","objects":[
+  ASSERT_TRUE(reads(R"raw({"schema":"kshim-scan/1","objects":[
     {"path":"/w/dist/x.whl","member":"x/_C.so","build_id":"77","package":"x 1.2 (pip)","bytes":5,
      "images":[{"kind":"cubin","arch":"sm_90a","isa":null,"count":2,"bytes":9},{"kind":"ptx","arch":"compute_90","isa":"8.4","count":1,"bytes":3}],
      "kernels":[{"name":"_Z1fv","demangled":"f()","archs":["sm_90a"]}],
      "targets":[{"target":"sm_75","sass":0,"jit":0,"lacking":2}]},
-    {"path":"/w/build/y","member":null,"images":[]}],"findings":[],"notes":["torn"]})",
+    {"path":"/w/build/y","member":null,"images":[]}],"findings":[],"notes":["torn"]})raw",
                     side));
   EXPECT_EQ(side.kind, SideKind::scan);
   ASSERT_EQ(side.objects.size(), 2U);
@@ -39,9 +39,10 @@ TEST(DiffJson, AScan) {
 
 TEST(DiffJson, AnAnalysis) {
   Side side;
-  ASSERT_TRUE(reads(R"({"schema":"kshim-analysis/1","verdict":"gap","devices":[{"name":"A","compute_capability":"8.6"}],
+  ASSERT_TRUE(reads(
+      R"({"schema":"kshim-analysis/1","verdict":"gap","devices":[{"name":"A","compute_capability":"8.6"}],
     "findings":[{"cause":"of-a-later-version","severity":"error","object":"/x/libx.so","need":"sm_86","code":209,"headline":"no code"}]})",
-                    side));
+      side));
   EXPECT_EQ(side.kind, SideKind::reports);
   EXPECT_FALSE(side.has_objects);
   EXPECT_EQ(side.devices, std::vector<std::string>{"A (8.6)"});
@@ -62,14 +63,16 @@ TEST(DiffJson, WhatIsNeitherIsNamed) {
 
 // Every value of a valid scan replaced by one of every other type: read, never thrown over.
 TEST(DiffJson, WrongTypesAreEmpty) {
-  for (const char* value : {"null", "-1", "1e400", "true", "\"\"", "\"\\u0000\\ud83d\"", "[]", "{}", "[[]]", "[{\"arch\":7}]", "99999999999999999999"}) {
+  for (const char* value : {"null", "-1", "1e400", "true", "\"\"", "\"\\u0000\\ud83d\"", "[]", "{}", "[[]]",
+                            "[{\"arch\":7}]", "99999999999999999999"}) {
     for (const char* key : {"objects", "findings", "notes", "devices", "verdict"}) {
       for (const char* schema : {"kshim-scan/1", "kshim-analysis/1"}) {
         Side side;
         reads(std::string("{\"schema\":\"") + schema + "\",\"" + key + "\":" + value + "}", side);
       }
     }
-    for (const char* key : {"path", "member", "build_id", "package", "bytes", "images", "kernels", "targets"}) {
+    for (const char* key :
+         {"path", "member", "build_id", "package", "bytes", "images", "kernels", "targets"}) {
       Side side;
       reads(std::string("{\"schema\":\"kshim-scan/1\",\"objects\":[{\"") + key + "\":" + value + "}]}", side);
       Diff diff;
@@ -101,9 +104,15 @@ TEST(DiffRender, NothingOfAStrangerSteersAnything) {
     const std::string text = render(diff, format, {.unicode = true, .verbose = true});
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find("\n::error::x"), std::string::npos);
-    if (format != Format::github) EXPECT_EQ(text.find("##["), std::string::npos) << text;
-    if (format == Format::html) EXPECT_EQ(text.find("<script>alert"), std::string::npos);
-    if (format == Format::markdown) EXPECT_EQ(text.find("\n@octocat"), std::string::npos);
+    if (format != Format::github) {
+      EXPECT_EQ(text.find("##["), std::string::npos) << text;
+    }
+    if (format == Format::html) {
+      EXPECT_EQ(text.find("<script>alert"), std::string::npos);
+    }
+    if (format == Format::markdown) {
+      EXPECT_EQ(text.find("\n@octocat"), std::string::npos);
+    }
   }
 }
 
