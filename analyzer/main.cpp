@@ -19,9 +19,6 @@
 namespace kshim::cli {
 namespace {
 
-// Names that the documentation reserves; the answer tells "later" from "misspelt".
-constexpr std::array<std::string_view, 1> kReserved = {"explain"};
-
 const Command* find(std::span<const Command> commands, std::string_view name) {
   const auto row =
       std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
@@ -29,11 +26,7 @@ const Command* find(std::span<const Command> commands, std::string_view name) {
 }
 
 int unknown_command(std::string_view name) {
-  if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) {
-    print_error(fmt::format("`kshim {}` is not in this version yet; `kshim help` lists what is", name));
-  } else {
-    print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
-  }
+  print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
   return exit_status::kMisuse;
 }
 
