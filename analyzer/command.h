@@ -25,6 +25,7 @@ struct Command {
 
 Command run_command();
 Command analyze_command();
+Command diff_command();
 Command doctor_command();
 Command explain_command();
 Command path_command();

@@ -19,9 +19,6 @@
 namespace kshim::cli {
 namespace {
 
-// Names that the documentation reserves; the answer tells "later" from "misspelt".
-constexpr std::array<std::string_view, 2> kReserved = {"diff", "explain"};
-
 const Command* find(std::span<const Command> commands, std::string_view name) {
   const auto row =
       std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
@@ -29,11 +26,7 @@ const Command* find(std::span<const Command> commands, std::string_view name) {
 }
 
 int unknown_command(std::string_view name) {
-  if (std::find(kReserved.begin(), kReserved.end(), name) != kReserved.end()) {
-    print_error(fmt::format("`kshim {}` is not in this version yet; `kshim help` lists what is", name));
-  } else {
-    print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
-  }
+  print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
   return exit_status::kMisuse;
 }
 
@@ -69,7 +62,7 @@ int execute(const Command& command, std::vector<std::string> arguments) {
 }
 
 int dispatch(std::vector<std::string> arguments) {
-  const std::array commands = {run_command(),     analyze_command(), scan_command(),
+  const std::array commands = {run_command(),     analyze_command(), scan_command(), diff_command(),
                                explain_command(), doctor_command(),  path_command()};
   if (arguments.empty()) {
     fmt::print(stderr, "{}", overview(commands));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -33,6 +34,13 @@ Output::~Output() {
 
 /// Leaves errno at 0, or says why not.
 void Output::find() {
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  append_ = summary != nullptr && path_ == summary;
+  if (append_) {
+    fd_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode_);
+    if (fd_ >= 0) errno = 0;
+    return;
+  }
   struct stat there {};
   const std::size_t slash = path_.rfind('/');
   std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
@@ -79,7 +87,8 @@ std::string Output::first_bytes(std::size_t most) const {
 void Output::write(std::string_view text) {
   if (!folder_.empty() && replace(text)) return;
   if (fd_ < 0) fail();
-  if (!is_stream() && ftruncate(fd_, 0) != 0 && errno != EINVAL) fail();  // EINVAL: a pipe or a device
+  if (!is_stream() && !append_ && ftruncate(fd_, 0) != 0 && errno != EINVAL)
+    fail();  // EINVAL: a pipe or a device
   write_to(fd_, text);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a result goes: a standard stream, or a file that is tried before the work, so that a wrong path costs
 // nothing, and that appears at the end, whole: until then a file of that name keeps what it has, and whatever
-// ends the work leaves no half or empty one.
+// ends the work leaves no half or empty one. The file that GitHub's runner calls GITHUB_STEP_SUMMARY is added
+// to: what a step's other commands have written there stays.
 #pragma once
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ class Output {
   std::string path_;
   std::string folder_;  ///< where a new file is made and then named `path_`; empty: written in place
   unsigned mode_ = 0666;
+  bool append_ = false;
   int fd_;  ///< -1 where there is no such file yet
   int status_;
 };

@@ -38,7 +38,7 @@ std::string_view sgr(Style style) {
 
 void print_line(std::string_view word, Style style, std::string_view text) {
   fmt::print(stderr, "kshim: {} {}\n", styled(word, style, wants_colour(STDERR_FILENO)),
-             analysis::harmless(text));  // arguments and reports are quoted in it
+             analysis::no_command(analysis::harmless(text)));  // arguments and reports are quoted in it
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ constexpr std::size_t kSharedEvidence = 2;
 constexpr std::size_t kSharedFixes = 2;
 constexpr std::size_t kPlaces = 2;
 constexpr std::size_t kDevices = 4;
+constexpr std::size_t kDeadEnds = 4;
 constexpr double kSure = 0.9;
 constexpr double kLikely = 0.6;  // below, the title says "probably"
 
@@ -216,13 +217,18 @@ void print_fix(const Fix& fix, std::string_view head, std::string_view before, P
   if (!fix.caveat.empty()) page.paragraph(as_sentence("note: " + fix.caveat), kTextIndent);
 }
 
-void print_dead_ends(const Finding& finding, Page& page) {
+void print_dead_ends(const Finding& finding, bool verbose, Page& page) {
   if (finding.dead_ends.empty()) return;
   page.blank();
   page.line(page.paint(Tone::strong, "Will not help"));
-  for (const DeadEnd& end : finding.dead_ends) {
+  const std::size_t all = finding.dead_ends.size();
+  const std::size_t most = limit(kDeadEnds, verbose);
+  const std::size_t shown = all <= most + 1 ? all : most;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const DeadEnd& end = finding.dead_ends[i];
     page.paragraph(fmt::format("- {}: {}", end.action, end.why), kTextIndent, 2);
   }
+  if (all > shown) page.paragraph(fmt::format("- and {} more: --verbose", all - shown), kTextIndent, 2);
 }
 
 std::string folder_of(std::string_view location) {
@@ -344,7 +350,7 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());
   for (std::size_t i = 0; i < fixes; ++i)
     print_fix(finding.fixes[i], i == 0 ? "Fix:" : "Or:", i == 0 ? "" : finding.fixes[i - 1].why, page);
-  if (!shared) print_dead_ends(finding, page);
+  if (!shared) print_dead_ends(finding, verbose, page);
   print_evidence(finding, limit(shared ? kSharedEvidence : kEvidence, verbose), verbose, page);
 }
 

@@ -4,11 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_finding.h"
-#include "analyzer/render/source_root.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -16,6 +15,7 @@ namespace {
 
 constexpr std::size_t kTitleBytes = 240;     // GitHub takes 255 characters
 constexpr std::size_t kMessageBytes = 4000;  // and 64 KiB, which nobody reads
+constexpr std::size_t kShown = 10;           // annotations of one kind that GitHub shows of a step
 
 // The runner takes these apart at line ends and, in properties, at colons and commas.
 std::string escaped(std::string_view text, bool property) {
@@ -31,41 +31,73 @@ std::string escaped(std::string_view text, bool property) {
   return out;
 }
 
-std::string_view command_of(Severity severity) {
-  return severity == Severity::error ? "error" : severity == Severity::warning ? "warning" : "notice";
+// message_text() is of lines, each harmless.
+std::string harmless_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (at != 0) out += '\n';
+    out += harmless(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
-std::string command(const PlacedFinding& placed, const SourceRoot& root) {
+constexpr std::array kKinds = {"error", "warning", "notice"};
+std::size_t kind_of(Severity severity) {
+  return severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
+}
+
+void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubCommands& commands) {
   const Finding& finding = placed.finding;
-  std::string out = fmt::format("::{} ", command_of(finding.severity));
-  // The runner finds the line in the checkout by its path from there.
-  if (!placed.place.file.empty())
-    out += fmt::format("file={},", escaped(harmless(root.name(placed.place.file).path), true));
-  if (placed.place.line != 0) out += fmt::format("line={},", placed.place.line);
-  const std::string title = fmt::format("kshim: {}", row_of(finding.cause).headline);
-  return out + fmt::format("title={}::{}\n", escaped(clipped(title, kTitleBytes), true),
-                           escaped(clipped(message_text(finding), kMessageBytes), false));
-}
-
-std::string plain_command(std::string_view kind, std::string_view text) {
-  return fmt::format("::{} title=kshim::{}\n", kind, escaped(clipped(harmless(text), kMessageBytes), false));
+  std::string properties;
+  std::string message = message_text(finding);
+  // The runner finds a line in the checkout by its path from there. A file outside of it has no page to show
+  // it on, and is named in words.
+  const SourceRoot::Named name = root.name(placed.place.file);
+  if (name.inside) {
+    properties = fmt::format("file={},", escaped(harmless(name.path), true));
+    if (placed.place.line != 0) properties += fmt::format("line={},", placed.place.line);
+  } else if (!placed.place.file.empty()) {
+    message += "\nFile: " + harmless(name.path);
+    if (placed.place.line != 0) message += fmt::format(":{}", placed.place.line);
+  }
+  commands.add(finding.severity, fmt::format("kshim: {}", row_of(finding.cause).headline), message,
+               properties);
 }
 
 }  // namespace
 
-std::string github_commands(const std::vector<PlacedFinding>& findings,
-                            const std::vector<std::string>& warnings, const std::vector<std::string>& notes) {
-  std::vector<std::size_t> order(findings.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return findings[a].finding.severity > findings[b].finding.severity;
-  });
-  const SourceRoot root = SourceRoot::of_process();
+void GithubCommands::add(Severity severity, std::string_view title, std::string_view text,
+                         std::string_view properties) {
+  const std::size_t kind = kind_of(severity);
+  commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kKinds.at(kind), properties,
+                                           escaped(clipped(harmless(title), kTitleBytes), true),
+                                           escaped(clipped(harmless_lines(text), kMessageBytes), false)));
+}
+
+std::string GithubCommands::text() const {
   std::string out;
-  for (const std::size_t i : order) out += command(findings[i], root);
-  for (const std::string& warning : warnings) out += plain_command("warning", warning);
-  for (const std::string& note : notes) out += plain_command("notice", note);
+  for (std::size_t kind = 0; kind < commands_.size(); ++kind) {
+    const auto& commands = commands_.at(kind);
+    const std::size_t shown = commands.size() <= kShown ? commands.size() : kShown - 1;
+    for (std::size_t i = 0; i < shown; ++i) out += commands[i];
+    if (shown == commands.size()) continue;
+    out += fmt::format(
+        "::{} title=kshim::and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
+        "\"$GITHUB_STEP_SUMMARY\"\n",
+        kKinds.at(kind), commands.size() - shown, kShown);
+  }
   return out;
+}
+
+std::string github_commands(const std::vector<PlacedFinding>& findings, const SourceRoot& root,
+                            const std::vector<std::string>& warnings, const std::vector<std::string>& notes) {
+  GithubCommands commands;
+  for (const PlacedFinding& finding : findings) add_finding(finding, root, commands);
+  for (const std::string& warning : warnings) commands.add(Severity::warning, "kshim", harmless(warning));
+  for (const std::string& note : notes) commands.add(Severity::info, "kshim", harmless(note));
+  return commands.text();
 }
 
 std::string render_github(const Analysis& analysis, const RenderOptions& /*options*/) {
@@ -74,7 +106,8 @@ std::string render_github(const Analysis& analysis, const RenderOptions& /*optio
     warnings.push_back(
         fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason));
   }
-  return github_commands(placed(analysis.findings), warnings, analysis.notes);
+  const SourceRoot root = SourceRoot::of_process();
+  return github_commands(placed(analysis.findings, root, {}), root, warnings, analysis.notes);
 }
 
 }  // namespace kshim::analysis

@@ -7,7 +7,7 @@
 namespace kshim::analysis {
 
 std::string render_html(const Analysis& analysis, const RenderOptions& options) {
-  HtmlPage page("kshim");
+  HtmlPage page("kshim", options.verbose);
   share_analysis(for_sharing(analysis, options.full), page);
   return std::move(page).take();
 }

@@ -1,38 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/html_page.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "analyzer/text/escape.h"
+#include "page_assets.h"
 
 namespace kshim::analysis {
 namespace {
 
-// A page with 100,000 rows still opens; beyond nobody scrolls.
-constexpr ShareLimits kPage = {.rows = 100'000, .columns = 1'000'000};
-
-// A table without a head is a list of facts and breaks its values to fit; one with a head scrolls by itself.
-constexpr const char* kSheet = R"(
-:root{color-scheme:light dark;--ink:#1c1e21;--paper:#fff;--soft:#f4f5f7;--line:#d5d9de;--dim:#5c6370;--good:#17703a;--bad:#b42318}
-@media (prefers-color-scheme:dark){:root{--ink:#e4e6ea;--paper:#17191c;--soft:#22262b;--line:#3a4048;--dim:#a0a8b4;--good:#5fd38d;--bad:#ff8f80}}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:64rem;padding:1rem;color:var(--ink);background:var(--paper);font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.5rem;line-height:1.25}h2{font-size:1.25rem;line-height:1.3;margin-top:2rem;border-top:1px solid var(--line);padding-top:1rem}h3{font-size:1.05rem;margin-bottom:.25rem}
-.scroll{overflow-x:auto;margin:.75rem 0}
-table{border-collapse:collapse}th,td{border:1px solid var(--line);padding:.3rem .6rem;text-align:left;vertical-align:top;overflow-wrap:break-word}
-thead th{background:var(--soft);white-space:nowrap}tbody th{font-weight:600;white-space:nowrap;color:var(--dim)}
-td{max-width:40rem}tbody:first-child td{overflow-wrap:anywhere}
-thead~tbody td{min-width:3rem}
-@media (max-width:40rem){body{padding:.75rem}th,td{padding:.25rem .4rem;font-size:.9rem}
-thead~tbody td:not(:first-child){min-width:4.5rem}thead~tbody td:first-child:has(code){min-width:9rem}thead~tbody td:first-child code{overflow-wrap:anywhere}
-thead~tbody td:last-child{min-width:7rem}thead~tbody td.number{min-width:3rem}}
-td.number{text-align:right;font-variant-numeric:tabular-nums}
-code,pre{font-family:ui-monospace,monospace;font-size:.9em}
-pre{background:var(--soft);border:1px solid var(--line);border-radius:.3rem;padding:.6rem .8rem;overflow-x:auto;white-space:pre-wrap;user-select:all;-webkit-user-select:all}
-.good{color:var(--good)}.bad{color:var(--bad)}.dim{color:var(--dim)}
-details{margin:.75rem 0}summary{cursor:pointer;color:var(--dim)}
-)";
+// A page that opens at once and can be sifted while one types; what is more is counted on it.
+constexpr ShareLimits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
+// With 100,000 rows it still opens.
+constexpr ShareLimits kEverything = {
+    .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
+constexpr std::size_t kUnfolded = 5;  // findings that are open from the start
 
 const char* class_of(Style style) {
   switch (style) {
@@ -81,9 +67,9 @@ void HtmlWriter::element(const char* tag, std::string_view content, Attributes a
 
 void HtmlWriter::empty(const char* tag, Attributes attributes) { begin(tag, attributes); }
 
-void HtmlWriter::style(const char* sheet) {
-  open("style");
-  out_ += sheet;
+void HtmlWriter::asset(const char* tag, const char* text) {
+  open(tag);
+  out_ += text;
   close();
 }
 
@@ -93,40 +79,95 @@ std::string HtmlWriter::take() && {
   return std::move(out_);
 }
 
-HtmlPage::HtmlPage(std::string_view title) {
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (std::size_t at = 0; at + 1 < hex.size(); at += 6) {
+    const std::string_view part = hex.substr(at, 6);
+    unsigned value = 0;
+    std::from_chars(part.data(), part.data() + part.size(), value, 16);
+    value <<= 4 * (6 - part.size());
+    const std::size_t digits = part.size() / 2 + 1;
+    for (std::size_t i = 0; i < 4; ++i) out += i < digits ? kDigits[value >> (18 - 6 * i) & 63U] : '=';
+  }
+  return out;
+}
+
+HtmlPage::HtmlPage(std::string_view title, bool unlimited) : unlimited_(unlimited) {
   html_.empty("!DOCTYPE html", {});
   html_.open("html", {{"lang", "en"}});
   html_.open("head");
   html_.empty("meta", {{"charset", "utf-8"}});
-  html_.empty(
-      "meta",
-      {{"http-equiv", "Content-Security-Policy"},
-       {"content", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"}});
+  const std::string policy = fmt::format(
+      "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; require-trusted-types-for "
+      "'script'; "
+      "base-uri 'none'; form-action 'none'",
+      base64_of_hex(kPageSheetHash), base64_of_hex(kPageScriptHash));
+  html_.empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
   html_.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  html_.empty("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
   html_.element("title", title);
-  html_.style(kSheet);
+  html_.asset("style", kPageSheet);
   html_.close();
   html_.open("body");
+  html_.element("a", "Skip to the content", {{"class", "skip"}, {"href", "#main"}});
+  // The script shows it: without one it could do nothing.
+  html_.open("div", {{"class", "top"}});
+  html_.open("div", {{"class", "tools"}, {"id", "tools"}, {"hidden", ""}});
+  html_.element("label", "Filter", {{"for", "filter"}});
+  html_.empty("input", {{"id", "filter"},
+                        {"type", "search"},
+                        {"placeholder", "file, kernel, architecture, cause"},
+                        {"autocomplete", "off"},
+                        {"spellcheck", "false"}});
+  html_.element("output", "", {{"id", "said"}, {"for", "filter"}, {"role", "status"}});
+  html_.element("button", "Theme", {{"id", "theme"}, {"type", "button"}});
+  html_.close();
+  html_.close();
+  html_.open("main", {{"id", "main"}});
+  top_ = html_.depth();
 }
 
-ShareLimits HtmlPage::limits() const { return kPage; }
+std::string HtmlPage::take() && {
+  while (html_.depth() >= top_) html_.close();
+  html_.asset("script", kPageScript);
+  return std::move(html_).take();
+}
+
+ShareLimits HtmlPage::limits() const { return unlimited_ ? kEverything : kPage; }
+
+void HtmlPage::span(const Span& span) {
+  if (span.style == Style::code) {
+    html_.element("code", span.text);
+  } else if (span.style == Style::strong) {
+    html_.element("strong", span.text);
+  } else if (const char* name = class_of(span.style); name != nullptr) {
+    html_.element("span", span.text, {{"class", name}});
+  } else {
+    html_.text(span.text);
+  }
+}
 
 void HtmlPage::line(const Line& text) {
-  for (const Span& span : text) {
-    if (span.style == Style::code) {
-      html_.element("code", span.text);
-    } else if (span.style == Style::strong) {
-      html_.element("strong", span.text);
-    } else if (const char* name = class_of(span.style); name != nullptr) {
-      html_.element("span", span.text, {{"class", name}});
-    } else {
-      html_.text(span.text);
+  for (const Span& part : text) {
+    const std::string target = fmt::format("#finding-{}", part.finding);
+    const bool linked = part.finding != 0 && part.finding <= limits().findings;
+    if (linked && !part.hover.empty()) {
+      html_.open("a", {{"href", target}, {"title", part.hover}});
+    } else if (linked) {
+      html_.open("a", {{"href", target}});
+    } else if (!part.hover.empty()) {
+      html_.open("span", {{"title", part.hover}});
     }
+    span(part);
+    if (linked || !part.hover.empty()) html_.close();
   }
 }
 
 void HtmlPage::heading(unsigned level, const Line& text) {
   constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
+  section_.clear();
+  for (const Span& part : text) section_ += part.text;
   html_.open(kTags.at(std::clamp(level, 1U, 4U) - 1));
   line(text);
   html_.close();
@@ -149,10 +190,28 @@ void HtmlPage::list(const std::vector<Line>& items) {
   html_.close();
 }
 
+void HtmlPage::row(const std::vector<Line>& cells, bool facts) {
+  html_.open("tr");
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Style style = cells[i].empty() ? Style::plain : cells[i].front().style;
+    if (i == 0 && (facts || style == Style::code)) {
+      html_.open("th", {{"scope", "row"}});
+    } else if (style == Style::number) {
+      html_.open("td", {{"class", "number"}});
+    } else {
+      html_.open("td");
+    }
+    line(cells[i]);
+    html_.close();
+  }
+  html_.close();
+}
+
 void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) {
   if (rows.empty()) return;
-  html_.open("div", {{"class", "scroll"}});
-  html_.open("table");
+  // What scrolls by itself is reached by the keyboard, too, and has a name.
+  html_.open("div", {{"class", "scroll"}, {"role", "group"}, {"tabindex", "0"}, {"aria-label", section_}});
+  html_.open("table", {{"class", head.empty() ? "facts" : "list"}});
   if (!head.empty()) {
     html_.open("thead");
     html_.open("tr");
@@ -161,21 +220,7 @@ void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std
     html_.close();
   }
   html_.open("tbody");
-  for (const auto& row : rows) {
-    html_.open("tr");
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (i == 0 && head.empty()) {
-        html_.open("th", {{"scope", "row"}});
-      } else if (!row[i].empty() && row[i].front().style == Style::number) {
-        html_.open("td", {{"class", "number"}});
-      } else {
-        html_.open("td");
-      }
-      line(row[i]);
-      html_.close();
-    }
-    html_.close();
-  }
+  for (const auto& cells : rows) row(cells, head.empty());
   html_.close();
   html_.close();
   html_.close();
@@ -183,11 +228,56 @@ void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std
 
 void HtmlPage::commands(const std::vector<std::string>& commands) {
   if (commands.empty()) return;
+  html_.open("div", {{"class", "commands"}});
   html_.open("pre");
   html_.open("code");
   for (std::size_t i = 0; i < commands.size(); ++i) {
     if (i != 0) html_.text("\n");
     html_.text(commands[i]);
+  }
+  html_.close();
+  html_.close();
+  html_.close();
+}
+
+void HtmlPage::badge(std::string_view kind) {
+  html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
+}
+
+void HtmlPage::open_finding(std::size_t number, std::string_view kind, std::string_view title) {
+  const std::string id = fmt::format("finding-{}", number);
+  section_ = title;
+  html_.open("section",
+             {{"class", fmt::format("finding {}", kind)}, {"id", id}, {"aria-labelledby", id + "-title"}});
+  html_.element("a", "#", {{"class", "anchor"}, {"href", "#" + id}, {"aria-label", "link to this finding"}});
+  if (number <= kUnfolded) {
+    html_.open("details", {{"open", ""}});
+  } else {
+    html_.open("details");
+  }
+  html_.open("summary");
+  html_.open("h2", {{"id", id + "-title"}});
+  badge(kind);
+  html_.text(" ");
+  html_.text(title);
+  html_.close();
+  html_.close();
+}
+
+void HtmlPage::close_finding() {
+  html_.close();
+  html_.close();
+}
+
+void HtmlPage::contents(const std::vector<std::pair<std::string_view, std::string>>& kinds_and_titles) {
+  html_.open("nav", {{"aria-label", "findings"}});
+  html_.open("ol", {{"class", "contents"}});
+  for (std::size_t i = 0; i < kinds_and_titles.size(); ++i) {
+    html_.open("li");
+    badge(kinds_and_titles[i].first);
+    html_.text(" ");
+    html_.element("a", kinds_and_titles[i].second, {{"href", fmt::format("#finding-{}", i + 1)}});
+    html_.close();
   }
   html_.close();
   html_.close();

@@ -70,7 +70,11 @@ Json to_json(const Finding& finding) {
 }
 
 std::string dumped(const Json& json) {
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
+  std::string text = json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
+  // `##[` in a log is a command to GitHub's runner, wherever in a line it stands.
+  for (std::size_t at = text.find("##["); at != std::string::npos; at = text.find("##[", at))
+    text.replace(at, 1, "\\u0023");
+  return text;
 }
 
 }  // namespace kshim::analysis

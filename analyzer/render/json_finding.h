@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 /// null.
 Json to_json(const Finding& finding);
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
-/// lost. Bytes that are no UTF-8 become U+FFFD.
+/// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json);
 
 inline Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/markdown_page.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "analyzer/text/escape.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {
 
-// An issue takes 65,536 characters.
-constexpr ShareLimits kIssue = {.rows = 40, .columns = 200};
-constexpr ShareLimits kEverything = {.rows = 1'000'000, .columns = 1'000'000};
+constexpr ShareLimits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
+constexpr std::size_t kIssueBytes = 65'536;  // characters, of which each has a byte at least
+constexpr std::size_t kNoteBytes = 400;
+constexpr ShareLimits kEverything = {
+    .rows = 1'000'000, .columns = 1'000'000, .findings = 1'000'000, .kernels = 1'000'000};
 
 enum class Where : std::uint8_t { block, cell };
 
@@ -142,9 +147,49 @@ ShareLimits MarkdownPage::limits() const { return unlimited_ ? kEverything : kIs
 
 void MarkdownPage::block(std::string_view text) {
   if (text.empty()) return;
-  if (!out_.empty()) out_ += '\n';
-  out_ += text;
-  out_ += '\n';
+  std::string clean;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    clean += no_command(std::string(line)) + '\n';
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  blocks_.push_back({std::move(clean), folded_ ? details_ : 0});
+}
+
+std::size_t MarkdownPage::size() const {
+  std::size_t size = blocks_.size();
+  for (const Block& block : blocks_) size += block.text.size();
+  return size;
+}
+
+void MarkdownPage::shorten() {
+  const std::size_t before = size();
+  if (unlimited_ || before <= kIssueBytes) return;
+  constexpr std::size_t kRoom = kIssueBytes - kNoteBytes;
+  std::size_t bytes = before;
+  for (std::size_t part = details_; part != 0 && bytes > kRoom; --part) {
+    for (const Block& block : blocks_) bytes -= block.details == part ? block.text.size() + 1 : 0;
+    std::erase_if(blocks_, [part](const Block& block) { return block.details == part; });
+  }
+  while (!blocks_.empty() && bytes > kRoom) {
+    bytes -= blocks_.back().text.size() + 1;
+    blocks_.pop_back();
+  }
+  // A heading says nothing without what follows.
+  while (!blocks_.empty() && blocks_.back().text.starts_with('#') && blocks_.size() > 1) blocks_.pop_back();
+  paragraph({strong("Shortened:"),
+             {" GitHub takes 65,536 characters, and all of this would be more. Whole: "},
+             {"--verbose", Style::code},
+             {", or "},
+             {"--format html", Style::code},
+             {"."}});
+}
+
+std::string MarkdownPage::take() && {
+  shorten();
+  std::string out;
+  for (const Block& block : blocks_) out += (out.empty() ? "" : "\n") + block.text;
+  return out;
 }
 
 void MarkdownPage::heading(unsigned level, const Line& text) {
@@ -191,11 +236,20 @@ void MarkdownPage::commands(const std::vector<std::string>& commands) {
   block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
 }
 
-// Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
-void MarkdownPage::open_details(std::string_view summary) {
-  block("<details>\n<summary>" + std::string(summary) + "</summary>");
+void MarkdownPage::open_finding(std::size_t /*number*/, std::string_view kind, std::string_view title) {
+  heading(2, {{fmt::format("{}: {}", kind, title)}});
 }
 
-void MarkdownPage::close_details() { block("</details>"); }
+// Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
+void MarkdownPage::open_details(std::string_view summary) {
+  folded_ = true;
+  ++details_;
+  block("<details>\n<summary>" + escape_markup(summary) + "</summary>");
+}
+
+void MarkdownPage::close_details() {
+  block("</details>");
+  folded_ = false;
+}
 
 }  // namespace kshim::analysis

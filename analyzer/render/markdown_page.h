@@ -16,15 +16,27 @@ class MarkdownPage final : public SharePage {
   void list(const std::vector<Line>& items) override;
   void table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) override;
   void commands(const std::vector<std::string>& commands) override;
+  void open_finding(std::size_t number, std::string_view kind, std::string_view title) override;
+  void close_finding() override {}
   void open_details(std::string_view summary) override;
   void close_details() override;
 
-  std::string take() && { return std::move(out_); }
+  /// Unless unlimited, what GitHub takes of an issue or a comment: what is folded goes first, the last before
+  /// the others, then the end; a note says so.
+  std::string take() &&;
 
  private:
+  struct Block {
+    std::string text;
+    std::size_t details = 0;  ///< number of the folded part that it belongs to, from 1
+  };
   void block(std::string_view text);
+  void shorten();
+  std::size_t size() const;
   bool unlimited_;
-  std::string out_;
+  bool folded_ = false;
+  std::size_t details_ = 0;  ///< folded parts so far
+  std::vector<Block> blocks_;
 };
 
 }  // namespace kshim::analysis

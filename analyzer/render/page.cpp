@@ -123,7 +123,7 @@ std::string Page::take() && {
     // A line must not end in blanks, nor in blanks before the end of a colour.
     std::string_view rest = text;
     while (rest.ends_with(' ')) rest.remove_suffix(1);
-    out += rest;
+    out += no_command(std::string(rest));
     out += '\n';
   }
   return out;

@@ -21,7 +21,13 @@ namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kKernels = 20;
+// What GitHub takes of one run: https://docs.github.com/en/code-security/reference/code-scanning/sarif-files.
+// A log with more results, or one of more than 10 MB packed, is refused as a whole.
+constexpr std::size_t kResults = 25'000;
+constexpr std::size_t kWhole = 1000;          // results that carry all of their finding
 constexpr const char* kRootId = "%SRCROOT%";  // the name that GitHub and the standard's examples know
+// Files elsewhere on the machine. A URI with a scheme would have GitHub refuse the log.
+constexpr const char* kMachineId = "%MACHINE%";
 
 constexpr std::array kCauses = {
 #define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
@@ -45,23 +51,57 @@ const char* level_of(Severity severity) {
 
 Json text_json(const std::string& text) { return {{"text", text}}; }
 
-Json rule_json(Cause cause) {
-  const CauseRow& row = row_of(cause);
-  return {{"id", row.name},
-          {"shortDescription", text_json(as_sentence(std::string(row.headline)))},
-          {"fullDescription", text_json(as_sentence(std::string(row.when)))},
-          {"help", text_json(as_sentence(std::string(row.when)) +
-                             " Each result names the commands that repair it, best first.")},
-          {"defaultConfiguration", {{"level", level_of(row.severity)}}}};
+// "no-image-for-arch" as NoImageForArch.
+std::string rule_name(std::string_view id) {
+  std::string out;
+  bool upper = true;
+  for (const char c : id) {
+    if (c != '-') out += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    upper = c == '-';
+  }
+  return out;
 }
 
+Json rule_json(Cause cause) {
+  const CauseRow& row = row_of(cause);
+  const std::string when = as_sentence(std::string(row.when));
+  const std::string more =
+      "Each result names the commands that repair it, best first, and what will not help.";
+  Json out = {{"id", row.name},
+              {"name", rule_name(row.name)},
+              {"shortDescription", text_json(as_sentence(std::string(row.headline)))},
+              {"fullDescription", text_json(when)}};
+  MarkdownPage page(true);
+  page.paragraph({{when + " " + more}});
+  page.paragraph({{"In a terminal: "},
+                  {"kshim analyze", Style::code},
+                  {" of the report, or "},
+                  {"kshim scan --target ARCHS", Style::code},
+                  {" of the file."}});
+  out["help"] = {{"text", when + " " + more}, {"markdown", std::move(page).take()}};
+  out["defaultConfiguration"] = {{"level", level_of(row.severity)}};
+  // What GitHub sorts and filters by.
+  out["properties"] = {{"tags", {"cuda", "gpu", "compatibility"}},
+                       {"precision", cause == Cause::unknown ? "low" : "high"},
+                       {"problem.severity", row.severity == Severity::error     ? "error"
+                                            : row.severity == Severity::warning ? "warning"
+                                                                                : "recommendation"}};
+  return out;
+}
+
+Json artifact_json(const std::string& file, const SourceRoot& root) {
+  const SourceRoot::Named name = root.name(file);
+  if (name.inside) return {{"uri", file_uri(name.path)}, {"uriBaseId", kRootId}};
+  const std::size_t begin = name.path.find_first_not_of('/');
+  if (!name.path.starts_with('/') || begin == std::string::npos) return {{"uri", file_uri(name.path)}};
+  return {{"uri", file_uri(std::string_view(name.path).substr(begin))}, {"uriBaseId", kMachineId}};
+}
+
+// GitHub wants a line of every result; device code has none.
 Json location_json(const FilePlace& place, const SourceRoot& root) {
-  const SourceRoot::Named name = root.name(place.file);
-  Json artifact = {{"uri", file_uri(name.path)}};
-  if (name.inside) artifact["uriBaseId"] = kRootId;
-  Json physical = {{"artifactLocation", std::move(artifact)}};
-  if (place.line != 0) physical["region"] = {{"startLine", place.line}};
-  return {{"physicalLocation", std::move(physical)}};
+  return {{"physicalLocation",
+           {{"artifactLocation", artifact_json(place.file, root)},
+            {"region", {{"startLine", std::max(place.line, 1U)}}}}}};
 }
 
 Json locations_json(const PlacedFinding& placed, const SourceRoot& root) {
@@ -112,7 +152,8 @@ std::string fingerprint(const Finding& finding) {
   return fmt::format("{:016x}", key_hash({reinterpret_cast<const std::byte*>(text.data()), text.size()}));
 }
 
-Json result_json(const PlacedFinding& placed, const SourceRoot& root, std::map<std::string, unsigned>& seen) {
+Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole,
+                 std::map<std::string, unsigned>& seen) {
   const Finding& finding = placed.finding;
   const std::string hash = fingerprint(placed.raw);
   Json out = {{"ruleId", row_of(finding.cause).name},
@@ -123,9 +164,11 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, std::map<s
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
     out["relatedLocations"] = std::move(related);
-  out["partialFingerprints"] = {{"kshim/v1", fmt::format("{}:{}", hash, ++seen[hash])}};
+  // The second name is the only one by which GitHub knows a result again.
+  const std::string print = fmt::format("{}:{}", hash, ++seen[hash]);
+  out["partialFingerprints"] = {{"kshim/v1", print}, {"primaryLocationLineHash", print}};
   if (finding.count != 0) out["occurrenceCount"] = finding.count;
-  out["properties"] = {{"finding", to_json(placed.raw)}};
+  if (whole) out["properties"] = {{"finding", to_json(placed.raw)}};
   return out;
 }
 
@@ -139,17 +182,25 @@ std::string sarif_log(const SarifRun& run) {
   Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
   driver["rules"] = json_list(kCauses, rule_json);
   Json invocation = {{"executionSuccessful", run.failures.empty()}};
-  invocation["toolExecutionNotifications"] =
-      json_list(run.notes, [](const std::string& note) { return notification(note, "note"); });
-  for (const std::string& failure : run.failures)
-    invocation["toolExecutionNotifications"].push_back(notification(failure, "error"));
+  Json& notifications = invocation["toolExecutionNotifications"];
+  notifications = json_list(run.notes, [](const std::string& note) { return notification(note, "note"); });
+  for (const std::string& failure : run.failures) notifications.push_back(notification(failure, "error"));
+  const std::size_t results = std::min(run.findings.size(), kResults);
+  if (results < run.findings.size())
+    notifications.push_back(
+        notification(fmt::format("{} less severe results are left out: code scanning takes {} of a run",
+                                 run.findings.size() - results, kResults),
+                     "warning"));
   Json one = {{"tool", {{"driver", std::move(driver)}}}, {"columnKind", "unicodeCodePoints"}};
+  one["automationDetails"] = {{"id", run.id}};
   one["invocations"] = Json::array({std::move(invocation)});
-  if (!run.root.folder().empty())
-    one["originalUriBaseIds"] = {{kRootId, {{"uri", file_uri(run.root.folder() + '/')}}}};
+  Json& roots = one["originalUriBaseIds"];
+  if (!run.root.folder().empty()) roots[kRootId] = {{"uri", file_uri(run.root.folder() + '/')}};
+  roots[kMachineId] = {{"uri", "file:///"}};
   std::map<std::string, unsigned> seen;
-  one["results"] = json_list(
-      run.findings, [&](const PlacedFinding& placed) { return result_json(placed, run.root, seen); });
+  Json& list = one["results"] = Json::array();
+  for (std::size_t i = 0; i < results; ++i)
+    list.push_back(result_json(run.findings[i], run.root, i < kWhole, seen));
   const Json log = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                     {"version", "2.1.0"},
                     {"runs", Json::array({std::move(one)})}};
@@ -157,7 +208,9 @@ std::string sarif_log(const SarifRun& run) {
 }
 
 std::string render_sarif(const Analysis& analysis, const RenderOptions& /*options*/) {
-  SarifRun run{.findings = placed(analysis.findings), .notes = analysis.notes, .failures = {}};
+  SarifRun run{.id = "kshim-analyze/", .findings = {}, .notes = analysis.notes, .failures = {}};
+  run.findings = placed(analysis.findings, run.root,
+                        analysis.processes.empty() ? std::string() : analysis.processes.front().report);
   for (const BlindProcess& process : analysis.blind) {
     const std::string text =
         fmt::format("{} (pid {}) was not watched: {}", process.exe, process.pid, process.reason);

@@ -11,6 +11,7 @@
 namespace kshim::analysis {
 
 struct SarifRun {
+  std::string id;  ///< what tells runs of one tool apart: "kshim-scan/"
   std::vector<PlacedFinding> findings;
   std::vector<std::string> notes;
   std::vector<std::string> failures;  ///< why the tool could not look: the run was no success

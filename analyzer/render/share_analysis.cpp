@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/render/share_finding.h"
+#include "analyzer/render/share_matrix.h"
 #include "analyzer/render/verdict_line.h"
 #include "analyzer/text/text.h"
 #include "kshim/version.h"
@@ -76,6 +77,8 @@ void share_processes(const Analysis& analysis, SharePage& page) {
 
 void share_analysis(const Analysis& analysis, SharePage& page) {
   share_headline(analysis, page);
+  share_contents(analysis.findings, page);
+  share_matrix(analysis.findings, page.has_links(), page);
   share_findings(analysis.findings, page);
   if (!analysis.devices.empty() || !analysis.processes.empty()) {
     page.heading(2, {{"Environment"}});

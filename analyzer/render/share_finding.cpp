@@ -134,6 +134,10 @@ void share_details(const Finding& finding, const std::vector<std::string>& kerne
   page.close_details();
 }
 
+std::string_view kind_of(const Finding& finding) {
+  return finding.severity == Severity::info ? std::string_view("note") : to_name(finding.severity);
+}
+
 }  // namespace
 
 std::string counted_findings(std::span<const Finding> findings) {
@@ -190,16 +194,24 @@ void share_finding_body(const Finding& finding, SharePage& page) {
   share_details(finding, kernels, page);
 }
 
+void share_contents(std::span<const Finding> findings, SharePage& page) {
+  std::vector<std::pair<std::string_view, std::string>> contents;
+  for (const Finding& finding : findings.first(std::min(findings.size(), page.limits().findings)))
+    contents.emplace_back(kind_of(finding), title_of(finding));
+  if (contents.size() > 1) page.contents(contents);
+}
+
 void share_findings(std::span<const Finding> findings, SharePage& page) {
-  const std::size_t most = std::min(findings.size(), page.limits().rows);
-  for (const Finding& finding : findings.first(most)) {
-    const Style style = finding.severity == Severity::error ? Style::bad : Style::plain;
-    const std::string_view word = finding.severity == Severity::info ? "note" : to_name(finding.severity);
-    page.heading(2, {{fmt::format("{}:", word), style}, {" " + title_of(finding)}});
-    share_finding_body(finding, page);
+  const std::size_t most = std::min(findings.size(), page.limits().findings);
+  for (std::size_t i = 0; i < most; ++i) {
+    page.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]));
+    share_finding_body(findings[i], page);
+    page.close_finding();
   }
   if (findings.size() > most)
-    page.paragraph({{fmt::format("And {}.", counted(findings.size() - most, "more finding"))}});
+    page.paragraph({{fmt::format("And {}: ", counted(findings.size() - most, "more finding"))},
+                    code("--format json"),
+                    {" has them all."}});
 }
 
 }  // namespace kshim::analysis

@@ -15,6 +15,8 @@ std::string message_text(const Finding& finding);
 void share_fixes(const Finding& finding, SharePage& page);
 /// What it is, where, which images there are, and what to do: without a heading of its own.
 void share_finding_body(const Finding& finding, SharePage& page);
+/// The titles of the findings, where the page has links.
+void share_contents(std::span<const Finding> findings, SharePage& page);
 /// A section a finding, most severe first; the findings were made ready by for_sharing().
 void share_findings(std::span<const Finding> findings, SharePage& page);
 /// A list as far as the page's limits go, then how many more there are.

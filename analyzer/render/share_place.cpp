@@ -19,9 +19,13 @@ FilePlace parse_location(const std::string& location) {
   return {location.substr(0, colon), line, {}};
 }
 
-FilePlace place_of(const Finding& finding) {
-  const auto own = std::find_if(finding.where.begin(), finding.where.end(),
-                                [](const Place& place) { return !place.file.empty() && place.line != 0; });
+FilePlace place_of(const Finding& finding, const SourceRoot& root) {
+  const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
+  const auto in_checkout = [&](const Place& place) {
+    return has_line(place) && root.name(place.file).inside;
+  };
+  auto own = std::find_if(finding.where.begin(), finding.where.end(), in_checkout);
+  if (own == finding.where.end()) own = std::find_if(finding.where.begin(), finding.where.end(), has_line);
   if (own != finding.where.end()) return {own->file, own->line, {}};
   if (!finding.object.empty()) return {finding.object, 0, {}};
   const auto proof = std::find_if(finding.evidence.begin(), finding.evidence.end(),
@@ -29,11 +33,14 @@ FilePlace place_of(const Finding& finding) {
   return proof == finding.evidence.end() ? FilePlace{} : parse_location(proof->location);
 }
 
-std::vector<PlacedFinding> placed(const std::vector<Finding>& findings) {
+std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
+                                  const std::string& otherwise) {
   std::vector<PlacedFinding> out;
   out.reserve(findings.size());
-  for (const Finding& finding : findings)
-    out.push_back({harmless_finding(finding), finding, place_of(finding)});
+  for (const Finding& finding : findings) {
+    out.push_back({harmless_finding(finding), finding, place_of(finding, root)});
+    if (out.back().place.file.empty()) out.back().place.file = otherwise;
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
+#include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
 
@@ -20,10 +21,13 @@ struct PlacedFinding {
   FilePlace place;
 };
 
-/// The user's own line, else the file with the device code, else the line of the report.
-FilePlace place_of(const Finding& finding);
-/// With place_of() each; the order is kept.
-std::vector<PlacedFinding> placed(const std::vector<Finding>& findings);
+/// The innermost line of the checkout, else the user's own line wherever it is, else the file with the device
+/// code, else the line of the report.
+FilePlace place_of(const Finding& finding, const SourceRoot& root);
+/// With place_of() each, and with `otherwise` where there is none: what has no place is shown nowhere. The
+/// order is kept.
+std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
+                                  const std::string& otherwise);
 /// "report.jsonl:8", as Evidence::location has it.
 FilePlace parse_location(const std::string& location);
 /// The finding with every string harmless().

@@ -6,7 +6,8 @@
 namespace kshim::scan {
 
 std::string render_github(const Scan& scan, const analysis::RenderOptions& /*options*/) {
-  return analysis::github_commands(placed(scan), {}, scan.notes);
+  const auto root = analysis::SourceRoot::of_process();
+  return analysis::github_commands(placed(scan, root), root, {}, scan.notes);
 }
 
 }  // namespace kshim::scan

@@ -6,7 +6,7 @@
 namespace kshim::scan {
 
 std::string render_html(const Scan& scan, const analysis::RenderOptions& options) {
-  analysis::HtmlPage page("kshim scan");
+  analysis::HtmlPage page("kshim scan", options.verbose);
   share_scan(scan, options.full, page);
   return std::move(page).take();
 }

@@ -8,6 +8,6 @@
 namespace kshim::scan {
 
 /// The findings of a scan with the file that is on disk, and the member inside it.
-std::vector<analysis::PlacedFinding> placed(const Scan& scan);
+std::vector<analysis::PlacedFinding> placed(const Scan& scan, const analysis::SourceRoot& root);
 
 }  // namespace kshim::scan

@@ -6,7 +6,8 @@
 namespace kshim::scan {
 
 std::string render_sarif(const Scan& scan, const analysis::RenderOptions& /*options*/) {
-  analysis::SarifRun run{.findings = placed(scan), .notes = {}, .failures = {}};
+  analysis::SarifRun run{.id = "kshim-scan/", .findings = {}, .notes = {}, .failures = {}};
+  run.findings = placed(scan, run.root);
   (scan.named_unread ? run.failures : run.notes) = scan.notes;
   return analysis::sarif_log(run);
 }

@@ -4,8 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analyzer/render/each_string.h"
+#include "analyzer/render/finding_text.h"
 #include "analyzer/render/share.h"
 #include "analyzer/render/share_analysis.h"
 #include "analyzer/render/share_finding.h"
@@ -20,6 +22,7 @@ namespace {
 using analysis::code;
 using analysis::Line;
 using analysis::SharePage;
+using analysis::Span;
 using analysis::Style;
 using image::ImageKind;
 using Rows = std::vector<std::vector<Line>>;
@@ -67,27 +70,59 @@ void say_more(Rows& rows, std::size_t all, std::size_t shown) {
   if (all > shown) rows.push_back({{{fmt::format("and {} more", all - shown)}}});
 }
 
+/// A mark and what it means.
+Line marked(bool good, std::string text) {
+  Line out = {good ? Span{kYes, Style::good} : Span{kNo, Style::bad}};
+  if (!text.empty()) out.insert(out.end(), {{" "}, {std::move(text)}});
+  return out;
+}
+
 Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
   const std::string modules = analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module");
   switch (verdict.worst) {
     case Outcome::none:
-      return {{kNo, Style::bad},
-              {files == 1 ? std::string(" nothing runs")
-                          : fmt::format(" nothing runs of {} of {} files", verdict.files_none, files)}};
+      return marked(false, files == 1
+                               ? std::string("nothing runs")
+                               : fmt::format("nothing runs of {} of {} files", verdict.files_none, files));
     case Outcome::part:
-      return {{kNo, Style::bad}, {fmt::format(" {} of {} lack code", verdict.lacking, modules)}};
+      if (verdict.lacking == 0)
+        return marked(false, fmt::format("{} without code",
+                                         analysis::counted(verdict.kernels_lacking.value_or(0), "kernel")));
+      return marked(false, fmt::format("{} of {} lack code", verdict.lacking, modules));
     case Outcome::sass:
     case Outcome::jit:
       if (verdict.picks && verdict.lacking != 0)
-        return {{kYes, Style::good},
-                {fmt::format(" picks by GPU: {} of {} have code", verdict.sass + verdict.jit, modules)}};
-      if (verdict.jit == 0) return {{kYes, Style::good}};
-      return {{kYes, Style::good}, {fmt::format(" {} compiled from PTX", verdict.jit)}};
+        return marked(true,
+                      fmt::format("picks by GPU: {} of {} have code", verdict.sass + verdict.jit, modules));
+      return marked(true, verdict.jit == 0 ? "" : fmt::format("{} compiled from PTX", verdict.jit));
     case Outcome::no_kernels:
       break;
   }
   return {{"no kernels", Style::dim}};
 }
+
+/// Numbers of findings by the file and the GPU that they are about.
+class FindingNumbers {
+ public:
+  explicit FindingNumbers(const std::vector<analysis::Finding>& findings) : findings_(findings) {
+    for (std::size_t i = 0; i < findings.size(); ++i)
+      numbers_.try_emplace({findings[i].object, findings[i].need}, i + 1);
+  }
+  /// The cell, led to the finding that says why.
+  Line linked(Line cell, const ScannedObject& object, image::Arch target) const {
+    const image::Arch gpu{target.cc, image::Suffix::none};
+    const std::string need(image::to_name(ImageKind::cubin, gpu).view());
+    const auto found = numbers_.find({object.name(), need});
+    if (found == numbers_.end() || cell.empty()) return cell;
+    cell.back().finding = found->second;
+    cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
+    return cell;
+  }
+
+ private:
+  const std::vector<analysis::Finding>& findings_;
+  std::map<std::pair<std::string, std::string>, std::size_t> numbers_;
+};
 
 void share_architectures(const std::vector<MatrixRow>& rows, std::size_t shown, SharePage& page) {
   std::vector<image::Arch> archs;
@@ -109,15 +144,22 @@ void share_architectures(const std::vector<MatrixRow>& rows, std::size_t shown, 
   page.table(head, table);
 }
 
-void share_targets(const Scan& scan, const std::vector<MatrixRow>& rows, std::size_t shown, SharePage& page) {
+/// `single`: each row is one object of the scan, in its order.
+void share_targets(const Scan& scan, const std::vector<MatrixRow>& rows, bool single, std::size_t shown,
+                   SharePage& page) {
   if (scan.targets.empty()) return;
+  const FindingNumbers numbers(scan.findings);
   std::vector<std::string> head = {"File"};
   for (const image::Arch target : scan.targets)
     head.emplace_back(image::to_name(ImageKind::cubin, target).view());
   Rows table;
   for (std::size_t i = 0; i < shown; ++i) {
     std::vector<Line> cells = {{code(rows[i].name)}};
-    for (const RowVerdict& verdict : rows[i].targets) cells.push_back(verdict_cell(verdict, rows[i].files));
+    for (const RowVerdict& verdict : rows[i].targets) {
+      Line cell = verdict_cell(verdict, rows[i].files);
+      if (single) cell = numbers.linked(std::move(cell), scan.objects[i], verdict.target);
+      cells.push_back(std::move(cell));
+    }
     table.push_back(std::move(cells));
   }
   say_more(table, rows.size(), shown);
@@ -128,14 +170,17 @@ void share_targets(const Scan& scan, const std::vector<MatrixRow>& rows, std::si
 }
 
 void share_kernels(const Scan& scan, SharePage& page) {
-  std::size_t room = page.limits().rows;
+  std::size_t room = page.limits().kernels;
   for (const ScannedObject& object : scan.objects) {
     if (!object.kernels || object.kernels->empty()) continue;
-    if (room-- == 0) return page.paragraph({{"Kernels of further files are left out."}});
+    if (room == 0)
+      return page.paragraph(
+          {{"Kernels of further files are left out: "}, code("--format json"), {" has them all."}});
     page.heading(2, {{"Kernels of "}, code(object.name())});
     page.open_details(analysis::counted(object.kernels->size(), "kernel"));
     Rows table;
-    const std::size_t shown = std::min(object.kernels->size(), page.limits().rows);
+    const std::size_t shown = std::min({object.kernels->size(), page.limits().rows, room});
+    room -= shown;
     for (std::size_t i = 0; i < shown; ++i) {
       const ScannedKernel& kernel = (*object.kernels)[i];
       table.push_back({{code(analysis::shorten(kernel.demangled, page.limits().columns))},
@@ -170,15 +215,17 @@ void share_headline(const Scan& scan, SharePage& page) {
 void share_scan(const Scan& dirty, bool full, SharePage& page) {
   const Scan scan = for_sharing(dirty, full);
   share_headline(scan, page);
+  analysis::share_contents(scan.findings, page);
   auto rows = matrix_rows(scan, false);
-  if (rows.size() > page.limits().rows) {
+  const bool single = rows.size() <= page.limits().rows;
+  if (!single) {
     rows = matrix_rows(scan, true);
     std::stable_sort(rows.begin(), rows.end(),
                      [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
   }
   const std::size_t shown = std::min(rows.size(), page.limits().rows);
   if (!rows.empty()) {
-    share_targets(scan, rows, shown, page);
+    share_targets(scan, rows, single, shown, page);
     share_architectures(rows, shown, page);
   }
   share_findings(scan.findings, page);

@@ -8,8 +8,18 @@ namespace kshim::analysis {
 std::string escape_markup(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  bool begin = true;  // of a line, blanks and what may be one aside
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool first = begin;
+    begin = c == '\n' || (begin && (c <= ' ' || c == '\x7f'));
     switch (c) {
+      case ':':
+        out += first && text.substr(i, 2) == "::" ? "&#58;" : ":";
+        break;
+      case '#':
+        out += text.substr(i, 3) == "##[" ? "&#35;" : "#";
+        break;
       case '&':
         out += "&amp;";
         break;

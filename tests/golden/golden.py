@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reports in, text and JSON out: what `kshim analyze` makes of tests/golden/CASE/ against what is kept beside it.
+"""Reports in, text and JSON out: what `kshim analyze` makes of tests/golden/CASE/ against what is kept beside it. A case that has
+a file for it (shown.py) is compared in every other format, too.
 
 golden.py --kshim PATH [--update] CASE...    compares, or renews expected.txt and expected.json
 golden.py --kshim PATH --schema              validates what it makes of every case against docs/schema/analysis.json
@@ -17,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
 import schemas  # noqa: E402
+import shown  # noqa: E402
 
 
 def cases():
@@ -38,17 +40,26 @@ def analyze(kshim, case, output_format):
 
 
 def expected_path(case, output_format):
-    return os.path.join(HERE, case, {"text": "expected.txt", "json": "expected.json"}[output_format])
+    return os.path.join(HERE, case, {"text": "expected.txt", "json": "expected.json", **shown.FILES}[output_format])
+
+
+def formats(case):
+    return ["text", "json", *(name for name in shown.FILES if os.path.exists(expected_path(case, name)))]
+
+
+def written(kshim, case, output_format):
+    text = analyze(kshim, case, output_format)
+    return shown.shown(output_format, text, os.path.join(HERE, case)) if output_format in shown.FILES else text
 
 
 def compare(kshim, case):
     """The differences, as a unified diff; empty when there are none."""
     differences = []
-    for output_format in ("text", "json"):
+    for output_format in formats(case):
         path = expected_path(case, output_format)
         with open(path, encoding="utf-8") as file:
             expected = file.read()
-        actual = analyze(kshim, case, output_format)
+        actual = written(kshim, case, output_format)
         differences += difflib.unified_diff(expected.splitlines(), actual.splitlines(), os.path.relpath(path, SOURCE),
                                             "now", lineterm="")
         if output_format == "text":
@@ -104,9 +115,9 @@ def main():
     status = 0
     for case in options.case or cases():
         if options.update:
-            for output_format in ("text", "json"):
+            for output_format in formats(case):
                 with open(expected_path(case, output_format), "w", encoding="utf-8") as file:
-                    file.write(analyze(options.kshim, case, output_format))
+                    file.write(written(options.kshim, case, output_format))
             continue
         differences = compare(options.kshim, case)
         if differences:

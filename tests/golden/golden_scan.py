@@ -1,23 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What `kshim scan` writes of the folder that scan_fixture.py makes, in every format for pages and programs, against
-tests/golden/scan/. What tells nothing is left out of what is kept: the style sheet, SARIF's rules that no result names.
+tests/golden/scan/.
 
 golden_scan.py --kshim PATH [--update]      compares, or renews
 """
 import argparse
 import difflib
-import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 
 import scan_fixture
+import shown
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FORMATS = {"markdown": "markdown.txt", "html": "html.txt", "sarif": "sarif.json", "junit": "junit.txt", "github": "github.txt"}
 
 
 def scan(kshim, folder, output_format):
@@ -29,27 +27,6 @@ def scan(kshim, folder, output_format):
     return done.stdout.decode("utf-8")
 
 
-def shown_html(text):
-    """A tag a line, so that a diff can be read."""
-    text = re.sub(r"<style>.*</style>", "<style/>", text, flags=re.DOTALL)
-    return re.sub(r"(</?(?:head|body|meta|h[1-4]|p|ul|li|div|table|thead|tbody|tr|pre|details|style)\b[^>]*>)", r"\n\1", text)
-
-
-def shown_sarif(text, folder):
-    log = json.loads(text)
-    run = log["runs"][0]
-    driver = run["tool"]["driver"]
-    driver["version"] = driver["semanticVersion"] = "VERSION"
-    for result in run["results"]:
-        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"], "ruleIndex"
-    named = {result["ruleId"] for result in run["results"]}
-    driver["rules"] = [rule for rule in driver["rules"] if rule["id"] in named]
-    root = run["originalUriBaseIds"]["%SRCROOT%"]
-    assert root["uri"] == f"file://{folder}/", root
-    root["uri"] = "file:///FOLDER/"
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kshim", required=True)
@@ -59,10 +36,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = os.path.realpath(folder)
         scan_fixture.make(folder)
-        for output_format, name in FORMATS.items():
+        for output_format, name in shown.FILES.items():
             actual = scan(os.path.abspath(options.kshim), folder, output_format)
-            actual = re.sub(r"\bkshim \d+\.\d+\.\d+\S*( \([0-9a-f]+\S*\))?", "kshim VERSION", actual)
-            actual = {"html": shown_html, "sarif": lambda text: shown_sarif(text, folder)}.get(output_format, str)(actual)
+            actual = shown.shown(output_format, actual, folder)
             path = os.path.join(HERE, "scan", name)
             if options.update:
                 with open(path, "w", encoding="utf-8") as file:

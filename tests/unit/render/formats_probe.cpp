@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     for (const auto& [format, name] :
          {std::pair{Format::json, "json"}, std::pair{Format::markdown, "md"}, std::pair{Format::html, "html"},
           std::pair{Format::sarif, "sarif"}, std::pair{Format::junit, "xml"},
-          std::pair{Format::github, "github"}}) {
+          std::pair{Format::github, "github"}, std::pair{Format::text, "txt"}}) {
       const std::string number = std::to_string(shift) + "." + name;
       write(folder / ("analysis" + number), render(analysis, format, options));
       write(folder / ("scan" + number), render(scan, format, options));

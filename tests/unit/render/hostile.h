@@ -12,14 +12,15 @@
 namespace kshim::test {
 
 /// {} is the number of the string, so that each can be told from the others.
-inline const std::array<std::string, 16>& hostile_texts() {
-  static const std::array<std::string, 16> texts = {
+inline const std::array<std::string, 17>& hostile_texts() {
+  static const std::array<std::string, 17> texts = {
       "\x1b]0;owned\x07\x1b[2J\u009b31m",
       "</script><script>alert(1)</script>",
       "</style><img src=x onerror=alert(1)>",
       "\"><svg onload=alert(1)>'",
       "]]><![CDATA[ <evil/> &amp; &#0;",
       "\n::error file=evil.py::injected\r\n::set-output name=x::y",
+      "::error::at the begin ::stop-commands::x ##[error]anywhere ##[add-mask]e",
       "a%0Ab%3A,c:d,line=7",
       "```\n# heading\n````",
       "| cell || `code` \\| x \\",

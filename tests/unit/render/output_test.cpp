@@ -95,5 +95,18 @@ TEST_F(Outputs, WrongPlacesAreToldBeforeTheWork) {
   EXPECT_THROW(Output((folder_ / "new/").string(), STDOUT_FILENO, 2), UserError);
 }
 
+TEST_F(Outputs, TheSummaryOfAStepIsAddedTo) {
+  put(file_, "before\n");
+  ASSERT_EQ(setenv("GITHUB_STEP_SUMMARY", file_.c_str(), 1), 0);
+  for (const char* text : {"one\n", "two\n"}) Output(file_, STDOUT_FILENO, 2).write(text);
+  const std::string added = get(file_);
+  Output((folder_ / "other").string(), STDOUT_FILENO, 2).write("x");
+  unsetenv("GITHUB_STEP_SUMMARY");
+  EXPECT_EQ(added, "before\none\ntwo\n");
+  EXPECT_EQ(get(folder_ / "other"), "x");
+  Output(file_, STDOUT_FILENO, 2).write("three\n");
+  EXPECT_EQ(get(file_), "three\n");
+}
+
 }  // namespace
 }  // namespace kshim::cli

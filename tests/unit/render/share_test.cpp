@@ -171,23 +171,51 @@ TEST(Markdown, FitsIntoAnIssue) {
   EXPECT_GT(render(analysis, Format::markdown, {.verbose = true}).size(), 1'000'000U);
 }
 
+TEST(Markdown, WhatIsFoldedGoesFirst) {
+  MarkdownPage page(false);
+  page.heading(1, {{"title"}});
+  for (int i = 0; i < 8; ++i) {
+    page.paragraph({{"paragraph " + std::to_string(i)}});
+    page.open_details("more");
+    page.list({{{"folded " + std::to_string(i) + std::string(20'000, 'x')}}});
+    page.close_details();
+  }
+  const std::string text = std::move(page).take();
+  EXPECT_LE(text.size(), 65'536U);
+  for (const char* kept : {"# title", "paragraph 7", "folded 0", "folded 1", "folded 2", "**Shortened:**"})
+    EXPECT_NE(text.find(kept), std::string::npos) << kept;
+  EXPECT_EQ(text.find("folded 4"), std::string::npos);
+  MarkdownPage large(false);
+  large.heading(1, {{"title"}});
+  for (int i = 0; i < 100; ++i) large.paragraph({{std::string(1000, 'x')}});
+  const std::string cut = std::move(large).take();
+  EXPECT_LE(cut.size(), 65'536U);
+  EXPECT_GT(cut.size(), 60'000U);
+  EXPECT_NE(cut.find("**Shortened:**"), std::string::npos);
+}
+
 TEST(Clipped, CutsBetweenCharacters) {
   EXPECT_EQ(clipped("abcdef", 6), "abcdef");
   EXPECT_EQ(clipped("abcdefg", 6), "abc...");
   EXPECT_EQ(clipped("ab\u00fcdefg", 6), "ab...");
 }
 
-TEST(Place, IsTheUsersOwnLineFirst) {
+TEST(Place, IsALineOfTheCheckoutThenTheUsersOwn) {
+  const SourceRoot root("/src", {}, "/src");
   Finding finding;
+  EXPECT_EQ(placed({finding}, root, "otherwise.jsonl").front().place.file, "otherwise.jsonl");
   finding.evidence = {{"", ""}, {"", "r.jsonl:8"}};
-  EXPECT_EQ(place_of(finding).file, "r.jsonl");
-  EXPECT_EQ(place_of(finding).line, 8U);
+  EXPECT_EQ(place_of(finding, root).file, "r.jsonl");
+  EXPECT_EQ(place_of(finding, root).line, 8U);
   finding.object = "/x.so";
-  EXPECT_EQ(place_of(finding).file, "/x.so");
-  EXPECT_EQ(place_of(finding).line, 0U);
+  EXPECT_EQ(place_of(finding, root).file, "/x.so");
+  EXPECT_EQ(place_of(finding, root).line, 0U);
   finding.where = {{"", 0, "f", "/x.so", 4, false}, {"/train.py", 17, "step", "", 0, true}};
-  EXPECT_EQ(place_of(finding).file, "/train.py");
-  EXPECT_EQ(place_of(finding).line, 17U);
+  EXPECT_EQ(place_of(finding, root).file, "/train.py");
+  EXPECT_EQ(place_of(finding, root).line, 17U);
+  finding.where.push_back({"/src/main.py", 3, "main", "", 0, true});
+  EXPECT_EQ(place_of(finding, root).file, "/src/main.py");
+  EXPECT_EQ(place_of(finding, root).line, 3U);
   EXPECT_EQ(parse_location("a:b").file, "a:b");
   EXPECT_EQ(parse_location("a:99999999999").line, 0U);
 }
@@ -218,20 +246,37 @@ TEST(SourceRoot, TheWholeMachineIsNone) {
   EXPECT_EQ(SourceRoot("", {}, "").name("x.so").path, "x.so");
 }
 
-TEST(Sarif, FilesOfTheCheckoutAreRelativeToIt) {
+TEST(Sarif, NoFileHasAnAbsoluteUri) {
   Finding inside;
   inside.object = "/src/a b/x.so";
   Finding outside;
   outside.object = "/opt/y.so";
-  const std::string text = sarif_log({.findings = placed({inside, outside}),
+  const SourceRoot root("/src", {}, "/src");
+  const std::string text = sarif_log({.id = "kshim-test/",
+                                      .findings = placed({inside, outside}, root, ""),
                                       .notes = {},
                                       .failures = {},
-                                      .root = SourceRoot("/src", {}, "/src")});
+                                      .root = root});
   const auto has = [&](std::string_view what) { return text.find(what) != std::string::npos; };
   EXPECT_TRUE(has("\"uri\": \"a%20b/x.so\",")) << text;
   EXPECT_TRUE(has("\"uriBaseId\": \"%SRCROOT%\"")) << text;
-  EXPECT_TRUE(has("\"uri\": \"file:///opt/y.so\"\n")) << text;
+  EXPECT_TRUE(has("\"uri\": \"opt/y.so\",")) << text;
+  EXPECT_TRUE(has("\"uriBaseId\": \"%MACHINE%\"")) << text;
   EXPECT_TRUE(has("\"uri\": \"file:///src/\"")) << text;
+  EXPECT_TRUE(has("\"uri\": \"file:///\"")) << text;
+}
+
+TEST(Sarif, NoMoreResultsThanCodeScanningTakes) {
+  const SourceRoot root("/src", {}, "/src");
+  std::vector<PlacedFinding> many(25'003);
+  const std::string text = sarif_log(
+      {.id = "kshim-test/", .findings = std::move(many), .notes = {}, .failures = {}, .root = root});
+  std::size_t results = 0;
+  for (std::size_t at = text.find("\"ruleIndex\""); at != std::string::npos;
+       at = text.find("\"ruleIndex\"", at + 1))
+    ++results;
+  EXPECT_EQ(results, 25'000U);
+  EXPECT_NE(text.find("3 less severe results are left out"), std::string::npos);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "analyzer/render/page.h"
 #include "analyzer/text/escape.h"
 
 namespace kshim::analysis {
@@ -163,6 +164,35 @@ TEST(ShellQuote, KeepsPlainWordsAndQuotesTheRest) {
   EXPECT_EQ(shell_quote("build/a.out"), "build/a.out");
   EXPECT_EQ(shell_quote("it's $(here)"), "'it'\\''s $(here)'");
   EXPECT_EQ(shell_quote(""), "''");
+}
+
+// What the runner does: trims all blanks of Unicode, then looks for `::` at the begin and `##[` anywhere.
+TEST(NoCommand, TheRunnerFindsNone) {
+  EXPECT_EQ(no_command("::error::x"), ": :error::x");
+  EXPECT_EQ(no_command("  \t::error::x"), "  \t: :error::x");
+  EXPECT_EQ(no_command("\u00a0\u3000::error::x"), "\u00a0\u3000: :error::x");
+  EXPECT_EQ(no_command("a ##[error]##[add-mask]"), "a ## [error]## [add-mask]");
+  EXPECT_EQ(no_command("###[x]"), "### [x]");
+  for (const char* kept : {"", " ", "at::native::f", "a ::b", "# x", "## x", ":", "#["})
+    EXPECT_EQ(no_command(kept), kept);
+}
+
+TEST(NoCommand, NoLineOfAPageIsOne) {
+  const std::string evil = "::error::x " + std::string(50, 'w') + " ::stop-commands::y ##[add-mask]z";
+  Page page({.unicode = true, .width = 60});
+  page.paragraph(evil, 2);
+  page.row("file", evil);
+  page.line(evil);
+  page.command(evil, 4);
+  page.titled(Tone::error, "error:", evil);
+  const std::string text = std::move(page).take();
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1, ++lines)
+    EXPECT_NE(text.substr(text.find_first_not_of(' ', at), 2), "::") << text;
+  EXPECT_GT(lines, 8U);
+  EXPECT_EQ(text.find("##["), std::string::npos);
+  for (const char* wrapped : {"  : :stop-commands", "\n: :error", ": :stop-commands::y ## [add-mask]"})
+    EXPECT_NE(text.find(wrapped), std::string::npos) << wrapped << text;
 }
 
 }  // namespace

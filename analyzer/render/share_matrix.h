@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <span>
+
+#include "analyzer/analysis/finding.h"
+#include "analyzer/render/share_page.h"
+
+namespace kshim::analysis {
+
+/// The files that findings are about, by what they are built for and by GPUs: each cell says what is wrong,
+/// and where on the page the reason stands. Nothing where one finding says it all, unless `always`.
+void share_matrix(std::span<const Finding> findings, bool always, SharePage& page);
+
+}  // namespace kshim::analysis

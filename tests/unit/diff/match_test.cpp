@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diff/match.h"
+
+#include <gtest/gtest.h>
+
+namespace kshim::diff {
+namespace {
+
+Object object(const std::string& place, const std::string& member = "", const std::string& package = "",
+              const std::string& build_id = "") {
+  return {.name = member.empty() ? place : place + "!" + member,
+          .place = place,
+          .member = member,
+          .package = package,
+          .build_id = build_id};
+}
+
+/// "a=b(how)" by place or member, in order.
+std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b) {
+  const auto name = [](const Object* one) { return one == nullptr ? std::string("-") : one->name; };
+  std::vector<std::string> out;
+  for (const Pair& pair : match(a, b))
+    out.push_back(name(pair.a) + "=" + name(pair.b) + "(" + pair.match + ")");
+  return out;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(DiffStem, IsWhatStaysOfAName) {
+  for (const auto& [file, expected] :
+       std::vector<std::pair<const char*, const char*>>{{"libcudart.so.12", "libcudart.so"},
+                                                        {"libcudart-e409450e.so.11.0", "libcudart.so"},
+                                                        {"libcudart.so", "libcudart.so"},
+                                                        {"_C.cpython-311-x86_64-linux-gnu.so", "_C.so"},
+                                                        {"_C.abi3.so", "_C.so"},
+                                                        {"libfoo-deadbeef.so", "libfoo.so"},
+                                                        {"libfoo-notahash.so", "libfoo-notahash.so"},
+                                                        {"saxpy", "saxpy"},
+                                                        {"x.soup", "x.soup"},
+                                                        {".so", ".so"},
+                                                        {"", ""}})
+    EXPECT_EQ(stem(file), expected) << file;
+}
+
+TEST(DiffDistribution, OfAWheelIsItsName) {
+  EXPECT_EQ(distribution("torch-2.9.1+cu128-cp311-cp311-linux_x86_64.whl"), "torch");
+  EXPECT_EQ(distribution("Flash_Attn-2.8.3-1-py3-none-any.whl"), "flash-attn");
+  EXPECT_EQ(distribution("cupy-cuda12x-14.0-x.whl"), "cupy-cuda12x");
+  EXPECT_EQ(distribution("libthings.a"), "libthings.a");
+  EXPECT_EQ(distribution("-"), "-");
+  EXPECT_EQ(distribution(""), "");
+}
+
+TEST(DiffMatch, ByPathFirst) {
+  EXPECT_EQ(matched({object("a/x.so"), object("b/x.so")}, {object("b/x.so"), object("a/x.so")}),
+            (Names{"a/x.so=a/x.so(path)", "b/x.so=b/x.so(path)"}));
+}
+
+TEST(DiffMatch, AWheelOfAnotherVersionMemberByMember) {
+  const std::string old_wheel = "torch-2.9.1+cu126-cp311-cp311-linux_x86_64.whl";
+  const std::string new_wheel = "torch-2.9.1+cu128-cp311-cp311-linux_x86_64.whl";
+  EXPECT_EQ(matched({object(old_wheel, "torch/lib/a.so"), object(old_wheel, "torch/lib/b.so")},
+                    {object(new_wheel, "torch/lib/b.so"), object(new_wheel, "torch/lib/c.so")}),
+            (Names{old_wheel + "!torch/lib/a.so=-()",
+                   old_wheel + "!torch/lib/b.so=" + new_wheel + "!torch/lib/b.so(package)",
+                   "-=" + new_wheel + "!torch/lib/c.so()"}));
+}
+
+TEST(DiffMatch, EnvironmentsOfTwoPythons) {
+  EXPECT_EQ(matched({object("lib/python3.11/site-packages/x/_C.so"), object("y")},
+                    {object("lib/python3.12/site-packages/x/_C.so"), object("y")}),
+            (Names{"lib/python3.11/site-packages/x/_C.so=lib/python3.12/site-packages/x/_C.so(package)",
+                   "y=y(path)"}));
+}
+
+TEST(DiffMatch, ByNameOnlyWhereItIsOne) {
+  EXPECT_EQ(matched({object("old/libx.so.11"), object("old/y")}, {object("new/libx.so.12"), object("new/y")}),
+            (Names{"old/libx.so.11=new/libx.so.12(name)", "old/y=new/y(name)"}));
+  EXPECT_EQ(matched({object("1/_C.so"), object("2/_C.so")}, {object("3/_C.so"), object("4/_C.so")}),
+            (Names{"1/_C.so=-()", "2/_C.so=-()", "-=3/_C.so()", "-=4/_C.so()"}));
+  EXPECT_EQ(matched({object("1/_C.so", "", "alpha"), object("2/_C.so", "", "beta")},
+                    {object("3/_C.so", "", "Beta"), object("4/_C.so", "", "alpha")}),
+            (Names{"1/_C.so=4/_C.so(package)", "2/_C.so=3/_C.so(package)"}));
+}
+
+TEST(DiffMatch, ByBuildIdLast) {
+  EXPECT_EQ(matched({object("p/x", "", "", "77"), object("p/y", "", "", "88")},
+                    {object("q/u", "", "", "88"), object("q/v", "", "", "99")}),
+            (Names{"p/x=-()", "p/y=q/u(build-id)", "-=q/v()"}));
+}
+
+TEST(DiffMatch, TwoFilesThatWereNamedBelongTogether) {
+  EXPECT_EQ(matched({object("old.so")}, {object("new.so")}), Names{"old.so=new.so(path)"});
+  EXPECT_EQ(matched({}, {object("new.so")}), Names{"-=new.so()"});
+  EXPECT_TRUE(matched({}, {}).empty());
+}
+
+TEST(DiffMatch, TwinsOfAnArchiveInTheirOrder) {
+  const auto pairs = match({object("x.a", "k.o"), object("x.a", "k.o"), object("x.a", "k.o")},
+                           {object("x.a", "k.o"), object("x.a", "k.o")});
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_NE(pairs[0].b, nullptr);
+  EXPECT_NE(pairs[1].b, nullptr);
+  EXPECT_NE(pairs[0].b, pairs[1].b);
+  EXPECT_EQ(pairs[2].b, nullptr);
+}
+
+}  // namespace
+}  // namespace kshim::diff
