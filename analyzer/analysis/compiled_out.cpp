@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "analyzer/analysis/attribution.h"
 #include "analyzer/analysis/failure_finding.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/text/text.h"
@@ -162,7 +163,7 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.cause = Cause::compiled_out;
   out.severity = row_of(out.cause).severity;
   out.object = used.object->path;
-  if (const auto package = package_of(scene, *used.object)) out.package = package->name;
+  if (const auto package = package_of(scene, *used.object)) out.package = package_text(*package);
   subject.images.images = subject.facts.images;
   describe_images(subject, out);
   out.need = image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view();
