@@ -9,6 +9,7 @@
 #include "analyzer/explain/judge.h"
 #include "analyzer/explain/lookup.h"
 #include "analyzer/explain/miner.h"
+#include "analyzer/knowledge/frames.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/rules/rules.h"
@@ -106,18 +107,10 @@ void describe(const Judgement& judgement, Finding& finding) {
   if (judgement.list != nullptr) finding.object = judgement.list->owner;
 }
 
-bool is_own(const std::string& file) {
-  for (const char* part :
-       {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen", "torchinductor_"}) {
-    if (file.find(part) != std::string::npos) return false;
-  }
-  return true;
-}
-
 // The user's own line: the innermost frame outside of what is installed.
 void add_place(const Hit& hit, Finding& finding) {
   for (auto frame = hit.frames.rbegin(); frame != hit.frames.rend(); ++frame) {
-    if (!is_own(frame->file)) continue;
+    if (analysis::owner_of_python(frame->file, frame->function) != analysis::FrameOwner::user) continue;
     finding.where.push_back(*frame);
     return;
   }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logs and messages of kshim explain: whatever bytes they hold, the answer is bounded, harmless, and of its schema's shape.
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "analyzer/explain/explain.h"
+#include "fuzz_target.h"
+
+using namespace kshim;
+
+namespace {
+
+void check(const explain::Explanation& explanation) {
+  for (const analysis::Finding& finding : explanation.findings)
+    fuzz::require(finding.confidence >= 0 && finding.confidence <= 1, "a confidence is one");
+  const std::string text = explain::render_text(explanation, {.colour = false, .unicode = true, .width = 80, .verbose = true, .full = true});
+  for (const char letter : text)
+    fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ', "no control character reaches the terminal");
+  const auto json = nlohmann::json::parse(explain::render_json(explanation), nullptr, false);
+  fuzz::require(!json.is_discarded() && json["schema"] == "kshim-explain/1", "JSON is JSON");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string input(reinterpret_cast<const char*>(data), size);
+  std::istringstream in(input);
+  check(explain::explain_log(in, "log", {}, {}));
+  explain::Options options;
+  options.assume_cc = image::ComputeCapability{8, 9};
+  options.assume_driver = image::Version{12, 4};
+  check(explain::explain_text(input, options));
+  return 0;
+}
