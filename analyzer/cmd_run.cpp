@@ -164,6 +164,7 @@ int run(const RunOptions& options) {
   analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
+  analysis_options.record_packages = true;
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
