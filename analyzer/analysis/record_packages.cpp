@@ -88,14 +88,16 @@ void record_packages(const Scene& scene) {
   for (const ObjectRecord& object : report.objects) {
     if (rows.size() >= kMostPackages) break;
     if (scene.index.package(object.id) != nullptr || scene.files.find(object) == nullptr) continue;
-    if (auto package = package_of(scene, object); package && !package->name.empty()) rows.push_back(std::move(*package));
+    if (auto package = package_of(scene, object); package && !package->name.empty())
+      rows.push_back(std::move(*package));
   }
   if (rows.empty()) return;
   const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
   if (auto tail = read_tail(fd)) {
     bool good = !tail->torn || write_all(fd, "\n");
-    for (std::size_t i = 0; good && i < rows.size(); ++i) good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
+    for (std::size_t i = 0; good && i < rows.size(); ++i)
+      good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     if (!good) spdlog::debug("{}: packages could not be added", harmless(report.path));
   }
   ::close(fd);

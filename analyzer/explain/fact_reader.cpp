@@ -24,8 +24,31 @@ constexpr std::size_t kMostFrames = 200;
 constexpr std::size_t kMostEnv = 32;
 
 enum class Kind : std::uint8_t {
-  cc, cc2, sm, driver_module, driver_cuda, toolkit, toolkit_tag, cubin, ptx, file, arch_list, arch_words, ptx_words,
-  arch100, package, torch_version, traceback, frame, env, container, nccl, sanitizer, run_time_compiler, python, windows,
+  cc,
+  cc2,
+  sm,
+  driver_module,
+  driver_cuda,
+  toolkit,
+  toolkit_tag,
+  cubin,
+  ptx,
+  file,
+  arch_list,
+  arch_words,
+  ptx_words,
+  arch100,
+  package,
+  torch_version,
+  traceback,
+  frame,
+  env,
+  container,
+  nccl,
+  sanitizer,
+  run_time_compiler,
+  python,
+  windows,
 };
 struct ClueRow {
   Kind kind;
@@ -41,7 +64,8 @@ Version version_of(std::string_view text) {
   // 2.1.0 and 13.0.96 are versions too: the first two numbers count.
   std::size_t dots = 0;
   std::size_t end = 0;
-  while (end < text.size() && (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
+  while (end < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
     if (text[end] == '.' && ++dots == 2) break;
     ++end;
   }
@@ -114,7 +138,8 @@ void FactReader::add_device(std::optional<ComputeCapability> cc, std::string nam
   clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name});
 }
 
-void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner, bool by_itself) {
+void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
+                           bool by_itself) {
   const auto arch = image::parse_arch(arch_text);
   if (!arch || !is_known(arch->cc)) return;
   auto list = std::find_if(clues_.lists.begin(), clues_.lists.end(),
@@ -124,9 +149,9 @@ void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, co
     clues_.lists.push_back({owner, by_itself, {}, clues_.lines});
     list = clues_.lists.end() - 1;
   }
-  const bool known = std::any_of(list->images.begin(), list->images.end(), [&](const image::Candidate& image) {
-    return image.kind == kind && image.arch == *arch;
-  });
+  const bool known =
+      std::any_of(list->images.begin(), list->images.end(),
+                  [&](const image::Candidate& image) { return image.kind == kind && image.arch == *arch; });
   if (!known && list->images.size() < kMostImages) list->images.push_back({kind, *arch, {}});
 }
 
@@ -140,12 +165,14 @@ void FactReader::add_words(const std::string& words, const std::string& owner) {
     add_image(kind == "sm_" ? image::ImageKind::cubin : image::ImageKind::ptx, number, owner, true);
 }
 
-void FactReader::add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner, bool hundredfold) {
+void FactReader::add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
+                             bool hundredfold) {
   static const RE2 kNumber(R"((\d{2,4}[af]?))");
   re2::StringPiece rest(words);
   std::string number;
   while (RE2::FindAndConsume(&rest, kNumber, &number))
-    add_image(kind, hundredfold && number.size() > 2 ? number.substr(0, number.size() - 1) : number, owner, true);
+    add_image(kind, hundredfold && number.size() > 2 ? number.substr(0, number.size() - 1) : number, owner,
+              true);
 }
 
 void FactReader::add_package(const std::string& text) {
@@ -153,10 +180,14 @@ void FactReader::add_package(const std::string& text) {
   std::string package;
   std::string version;
   std::string variant;
-  if (clues_.packages.size() >= kMostPackages || !RE2::PartialMatch(text, kSplit, &package, &version, &variant)) return;
-  std::transform(package.begin(), package.end(), package.begin(),
-                 [](unsigned char letter) { return static_cast<char>(letter == '_' ? '-' : std::tolower(letter)); });
-  if (find_package(clues_, package) == nullptr) clues_.packages.push_back({package, version, variant, clues_.lines});
+  if (clues_.packages.size() >= kMostPackages ||
+      !RE2::PartialMatch(text, kSplit, &package, &version, &variant))
+    return;
+  std::transform(package.begin(), package.end(), package.begin(), [](unsigned char letter) {
+    return static_cast<char>(letter == '_' ? '-' : std::tolower(letter));
+  });
+  if (find_package(clues_, package) == nullptr)
+    clues_.packages.push_back({package, version, variant, clues_.lines});
   if (variant.starts_with("cu") && !clues_.toolkit.known()) set_tag(variant.substr(2));
 }
 
@@ -174,7 +205,9 @@ void FactReader::take(int index, const std::string& text) {
   const std::string fact = patterns_.first_group(index, text);
   if (fact.empty()) return;
   switch (kind) {
-    case Kind::cc: add_device(known_cc(fact)); break;
+    case Kind::cc:
+      add_device(known_cc(fact));
+      break;
     case Kind::cc2: {
       std::string cc = fact;
       std::replace(cc.begin(), cc.end(), ',', '.');
@@ -182,38 +215,81 @@ void FactReader::take(int index, const std::string& text) {
       add_device(known_cc(cc));
       break;
     }
-    case Kind::sm: add_device(known_cc("sm_" + fact)); break;
-    case Kind::driver_module: set_module(fact); break;
+    case Kind::sm:
+      add_device(known_cc("sm_" + fact));
+      break;
+    case Kind::driver_module:
+      set_module(fact);
+      break;
     case Kind::driver_cuda:
-      set_driver(version_of(fact)); break;
+      set_driver(version_of(fact));
+      break;
     case Kind::toolkit:
-      set_toolkit(version_of(fact)); break;
-    case Kind::toolkit_tag: set_tag(fact); break;
-    case Kind::cubin: add_image(image::ImageKind::cubin, fact, file_, false); break;
-    case Kind::ptx: add_image(image::ImageKind::ptx, fact, file_, false); break;
-    case Kind::file: file_ = fact; break;
-    case Kind::arch_list: add_words(fact, file_); break;
-    case Kind::arch_words: add_numbers(fact, image::ImageKind::cubin, file_, false); break;
-    case Kind::ptx_words: add_numbers(fact, image::ImageKind::ptx, file_, false); break;
-    case Kind::arch100: add_numbers(fact, image::ImageKind::cubin, "ggml", true); break;
-    case Kind::package: add_package(fact); break;
-    case Kind::torch_version: add_package("torch==" + fact); break;
-    case Kind::traceback: traceback_.clear(); break;
-    case Kind::frame: add_frame(patterns_.groups(index, text)); break;
-    case Kind::env: add_env(fact); break;
-    case Kind::container: clues_.container = true; break;
-    case Kind::nccl: clues_.nccl = true; break;
-    case Kind::sanitizer: clues_.sanitizer = true; break;
+      set_toolkit(version_of(fact));
+      break;
+    case Kind::toolkit_tag:
+      set_tag(fact);
+      break;
+    case Kind::cubin:
+      add_image(image::ImageKind::cubin, fact, file_, false);
+      break;
+    case Kind::ptx:
+      add_image(image::ImageKind::ptx, fact, file_, false);
+      break;
+    case Kind::file:
+      file_ = fact;
+      break;
+    case Kind::arch_list:
+      add_words(fact, file_);
+      break;
+    case Kind::arch_words:
+      add_numbers(fact, image::ImageKind::cubin, file_, false);
+      break;
+    case Kind::ptx_words:
+      add_numbers(fact, image::ImageKind::ptx, file_, false);
+      break;
+    case Kind::arch100:
+      add_numbers(fact, image::ImageKind::cubin, "ggml", true);
+      break;
+    case Kind::package:
+      add_package(fact);
+      break;
+    case Kind::torch_version:
+      add_package("torch==" + fact);
+      break;
+    case Kind::traceback:
+      traceback_.clear();
+      break;
+    case Kind::frame:
+      add_frame(patterns_.groups(index, text));
+      break;
+    case Kind::env:
+      add_env(fact);
+      break;
+    case Kind::container:
+      clues_.container = true;
+      break;
+    case Kind::nccl:
+      clues_.nccl = true;
+      break;
+    case Kind::sanitizer:
+      clues_.sanitizer = true;
+      break;
     case Kind::run_time_compiler:
       clues_.run_time_compiler = true;
       if (clues_.compiler.empty()) clues_.compiler = fact;
       break;
-    case Kind::python: clues_.python = true; break;
-    case Kind::windows: clues_.windows = true; break;
+    case Kind::python:
+      clues_.python = true;
+      break;
+    case Kind::windows:
+      clues_.windows = true;
+      break;
   }
 }
 
-// Exact where the branch has a row; the CUDA version printed beside it says more and comes with another pattern.
+// Exact where the branch has a row; the CUDA version printed beside it says more and comes with another
+// pattern.
 void FactReader::set_module(const std::string& fact) {
   if (!clues_.kernel_module.empty()) return;
   clues_.kernel_module = fact;
@@ -241,8 +317,9 @@ void FactReader::add_env(const std::string& fact) {
   std::string key = fact.substr(0, mark);
   while (!key.empty() && key.back() == ' ') key.pop_back();
   std::string value = fact.substr(mark + 1);
-  value.erase(std::remove_if(value.begin(), value.end(), [](char c) { return c == '"' || c == '\'' || c == ' '; }),
-              value.end());
+  value.erase(
+      std::remove_if(value.begin(), value.end(), [](char c) { return c == '"' || c == '\'' || c == ' '; }),
+      value.end());
   if (clues_.env.size() < kMostEnv) clues_.env.emplace(std::move(key), std::move(value));
 }
 

@@ -188,7 +188,8 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
       const Facts facts = facts_of(clues, codes, device, list);
       std::vector<Suspect> suspects;
       std::string harmless;
-      if (!codes.empty() || (list != nullptr && device != nullptr)) suspects.push_back(by_rules(clues, facts, list));
+      if (!codes.empty() || (list != nullptr && device != nullptr))
+        suspects.push_back(by_rules(clues, facts, list));
       for (const Hit* hit : line) {
         if (hit->id.empty()) continue;
         suspects.push_back(judge_words(*hit, facts, harmless));

@@ -56,7 +56,8 @@ constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
 constexpr const char* kShortNamePattern =
     R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
-constexpr const char* kAnyMessagePattern = R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
+constexpr const char* kAnyMessagePattern =
+    R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?error[: =#]*\(?(\d{1,3})\b)",
     R"(\b(?:cuda|cu[A-Z])\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",

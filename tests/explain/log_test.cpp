@@ -45,19 +45,21 @@ TEST(Log, TheFailureDecidesAndTheWarningBearsWitness) {
 }
 
 TEST(Log, TheFirstFailureDecides) {
-  const Explanation explanation = of(
-      "CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
-      "RuntimeError: CUDA error: an illegal memory access was encountered\n");
+  const Explanation explanation =
+      of("CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
+         "RuntimeError: CUDA error: an illegal memory access was encountered\n");
   EXPECT_EQ(explanation.line, 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::ptx_newer_than_driver);
   const auto& evidence = explanation.findings.front().evidence;
-  EXPECT_TRUE(std::any_of(evidence.begin(), evidence.end(),
-                          [](const auto& row) { return row.text.find("illegal memory") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(evidence.begin(), evidence.end(), [](const auto& row) {
+    return row.text.find("illegal memory") != std::string::npos;
+  }));
 }
 
 TEST(Log, WhatTheFileHoldsDecides) {
   const std::string error = "no kernel image is available for execution on the device\n";
-  const std::string lists[] = {"ELF file    1: x.1.sm_86.cubin\n", "PTX file    1: x.1.sm_120.ptx\n", "ELF file    1: x.1.sm_90a.cubin\n"};
+  const std::string lists[] = {"ELF file    1: x.1.sm_86.cubin\n", "PTX file    1: x.1.sm_120.ptx\n",
+                               "ELF file    1: x.1.sm_90a.cubin\n"};
   const Cause causes[] = {Cause::unknown, Cause::ptx_newer_than_device, Cause::arch_specific_image};
   for (std::size_t i = 0; i < std::size(lists); ++i) {
     const Explanation explanation = of("compute capability 8.9\nlibx.so:\n" + lists[i] + error);
@@ -67,10 +69,10 @@ TEST(Log, WhatTheFileHoldsDecides) {
 }
 
 TEST(Log, TheGpuThatIsNotServedIsTheOneThatFailed) {
-  const Explanation explanation = of(
-      "GPU 0: NVIDIA GeForce RTX 4080 SUPER, compute capability 8.9\n"
-      "GPU 1: NVIDIA GeForce RTX 3080, compute capability 8.6\n"
-      "libx.so:\nELF file    1: x.1.sm_89.cubin\nCUDA error 209\n");
+  const Explanation explanation =
+      of("GPU 0: NVIDIA GeForce RTX 4080 SUPER, compute capability 8.9\n"
+         "GPU 1: NVIDIA GeForce RTX 3080, compute capability 8.6\n"
+         "libx.so:\nELF file    1: x.1.sm_89.cubin\nCUDA error 209\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
   ASSERT_EQ(explanation.findings.front().devices.size(), 1U);
@@ -90,7 +92,8 @@ TEST(Log, ToolkitsAreOlderThanGpusAndForgetThem) {
 TEST(Log, AssumptionsReplaceWhatItSays) {
   Options options;
   options.assume_cc = image::ComputeCapability{12, 0};
-  const Explanation explanation = of("compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
+  const Explanation explanation =
+      of("compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
   EXPECT_NE(explanation.findings.front().devices.front().find("12.0"), std::string::npos);
   EXPECT_FALSE(explanation.notes.empty());
@@ -101,7 +104,8 @@ TEST(Log, ControlSequencesAreTakenOut) {
   EXPECT_EQ(plain_line("a\tb\x01"), "a b?");
   EXPECT_EQ(plain_line("\x1b["), "");
   EXPECT_EQ(plain_line("\x1b"), "?");
-  const Explanation explanation = of("\x1b[1;31mCUDA error\x1b[0m: no kernel image is available for execution on the device\n");
+  const Explanation explanation =
+      of("\x1b[1;31mCUDA error\x1b[0m: no kernel image is available for execution on the device\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.quote.find('\x1b'), std::string::npos);
 }
@@ -112,13 +116,15 @@ TEST(Log, EmptyAndBinaryAndEndlessLinesAreSurvived) {
   std::string endless(3 << 20, 'x');
   const Explanation explanation = of(endless + "\nCUDA error 209\n");
   EXPECT_EQ(explanation.line, 2U);
-  EXPECT_TRUE(std::any_of(explanation.notes.begin(), explanation.notes.end(),
-                          [](const std::string& note) { return note.find("overlong") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(explanation.notes.begin(), explanation.notes.end(), [](const std::string& note) {
+    return note.find("overlong") != std::string::npos;
+  }));
 }
 
 TEST(Log, ManyFailuresAreBounded) {
   std::string many;
-  for (int i = 0; i < 100000; ++i) many += "CUDA error 209: GPU RTX 4090 sm_80 sm_90 torch==2." + std::to_string(i) + ".0+cu128\n";
+  for (int i = 0; i < 100000; ++i)
+    many += "CUDA error 209: GPU RTX 4090 sm_80 sm_90 torch==2." + std::to_string(i) + ".0+cu128\n";
   const Explanation explanation = of(many);
   EXPECT_EQ(explanation.line, 1U);
   EXPECT_LE(explanation.facts.size(), 24U);

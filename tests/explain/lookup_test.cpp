@@ -50,7 +50,8 @@ TEST(Lookup, ASlipOfTheKeyboard) {
 }
 
 TEST(Lookup, WhatIsNoNameStaysNone) {
-  for (const char* name : {"cudaMalloc", "hello", "", "cuda", "error", "CUDA_ERROR_", "cudaErrorXyzzyXyzzyXyzzy"})
+  for (const char* name :
+       {"cudaMalloc", "hello", "", "cuda", "error", "CUDA_ERROR_", "cudaErrorXyzzyXyzzyXyzzy"})
     EXPECT_EQ(code_of(name), -1) << name;
 }
 
@@ -88,7 +89,8 @@ TEST(Lookup, NumbersThatAreNone) {
 TEST(Gpus, TheLongestNameCounts) {
   const auto one = [](const char* text) {
     const auto found = gpus_named_in(text);
-    return found.size() == 1 ? std::string(image::to_name(found.front().cc).view()) : std::to_string(found.size());
+    return found.size() == 1 ? std::string(image::to_name(found.front().cc).view())
+                             : std::to_string(found.size());
   };
   EXPECT_EQ(one("NVIDIA GeForce RTX 4090"), "8.9");
   EXPECT_EQ(one("on my gtx 1080ti."), "6.1");
@@ -118,7 +120,8 @@ TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
 #undef KSHIM_GPU_NAMES
   };
   for (const auto& row : kRows) {
-    const image::ComputeCapability cc{static_cast<std::uint16_t>(row.major), static_cast<std::uint16_t>(row.minor)};
+    const image::ComputeCapability cc{static_cast<std::uint16_t>(row.major),
+                                      static_cast<std::uint16_t>(row.minor)};
     EXPECT_NE(analysis::find_gpu(cc), nullptr) << row.names;
     std::string_view rest = row.names;
     while (!rest.empty()) {

@@ -18,48 +18,64 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
-    {"numba.cuda.cudadrv.driver.CudaAPIError: [209] Call to cuModuleLoadDataEx results in CUDA_ERROR_NO_BINARY_FOR_GPU",
+    {"numba.cuda.cudadrv.driver.CudaAPIError: [209] Call to cuModuleLoadDataEx results in "
+     "CUDA_ERROR_NO_BINARY_FOR_GPU",
      Cause::no_image_for_arch, 209},
-    {"[222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION", Cause::ptx_newer_than_driver, 222},
+    {"[222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     Cause::ptx_newer_than_driver, 222},
     {"pycuda._driver.LogicError: cuModuleLoadDataEx failed: device kernel image is invalid -", none, 200},
     {"ERROR: CUDA error: a PTX JIT compilation failed (code 218, ERROR_INVALID_PTX)", none, 218},
-    {"Check failed: error == cudaSuccess (48 vs. 0)  no kernel image is available for execution on the device",
+    {"Check failed: error == cudaSuccess (48 vs. 0)  no kernel image is available for execution on the "
+     "device",
      Cause::no_image_for_arch, 209},
     {"Check failed: error == cudaSuccess (8 vs. 0)  invalid device function", Cause::no_image_for_arch, 98},
-    {"what():  parallel_for failed: cudaErrorNoKernelImageForDevice: no kernel image is available", Cause::no_image_for_arch, 209},
+    {"what():  parallel_for failed: cudaErrorNoKernelImageForDevice: no kernel image is available",
+     Cause::no_image_for_arch, 209},
     {"CUDA driver version is insufficient for CUDA runtime version", Cause::driver_too_old, 35},
     {"ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'", Cause::nvrtc_arch_unsupported, 0},
     {"nvcc fatal   : Unsupported gpu architecture 'compute_86'", Cause::nvrtc_arch_unsupported, 0},
     {"nvrtc: error: invalid value for --gpu-architecture (-arch)", Cause::nvrtc_arch_unsupported, 0},
     {"ptxas application ptx input, line 5; fatal   : Unsupported .version 8.8; current version is '8.2'",
      Cause::ptx_newer_than_driver, 222},
-    {"Program with .target 'sm_90a' cannot be compiled to future architecture", Cause::arch_specific_image, 218},
-    {"SM version specified by .target is higher than default SM version assumed", Cause::ptx_newer_than_device, 218},
-    {"[TRT] [E] 6: [convBaseRunner.cpp::execute] Error Code 6: Target GPU SM 61 is not supported by this TensorRT release.",
+    {"Program with .target 'sm_90a' cannot be compiled to future architecture", Cause::arch_specific_image,
+     218},
+    {"SM version specified by .target is higher than default SM version assumed",
+     Cause::ptx_newer_than_device, 218},
+    {"[TRT] [E] 6: [convBaseRunner.cpp::execute] Error Code 6: Target GPU SM 61 is not supported by this "
+     "TensorRT release.",
      Cause::library_refuses, 0},
-    {"OpenCV(4.5.1) error: (-217:Gpu API call) no kernel image is available for execution on the device in function 'call'",
+    {"OpenCV(4.5.1) error: (-217:Gpu API call) no kernel image is available for execution on the device in "
+     "function 'call'",
      Cause::no_image_for_arch, 209},
-    {"OSError: libcudnn.so.8: cannot open shared object file: No such file or directory", Cause::library_not_found, 0},
-    {"ImportError: libcuda.so.1: cannot open shared object file: No such file or directory", Cause::no_device, 100},
+    {"OSError: libcudnn.so.8: cannot open shared object file: No such file or directory",
+     Cause::library_not_found, 0},
+    {"ImportError: libcuda.so.1: cannot open shared object file: No such file or directory", Cause::no_device,
+     100},
     {"Unable to load library libnvidia-ptxjitcompiler.so.367.44", Cause::jit_compiler_missing, 221},
     {"RuntimeError: CUDA error: an illegal memory access was encountered", Cause::device_fault, 700},
     {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", Cause::out_of_memory, 2},
     {"RuntimeError: CUDA error: invalid configuration argument", Cause::launch_resources, 9},
-    {"RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found (8, 9, 2).",
+    {"RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found (8, 9, "
+     "2).",
      Cause::cudnn_mismatch, 0},
-    {"RuntimeError: CUDA error: CUBLAS_STATUS_ARCH_MISMATCH when calling cublasGemmEx", Cause::library_refuses, 0},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_ARCH_MISMATCH when calling cublasGemmEx",
+     Cause::library_refuses, 0},
     {"nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver",
      Cause::driver_too_old, 35},
     {"could not select device driver \"\" with capabilities: [[gpu]].", Cause::no_device, 100},
     {"Failed to initialize NVML: Driver/library version mismatch", Cause::driver_mismatch, 803},
     {"The NVIDIA driver on your system is too old (found version 11040).", Cause::driver_too_old, 35},
     {"RuntimeError: Cannot re-initialize CUDA in forked subprocess.", Cause::fork_after_init, 3},
-    {"Triton only supports devices of CUDA Capability >= 7.0, but your device is of CUDA capability 6.0", Cause::library_refuses, 0},
+    {"Triton only supports devices of CUDA Capability >= 7.0, but your device is of CUDA capability 6.0",
+     Cause::library_refuses, 0},
     {"RuntimeError: FlashAttention only supports Ampere GPUs or newer.", Cause::library_refuses, 0},
-    {"FATAL: kernel `fmha_cutlassF_f16_sm80` is for sm80-sm90, but was built for sm70", Cause::compiled_out, 0},
-    {"CUDA kernel mul_mat_q has no device code compatible with CUDA arch 520. ggml-cuda.cu was compiled for: 520",
+    {"FATAL: kernel `fmha_cutlassF_f16_sm80` is for sm80-sm90, but was built for sm70", Cause::compiled_out,
+     0},
+    {"CUDA kernel mul_mat_q has no device code compatible with CUDA arch 520. ggml-cuda.cu was compiled for: "
+     "520",
      Cause::compiled_out, 0},
-    {"ImportError: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12", Cause::mixed_cuda_libraries, 0},
+    {"ImportError: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
+     Cause::mixed_cuda_libraries, 0},
     {"Error 804: forward compatibility was attempted on non supported HW", Cause::driver_mismatch, 804},
     {"RuntimeError: CUDA error: device-side assert triggered", none, 710},
     {"NCCL error: unhandled cuda error", none, 0},
@@ -78,7 +94,8 @@ TEST(Messages, AreTakenForWhatTheyAre) {
 
 // What a code says by itself is never told with more certainty than it has.
 TEST(Messages, APriorIsNoProof) {
-  for (const char* text : {"no kernel image is available for execution on the device", "named symbol not found", "CUDA error 209"}) {
+  for (const char* text : {"no kernel image is available for execution on the device",
+                           "named symbol not found", "CUDA error 209"}) {
     const Explanation explanation = explain_text(text, {});
     ASSERT_EQ(explanation.findings.size(), 1U) << text;
     EXPECT_LE(explanation.findings.front().confidence, 0.5) << text;
@@ -89,9 +106,11 @@ TEST(Messages, APriorIsNoProof) {
 
 TEST(Messages, OtherFailuresAreNoneOfCudas) {
   for (const char* text :
-       {"RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
-        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1099511627776 bytes", "terminate called: std::bad_alloc",
-        "AssertionError: Torch not compiled with CUDA enabled", "Process finished with exit code 0xC000001D",
+       {"RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 "
+        "and cpu!",
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1099511627776 bytes",
+        "terminate called: std::bad_alloc", "AssertionError: Torch not compiled with CUDA enabled",
+        "Process finished with exit code 0xC000001D",
         "hipErrorNoBinaryForGpu: Unable to find code object for all current devices!",
         "ImportError: _C.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs"}) {
     const Explanation explanation = explain_text(text, {});
@@ -103,8 +122,8 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
 }
 
 TEST(Messages, OrdinaryLinesAreNothing) {
-  for (const char* text : {"epoch 209 loss 0.3", "HTTP error 500 from server", "Error 404: not found", "GET /218 200 OK", "", " ",
-                           "saved 700 images", "the driver said hello"}) {
+  for (const char* text : {"epoch 209 loss 0.3", "HTTP error 500 from server", "Error 404: not found",
+                           "GET /218 200 OK", "", " ", "saved 700 images", "the driver said hello"}) {
     const Explanation explanation = explain_text(text, {});
     EXPECT_TRUE(explanation.findings.empty()) << text;
     EXPECT_FALSE(explanation.recognised && !explanation.meanings.empty()) << text;
