@@ -179,6 +179,7 @@ int run(const RunOptions& options) {
   explain_failed_start(outcome, child.program, search_path, analysis_options);
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
+  analysis_options.record_packages = true;
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);

@@ -10,6 +10,7 @@
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/analysis/bypass.h"
 #include "analyzer/analysis/merge.h"
+#include "analyzer/analysis/record_packages.h"
 #include "analyzer/analysis/report_files.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/analysis/verdict.h"
@@ -97,6 +98,7 @@ class Run {
         parent != initialised_.end() && parent->second == std::pair(report.process.exe, report.process.argv);
     const Scene scene{report, index, files_, options_, child};
     std::vector<Finding> findings = findings_of(scene);
+    if (options_.record_packages) record_packages(scene);
     summarise(report, findings);
     for (Finding& finding : findings) merge_into(out_.findings, std::move(finding));
   }

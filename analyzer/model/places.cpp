@@ -130,8 +130,10 @@ std::vector<Place> own_native_places(const FailureRecord& failure, const Report&
     const source::SourceFrame* source = own_source(sources, failure.kernel);
     if (!sources.empty() && source == nullptr)
       continue;  // a header's function, compiled into the user's file
-    std::string symbol =
-        source != nullptr && !source->function.empty() ? source->function : symbol_of(*frame, files);
+    // DWARF has no mangled name of a static function; the table of symbols has it, of what was not inlined.
+    const bool inlined = source != nullptr && source != &sources.back();
+    std::string symbol = inlined ? std::string() : symbol_of(*frame, files);
+    if (symbol.empty() && source != nullptr) symbol = source->function;
     const bool plumbing =
         owner_of_symbol(symbol) != FrameOwner::user || (!failure.kernel.empty() && symbol == failure.kernel);
     if (source == nullptr && plumbing) continue;

@@ -12,6 +12,8 @@
 #include "fatbin_builder.h"
 #include "packed_payload.h"
 #include "tests/unit/analyzer/device_code_fixture.h"
+#include "tests/unit/packages/rpm_fixture.h"
+#include "tests/unit/source/line_fixture.h"
 
 namespace {
 
@@ -187,6 +189,22 @@ void add_choices(Corpus& corpus) {
     corpus.add("select", std::string("name_") + text, to_buffer(text));
 }
 
+void add_attribution(Corpus& corpus) {
+  const auto add = [&corpus](const char* name, std::uint8_t choice, Bytes bytes) {
+    Buffer seed;
+    append(seed, choice);
+    append(seed, bytes);
+    corpus.add("attribution", name, seed);
+  };
+  add("rpm", 0, bytes_of(RpmBlob::libfoo().numbers(1003, {2}).blob()));
+  add("rpm_old", 0, bytes_of(RpmBlob().text(1000, "x").texts(1027, {"/a", "/b/c"}).blob()));
+  LineTable table;
+  const Buffer lines = table.build();
+  for (const bool addends : {false, true})
+    add(addends ? "rela" : "rel", 1, cubin_with(lines, table.places, {"_Z1av", "_Z1bv"}, addends));
+  add("ptx", 2, bytes_of(".entry a()\n\t.loc\t1 4 0\n\t.file\t1 \"/src/a.cu\"\n"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -201,6 +219,7 @@ int main(int argc, char** argv) {
   corpus.add("ptx", "smallest", to_buffer(".version 9.0 .target sm_75"));
   add_device_code(corpus);
   add_choices(corpus);
+  add_attribution(corpus);
   for (const auto& seed : fuzz::container_seeds()) corpus.add(seed.target, seed.name, to_buffer(seed.bytes));
   if (corpus.good()) return 0;
   std::fprintf(stderr, "%s: cannot be written\n", argv[1]);
