@@ -103,6 +103,7 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   finding.headline = row_of(cause).headline;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
+    finding.build_id = subject.object->build_id;
     if (const auto package = package_of(scene, *subject.object)) {
       finding.package = package->name + (package->version.empty() ? "" : " " + package->version) +
                         (package->manager.empty() ? "" : fmt::format(" ({})", package->manager));
@@ -176,7 +177,10 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   constexpr int kFileNotFound = 301;
   if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
     finding.headline = "the file with the device code was not found";
-  if (finding.cause == Cause::stale_cache_artifact && subject.cached) finding.object = subject.cached->file;
+  if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
+    finding.object = subject.cached->file;
+    finding.build_id.clear();
+  }
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
   std::vector<std::string> kernels;

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
 
 namespace kshim::analysis {
 
-/// Whether two findings say the same: one cause, one file, one need, and for what is not about images one
-/// code.
+/// The same for findings that say the same: one cause, one build of one file, one need, and for what is not about images
+/// one code.
+std::string key_of(const Finding& finding);
 bool says_the_same(const Finding& a, const Finding& b);
+/// Adds what is new in `from`, which says the same: kernels, devices, evidence, count.
+void merge(Finding& to, Finding&& from);
 /// Adds the finding, or what is new in it to the one that says the same: kernels, devices, evidence, count.
 void merge_into(std::vector<Finding>& findings, Finding&& finding);
+/// The sum, or the largest number there is.
+std::uint64_t saturated(std::uint64_t a, std::uint64_t b);
 /// Most severe first, then most certain, then most frequent.
 void sort_findings(std::vector<Finding>& findings);
 

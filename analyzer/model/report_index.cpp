@@ -46,9 +46,21 @@ const std::optional<PythonPackage>& ObjectFiles::package(const std::string& path
 }
 
 ReportIndex::ReportIndex(const Report& report) : report_(report) {
-  for (const ObjectRecord& row : report.objects) objects_.insert_or_assign(row.id, &row);
-  for (const ModuleRecord& row : report.modules) modules_.insert_or_assign(row.id, &row);
-  for (const PackageRecord& row : report.packages) packages_.insert_or_assign(row.object, &row);
+  for (const ObjectRecord& row : report.objects) objects_.emplace(row.id, &row);
+  for (const ModuleRecord& row : report.modules) modules_.emplace(row.id, &row);
+  for (const PackageRecord& row : report.packages) packages_.emplace(row.object, &row);
+  for (const ModuleRecord& row : report.modules) {
+    if (row.object && row.result == 0) loaded_.emplace(*row.object, row.device);
+  }
+  for (const GapRecord& row : report.gaps) {
+    if (!row.device) continue;  // it speaks of a KSHIM_TARGET
+    if (row.object) {
+      gaps_[*row.object].push_back(&row);
+    } else {
+      loose_gaps_.push_back(&row);
+    }
+  }
+  note_languages();
   for (const FailureRecord& row : report.failures) {
     if (row.stage != "launch") continue;
     const ModuleRecord* loaded = module(row.module);
@@ -65,6 +77,22 @@ const ModuleRecord* ReportIndex::module(std::optional<std::uint64_t> id) const {
   return lookup(modules_, id);
 }
 const PackageRecord* ReportIndex::package(std::uint64_t object) const { return lookup(packages_, object); }
+
+void ReportIndex::note_languages() {
+  for (const FailureRecord& failure : report_.failures) {
+    python_ = python_ || !failure.python.empty();
+    for (const PythonFrame& frame : failure.python)
+      torch_ = torch_ || frame.file.find("/torch/") != std::string::npos;
+  }
+  for (const ObjectRecord& object : report_.objects) {
+    torch_ = torch_ || basename_of(object.path).starts_with("libtorch") ||
+             object.path.find("/torch/") != std::string::npos;
+  }
+}
+
+bool ReportIndex::loaded(std::uint64_t object, std::optional<unsigned> device) const {
+  return loaded_.count({object, device}) != 0;
+}
 
 bool ReportIndex::launch_failed(std::optional<std::uint64_t> object,
                                 std::optional<std::uint64_t> module) const {
@@ -85,9 +113,15 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
   const GapRecord* best = nullptr;
   bool best_exact = false;
   std::uint32_t best_distance = 0;
-  for (const GapRecord& row : report_.gaps) {
-    // A gap without a device speaks of a KSHIM_TARGET.
-    if (row.object != object || !row.device || (device && row.device != device)) continue;
+  const std::vector<const GapRecord*>* rows = &loose_gaps_;
+  if (object) {
+    const auto found = gaps_.find(*object);
+    if (found == gaps_.end()) return nullptr;
+    rows = &found->second;
+  }
+  for (const GapRecord* each : *rows) {
+    const GapRecord& row = *each;
+    if (device && row.device != device) continue;
     const bool exact = row.offset == offset;
     if (!exact && offset && row.offset) continue;
     const std::uint32_t distance = row.line > line ? row.line - line : line - row.line;

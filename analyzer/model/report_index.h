@@ -3,11 +3,13 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "analyzer/model/cache_search.h"
 #include "analyzer/model/object_file.h"
@@ -47,14 +49,25 @@ class ReportIndex {
   /// `line`.
   const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
                        std::optional<unsigned> device, std::uint32_t line) const;
+  /// Whether a module of this object was loaded on this device.
+  bool loaded(std::uint64_t object, std::optional<unsigned> device) const;
+  /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is mapped.
+  bool has_python() const { return python_; }
+  bool has_torch() const { return torch_; }
   /// Whether a launch of this module, or of any code in this object, failed.
   bool launch_failed(std::optional<std::uint64_t> object, std::optional<std::uint64_t> module) const;
 
  private:
+  void note_languages();
   const Report& report_;
   std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
   std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
   std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
+  std::unordered_map<std::uint64_t, std::vector<const GapRecord*>> gaps_;  ///< of devices, by object
+  std::vector<const GapRecord*> loose_gaps_;                               ///< the same without an object
+  std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
+  bool python_ = false;
+  bool torch_ = false;
   std::unordered_set<std::uint64_t> launch_failed_objects_;
   std::unordered_set<std::uint64_t> launch_failed_modules_;
 };

@@ -31,7 +31,13 @@ Json to_json(const ProcessSummary& process) {
           {"argv", process.argv},
           {"failures", process.failures},
           {"modules", process.modules},
-          {"complete", process.complete}};
+          {"complete", process.complete},
+          {"run", text_or_null(process.run)}};
+}
+
+Json to_json(const RunSummary& run) {
+  return {{"run", text_or_null(run.id)},  {"processes", run.processes}, {"hosts", run.hosts},
+          {"ranks", run.ranks},           {"failed", run.failed},       {"incomplete", run.incomplete}};
 }
 
 }  // namespace
@@ -46,6 +52,7 @@ std::string render_json(const Analysis& analysis, const RenderOptions& /*options
   out["blind"] = json_list(analysis.blind, [](const BlindProcess& process) {
     return Json{{"pid", process.pid}, {"exe", text_or_null(process.exe)}, {"reason", process.reason}};
   });
+  out["runs"] = json_list(analysis.runs, [](const RunSummary& run) { return to_json(run); });
   out["exit_status"] = value_or_null(analysis.exit_status);
   out["term_signal"] = value_or_null(analysis.term_signal);
   return dumped(out);

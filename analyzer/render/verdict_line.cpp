@@ -39,11 +39,20 @@ std::string modules_text(const Analysis& analysis) {
   return text;
 }
 
+// Of many, some names and how many more.
 std::vector<std::string> incomplete_reports(const Analysis& analysis) {
+  constexpr std::size_t kNamed = 4;
   std::vector<std::string> out;
+  std::size_t more = 0;
   for (const ProcessSummary& process : analysis.processes) {
-    if (!process.complete) out.emplace_back(basename_of(process.report));
+    if (process.complete) continue;
+    if (out.size() < kNamed) {
+      out.emplace_back(basename_of(process.report));
+    } else {
+      ++more;
+    }
   }
+  if (more != 0) out.push_back(fmt::format("{} more", more));
   return out;
 }
 

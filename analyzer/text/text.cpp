@@ -72,6 +72,17 @@ std::string harmless(std::string_view text) {
   return out;
 }
 
+std::string utf8_of(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    out += next.length != 0 ? text.substr(0, next.length) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
 std::string ascii(std::string_view text) {
   std::string out;
   out.reserve(text.size());
