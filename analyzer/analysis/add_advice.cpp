@@ -65,6 +65,7 @@ std::string serving_device(const Scene& scene, const Subject& subject) {
 }  // namespace
 
 void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
+  if (!scene.advised.wants(finding)) return;
   Situation at;
   at.cause = finding.cause;
   at.code = finding.code;

@@ -121,7 +121,7 @@ class Run {
     }
     const auto parent = initialised_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
-    const Scene scene{report, index, files_, options_, child};
+    const Scene scene{report, index, files_, options_, advised_, child};
     std::vector<Finding> findings = findings_of(scene);
     const auto process = processes_.add(report, loads_of(report));
     devices_.add(report, findings);
@@ -149,6 +149,7 @@ class Run {
   Analysis& out_;
   ObjectFiles files_;
   FindingTable findings_;
+  Advised advised_;
   Processes processes_;
   DeviceTable devices_;
   NoteList notes_;

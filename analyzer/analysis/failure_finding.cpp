@@ -203,13 +203,13 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
 }
 
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
-                       bool complete, ModuleShare modules) {
+                       bool complete, ModuleShare modules, std::optional<double> confidence) {
   Finding finding;
   set_subject(scene, subject, Cause::latent_gap, finding);
   add_gap_kernels(subject, kernels, complete);
   finding.kernels_complete = complete;
   set_kernels(std::move(kernels), finding);
-  finding.confidence = subject.images.scope == ImageScope::module ? 0.95 : 0.7;
+  finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
   const image::ShortName gpu = image::to_name(*subject.facts.device);
   std::string why =
       fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",

@@ -22,6 +22,12 @@ constexpr std::size_t kMostRemarks = 16;
 
 void add_new(std::vector<std::string>& to, const std::vector<std::string>& from, std::size_t most) {
   if (to == from) return;  // as ranks of one run have it
+  if (from.size() * to.size() < 256) {
+    for (const std::string& item : from) {
+      if (to.size() < most && std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+    }
+    return;
+  }
   const std::unordered_set<std::string_view> known(to.begin(), to.end());
   std::vector<std::string> added;
   for (const std::string& item : from) {
@@ -110,6 +116,18 @@ std::string key_of(const Finding& finding) {
 
 bool says_the_same(const Finding& a, const Finding& b) {
   return a.cause == b.cause && a.object == b.object && key_of(a) == key_of(b);
+}
+
+bool Advised::wants(const Finding& finding) {
+  constexpr std::size_t kMost = 65536;
+  std::string key = key_of(finding);
+  if (const auto known = best_.find(key); known != best_.end()) {
+    if (finding.confidence <= known->second) return false;
+    known->second = finding.confidence;
+  } else if (best_.size() < kMost) {
+    best_.emplace(std::move(key), finding.confidence);
+  }
+  return true;
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {

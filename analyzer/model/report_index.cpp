@@ -3,6 +3,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -13,6 +16,17 @@ auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::ma
   if (!id) return nullptr;
   const auto found = map.find(*id);
   return found == map.end() ? nullptr : found->second;
+}
+
+const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optional<unsigned> device,
+                         std::uint32_t line) {
+  const auto suits = [&](const GapRecord* row) { return !device || row->device == device; };
+  const auto middle = std::lower_bound(gaps.begin(), gaps.end(), line,
+                                       [](const GapRecord* row, std::uint32_t at) { return row->line < at; });
+  const auto after = std::find_if(middle, gaps.end(), suits);
+  const auto before = std::find_if(std::make_reverse_iterator(middle), gaps.rend(), suits);
+  if (before == gaps.rend()) return after == gaps.end() ? nullptr : *after;
+  return after != gaps.end() && (*after)->line - line < line - (*before)->line ? *after : *before;
 }
 
 }  // namespace
@@ -54,11 +68,8 @@ ReportIndex::ReportIndex(const Report& report) : report_(report) {
   }
   for (const GapRecord& row : report.gaps) {
     if (!row.device) continue;  // it speaks of a KSHIM_TARGET
-    if (row.object) {
-      gaps_[*row.object].push_back(&row);
-    } else {
-      loose_gaps_.push_back(&row);
-    }
+    gaps_[row.object].push_back(&row);
+    gaps_at_[{row.object, row.offset}].push_back(&row);
   }
   note_languages();
   for (const FailureRecord& row : report.failures) {
@@ -110,27 +121,12 @@ const DeviceRecord* ReportIndex::device(std::optional<unsigned> ordinal) const {
 
 const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
                                   std::optional<unsigned> device, std::uint32_t line) const {
-  const GapRecord* best = nullptr;
-  bool best_exact = false;
-  std::uint32_t best_distance = 0;
-  const std::vector<const GapRecord*>* rows = &loose_gaps_;
-  if (object) {
-    const auto found = gaps_.find(*object);
-    if (found == gaps_.end()) return nullptr;
-    rows = &found->second;
-  }
-  for (const GapRecord* each : *rows) {
-    const GapRecord& row = *each;
-    if (device && row.device != device) continue;
-    const bool exact = row.offset == offset;
-    if (!exact && offset && row.offset) continue;
-    const std::uint32_t distance = row.line > line ? row.line - line : line - row.line;
-    if (best != nullptr && (best_exact != exact ? best_exact : best_distance <= distance)) continue;
-    best = &row;
-    best_exact = exact;
-    best_distance = distance;
-  }
-  return best;
+  const auto in = [&](const auto& map, const auto& key) -> const GapRecord* {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : nearest(found->second, device, line);
+  };
+  if (const GapRecord* exact = in(gaps_at_, std::pair(object, offset))) return exact;
+  return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
 }
 
 }  // namespace kshim::analysis

@@ -63,8 +63,10 @@ class ReportIndex {
   std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
   std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
   std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
-  std::unordered_map<std::uint64_t, std::vector<const GapRecord*>> gaps_;  ///< of devices, by object
-  std::vector<const GapRecord*> loose_gaps_;                               ///< the same without an object
+  using Id = std::optional<std::uint64_t>;
+  using Gaps = std::vector<const GapRecord*>;  ///< in the order of the report
+  std::map<Id, Gaps> gaps_;                    ///< of devices, by object
+  std::map<std::pair<Id, Id>, Gaps> gaps_at_;  ///< the same by object and offset
   std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
   bool python_ = false;
   bool torch_ = false;

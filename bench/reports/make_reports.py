@@ -5,7 +5,8 @@
 make_reports.py [--from REPORT] --bytes SIZE FILE      one report of about SIZE bytes (10M, 2G): loads, failures, repeats,
                                                        gaps and launched kernels again and again under new ids and names
 make_reports.py [--from REPORT] --ranks N FOLDER       one report each of N ranks of one run, eight to a host; the GPUs of
-                [--mixed HOST] [--runs R]              host number HOST are of another kind (7.5); R runs one after the other
+                [--mixed HOST] [--runs R] [--bytes S]  host number HOST are of another kind (7.5); R runs one after the other;
+                                                       each report of about S bytes
 
 REPORT: what libkshim.so wrote; by default tests/golden/two-gpus/report.jsonl, a sample on two simulated GPUs.
 """
@@ -62,13 +63,14 @@ def renumbered(row, turn, step):
     for key in ("module", "failure"):
         if isinstance(row.get(key), int) and row["type"] != "object":
             row[key] += turn * step
-    if row.get("kernel"):
-        row["kernel"] = f"{row['kernel']}_{turn}"
+    if row.get("kernel") and turn:
+        row["kernel"] = f"{row['kernel']}.{turn}"  # as a compiler names a clone
     return row
 
 
 def write_one(rows, size, path):
-    rows = with_coverage(rows)
+    """Of size 0: as it is."""
+    rows = with_coverage(rows) if size else rows
     head = [row for row in rows if row["type"] not in REPEATED + ("end",)]
     body = [row for row in rows if row["type"] in REPEATED]
     tail = [row for row in rows if row["type"] == "end"]
@@ -77,7 +79,7 @@ def write_one(rows, size, path):
         out = Numbered(file)
         written = out.write(head)
         turn = 0
-        while written < size:
+        while written < size or turn == 0:
             written += out.write(renumbered(row, turn, step) for row in body)
             turn += 1
         failures = turn * sum(row["type"] == "failure" for row in body)
@@ -105,25 +107,23 @@ def write_ranks(rows, options):
         for rank in range(options.ranks):
             mine = [as_rank(row, run, rank, options.mixed) for row in rows]
             name = f"{mine[0]['host']}.{mine[0]['pid']}{'' if run == 1 else f'.{run - 1}'}.jsonl"
-            with open(os.path.join(options.path, name), "w", encoding="utf-8") as file:
-                file.writelines(line(row) for row in mine)
+            write_one(mine, options.bytes, os.path.join(options.path, name))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="source", default=DEFAULT)
-    kind = parser.add_mutually_exclusive_group(required=True)
-    kind.add_argument("--bytes", type=size_of)
-    kind.add_argument("--ranks", type=int)
+    parser.add_argument("--bytes", type=size_of, default=0)
+    parser.add_argument("--ranks", type=int)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--mixed", type=int)
     parser.add_argument("path")
     options = parser.parse_args()
     rows = lines_of(options.source)
-    if options.bytes:
-        write_one(rows, options.bytes, options.path)
-    else:
+    if options.ranks:
         write_ranks(rows, options)
+    else:
+        write_one(rows, options.bytes, options.path)
 
 
 if __name__ == "__main__":
