@@ -22,7 +22,7 @@ constexpr std::size_t kMostRemarks = 16;
 
 void add_new(std::vector<std::string>& to, const std::vector<std::string>& from, std::size_t most) {
   if (to == from) return;  // as ranks of one run have it
-  if (from.size() <= 4) {
+  if (from.size() <= 16) {
     for (const std::string& item : from) {
       if (to.size() < most && std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
     }
