@@ -122,6 +122,18 @@ std::string enumerate(const std::vector<std::string>& items) {
   return fmt::format("{} and {}", join(head, ", "), items.back());
 }
 
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
 std::string counted(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -34,6 +34,8 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
 std::string enumerate(const std::vector<std::string>& items);
 /// "1 kernel", "2 kernels".
 std::string counted(std::uint64_t count, std::string_view noun);
+/// "2.3 GB": decimal, as disks and downloads are measured.
+std::string size_text(std::uint64_t bytes);
 /// Columns a UTF-8 text takes (combining marks are not known).
 std::size_t columns(std::string_view text);
 /// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first
