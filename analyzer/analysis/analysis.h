@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
+#include "analyzer/fleet/fleet.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
@@ -94,6 +95,7 @@ struct Analysis {
   std::vector<ProcessSummary> processes;
   std::vector<RunSummary> runs;
   std::vector<Finding> findings;   ///< most severe and most certain first
+  std::vector<FleetPlan> fleet;    ///< of files that lack code for one of several GPUs
   std::vector<std::string> notes;  ///< torn lines, unreadable files, what was assumed
   std::vector<BlindProcess> blind;
   std::optional<int> exit_status;

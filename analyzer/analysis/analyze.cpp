@@ -10,6 +10,7 @@
 #include "analyzer/analysis/bypass.h"
 #include "analyzer/analysis/device_table.h"
 #include "analyzer/analysis/finding_table.h"
+#include "analyzer/analysis/fleet_plans.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/note_list.h"
 #include "analyzer/analysis/processes.h"
@@ -56,6 +57,8 @@ class Run {
       out_.findings.push_back(std::move(row.finding));
     }
     processes_.summarise_runs();
+    sort_findings(out_.findings);
+    out_.fleet = fleet_plans(out_, options_, listed_, files_);
     notes_.take(out_.notes);
     left_out(findings_.left_out(), "finding");
     left_out(processes_.left_out(), "process", "processes");
@@ -123,6 +126,7 @@ class Run {
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, child};
     std::vector<Finding> findings = findings_of(scene);
+    listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
     devices_.add(report, findings);
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
@@ -153,6 +157,7 @@ class Run {
   Processes processes_;
   DeviceTable devices_;
   NoteList notes_;
+  ListedImages listed_;
   /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
   std::unordered_map<std::uint64_t, std::uint64_t> initialised_;
   std::vector<Report> waiting_;
@@ -192,7 +197,6 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   run.read(files);
   run.judge_idle();
   run.finish();
-  sort_findings(out.findings);
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);
   return out;

@@ -162,6 +162,32 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
                         {unserved.modules.size(), unserved.served});
 }
 
+// The file is gone, and the report says what this module of it had.
+std::optional<Finding> gap_for(const Scene& scene, const ObjectRecord& object, const GapRecord& gap,
+                               ComputeCapability cc) {
+  if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr) return std::nullopt;
+  const Subject subject = subject_of(scene, gap, cc);
+  if (subject.facts.scope == ImageScope::none) return std::nullopt;
+  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  return latent_finding(scene, subject, gap.kernels, false);
+}
+
+// The file is gone, and the report lists what it had.
+std::optional<Finding> gap_in_list(const Scene& scene, const ObjectRecord& object, ComputeCapability cc) {
+  if (!object.images || object.images->empty() || scene.files.find(object) != nullptr) return std::nullopt;
+  if (find_probing_library(object.path) != nullptr) return std::nullopt;
+  Subject subject;
+  subject.object = &object;
+  subject.facts.device = cc;
+  subject.facts.driver = driver_of(scene);
+  subject.images = find_images({&object, std::nullopt, nullptr, {}}, scene.files);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  if (subject.facts.scope == ImageScope::none) return std::nullopt;
+  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  return latent_finding(scene, subject, {}, false);
+}
+
 // Such libraries load what they have, see what fits and choose: that something of it was loaded is enough.
 bool served_by_choice(const Scene& scene, const ObjectRecord* object, const GapRecord& gap) {
   if (object == nullptr || !gap.device || find_probing_library(object->path) == nullptr) return false;
@@ -211,6 +237,32 @@ std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>&
     if (!gap.device) as_target(*finding);
     out.push_back(std::move(*finding));
   }
+  for (const Finding& finding : failures) told.emplace(finding.object, finding.need);
+  std::vector<ComputeCapability> absent;
+  for (const Wanted& wanted : wanted_of(scene)) {
+    if (wanted.device == nullptr) absent.push_back(wanted.cc);
+  }
+  for (const ComputeCapability cc : absent) {
+    // What a module has was recorded where it lacked something for a GPU that was there.
+    for (const GapRecord& gap : scene.report.gaps) {
+      const ObjectRecord* object = gap.device ? scene.index.object(gap.object) : nullptr;
+      if (object == nullptr || told.count({object->path, target_name(cc)}) != 0) continue;
+      auto finding = gap_for(scene, *object, gap, cc);
+      if (!finding) continue;
+      as_target(*finding);
+      told.emplace(finding->object, finding->need);
+      out.push_back(std::move(*finding));
+    }
+    for (const ObjectRecord& object : scene.report.objects) {
+      if (told.count({object.path, target_name(cc)}) != 0) continue;
+      auto finding = gap_in_list(scene, object, cc);
+      if (!finding) continue;
+      as_target(*finding);
+      told.emplace(finding->object, finding->need);
+      out.push_back(std::move(*finding));
+    }
+  }
+  for (Finding& finding : unjudged(scene, absent, told)) out.push_back(std::move(finding));
   return out;
 }
 

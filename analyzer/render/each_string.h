@@ -23,6 +23,8 @@ class StringWalk {
   void walk(ProcessSummary& process) const {
     each(process.report, process.run, process.host, process.exe, process.argv);
   }
+  void walk(FleetBreak& row) const { each(row.host, row.gpu); }
+  void walk(FleetPlan& plan) const { each(plan.object, plan.build_id, plan.breaks, plan.basis); }
   void walk(RunSummary& run) const { each(run.id); }
   void walk(SeenIn& seen) const { each(seen.run, seen.host); }
   void walk(BlindProcess& process) const { each(process.exe, process.reason); }
@@ -40,7 +42,7 @@ class StringWalk {
          finding.evidence, finding.where, finding.processes, finding.seen_in, finding.build_id, finding.fixes, finding.dead_ends, finding.remarks);
   }
   void walk(Analysis& analysis) const {
-    each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.notes, analysis.blind);
+    each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.fleet, analysis.notes, analysis.blind);
   }
   template <class T>
   void walk(std::vector<T>& items) const {

@@ -110,6 +110,11 @@ VerdictLine verdict_line(const Analysis& analysis) {
               "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
     case Verdict::incomplete: {
       const std::vector<std::string> reports = incomplete_reports(analysis);
+      if (reports.empty()) {
+        return {Tone::warning, "incomplete:",
+                fmt::format("{}, {}; not all that was asked could be answered", modules_text(analysis),
+                            outcome(analysis))};
+      }
       return {Tone::warning, "incomplete:",
               fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
                           modules_text(analysis), outcome(analysis), enumerate(reports),
