@@ -73,7 +73,7 @@ class Run {
 
   void take(const ReportFile& file, bool again) {
     auto got = read_report(file.path, [&](std::uint64_t bytes) {
-      if (options_.progress && !again) options_.progress(done_ + std::min(bytes, file.bytes), total_);
+      if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
     });
     if (const auto* why = std::get_if<std::string>(&got)) {
       notes_.add(file.path.string(), *why);
