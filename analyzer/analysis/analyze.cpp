@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -19,11 +22,31 @@
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/analysis/verdict.h"
 #include "analyzer/reader/report_reader.h"
+#include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
+
+// A gap that one process has not run into is no news where another has.
+void drop_known_gaps(std::vector<Finding>& findings) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  const auto key_of = [](const Finding& finding) { return Key(finding.object, finding.build_id, finding.need); };
+  std::set<Key> hit;
+  for (const Finding& finding : findings) {
+    if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
+      hit.insert(key_of(finding));
+  }
+  const auto is_told = [&](const Finding& finding) {
+    return finding.cause == Cause::latent_gap && hit.count(key_of(finding)) != 0;
+  };
+  // Before anything is moved: the keys are views into the findings.
+  std::vector<bool> told;
+  for (const Finding& finding : findings) told.push_back(is_told(finding));
+  std::size_t at = 0;
+  std::erase_if(findings, [&](const Finding&) { return told[at++]; });
+}
 
 /// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
 /// with their size.
@@ -56,6 +79,7 @@ class Run {
       processes_.describe(row, row.finding);
       out_.findings.push_back(std::move(row.finding));
     }
+    drop_known_gaps(out_.findings);
     processes_.summarise_runs();
     sort_findings(out_.findings);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);

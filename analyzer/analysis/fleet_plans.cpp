@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/analysis/fleet_plans.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -86,8 +84,7 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
     ++plan.breaks_total;
     if (plan.breaks.size() == kMostBreaks) continue;
     plan.breaks.push_back(
-        {device.host,
-         fmt::format("GPU {}{}{}", device.ordinal, device.name.empty() ? "" : ": ", device.name), *device.cc});
+        {device.host, device.ordinal, device.name.empty() ? std::string("unnamed") : device.name, *device.cc});
   }
 }
 

@@ -45,6 +45,7 @@ struct Draft {
   std::vector<Arch> archs;
   std::vector<ComputeCapability> compiled, unserved;
   std::size_t known = 0;  ///< of the archs, that the file has
+  std::size_t given_up = 0;  ///< of what the file has for a GPU of the fleet alone
 };
 
 class Planner {
@@ -123,9 +124,12 @@ class Planner {
       const bool wanted = arch.suffix != Suffix::none &&
                           std::any_of(question_.gpus.begin(), question_.gpus.end(),
                                       [&](ComputeCapability gpu) { return serves(arch, gpu); });
-      if (wanted && builds_for(toolkit, arch) &&
-          std::find(out.archs.begin(), out.archs.end(), arch) == out.archs.end())
+      if (!wanted || std::find(out.archs.begin(), out.archs.end(), arch) != out.archs.end()) continue;
+      if (builds_for(toolkit, arch)) {
         out.archs.push_back(arch);
+      } else {
+        ++out.given_up;
+      }
     }
     return out;
   }
@@ -234,7 +238,7 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
   const Planner planner(question);
   // The toolkit that serves most; of those the shortest list, the one nearest to what the file has, and the newest.
   const auto worth = [](const Draft& draft) {
-    return std::tuple(draft.unserved.size(), draft.compiled.size(), draft.archs.size(),
+    return std::tuple(draft.unserved.size(), draft.compiled.size(), draft.given_up, draft.archs.size(),
                       draft.archs.size() - draft.known);
   };
   std::optional<Draft> best;

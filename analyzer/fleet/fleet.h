@@ -29,7 +29,8 @@ struct FleetList {
 /// A GPU of the fleet that this file does not run on today.
 struct FleetBreak {
   std::string host;
-  std::string gpu;  ///< "GPU 0: Tesla T4"
+  unsigned ordinal = 0;
+  std::string gpu;  ///< "Tesla T4"
   image::ComputeCapability cc;
 };
 
@@ -68,7 +69,7 @@ std::string cmake_text(const FleetPlan& plan);
 std::string toolkits_text(const FleetPlan& plan);
 /// "adds about 12 MB (...)"; empty where there is no estimate.
 std::string size_text(const FleetPlan& plan, const FleetList& list);
-/// "node003 GPU 1: Tesla T4 (7.5), node004 ... and 12 more"; empty where none is known.
+/// "node003 (Tesla T4, 7.5), 8 GPUs of node004 (Tesla T4, 7.5) and 12 more GPUs"; empty where none is known.
 std::string breaks_text(const FleetPlan& plan);
 /// "7.0, 7.5".
 std::string names_of(const std::vector<image::ComputeCapability>& gpus);

@@ -100,12 +100,23 @@ std::string size_text(const FleetPlan& plan, const FleetList& list) {
 
 std::string breaks_text(const FleetPlan& plan) {
   constexpr std::size_t kNamed = 4;
-  std::vector<std::string> parts;
+  std::vector<std::pair<std::string, std::uint64_t>> hosts;  // GPUs of one kind on one host, and how many
+  std::uint64_t told = 0;
   for (const FleetBreak& row : plan.breaks) {
-    if (parts.size() == kNamed) break;
-    parts.push_back(fmt::format("{}{}{} ({})", row.host, row.host.empty() ? "" : " ", row.gpu, name(row.cc)));
+    std::string text = fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
+    const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.first == text; });
+    if (known == hosts.end() && hosts.size() == kNamed) continue;
+    if (known != hosts.end()) {
+      ++known->second;
+    } else {
+      hosts.emplace_back(std::move(text), 1);
+    }
+    ++told;
   }
-  if (plan.breaks_total > parts.size()) parts.push_back(fmt::format("{} more", plan.breaks_total - parts.size()));
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : hosts)
+    parts.push_back(count == 1 ? text : fmt::format("{} GPUs of {}", count, text));
+  if (plan.breaks_total > told) parts.push_back(counted(plan.breaks_total - told, "more GPU"));
   return enumerate(parts);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "analyzer/text/text.h"
 
@@ -25,6 +26,16 @@ std::string cost_text(const FleetPlan& plan, const FleetList& list) {
   if (added.empty()) return "adds nothing";
   const std::string size = size_text(plan, list);
   return fmt::format("adds {}{}{}", added, size.empty() ? "" : ": ", size);
+}
+
+// Whether it says more than the fix of the one finding about this file.
+bool is_news(const FleetPlan& plan) {
+  const auto added = std::count_if(plan.smallest.archs.begin(), plan.smallest.archs.end(),
+                                   [](const FleetArch& row) { return row.added; });
+  const bool hosts = std::any_of(plan.breaks.begin(), plan.breaks.end(),
+                                 [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
+  return plan.gpus.size() > 1 && (added > 1 || hosts || !plan.compiled.empty() || !plan.unserved.empty() ||
+                                  plan.native.archs.size() != plan.smallest.archs.size());
 }
 
 void print_plan(const FleetPlan& plan, Page& page) {
@@ -59,9 +70,10 @@ Json to_json(const FleetList& list) {
 
 }  // namespace
 
-void print_fleet(const std::vector<FleetPlan>& plans, bool verbose, Page& page) {
-  // For one GPU the finding's own fix says it.
-  if (plans.empty() || plans.front().gpus.size() < 2) return;
+void print_fleet(const std::vector<FleetPlan>& all, bool verbose, Page& page) {
+  std::vector<FleetPlan> plans;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(plans), is_news);
+  if (plans.empty()) return;
   page.blank();
   page.titled(Tone::strong, "What to build for", names_of(plans.front().gpus));
   const std::size_t most = verbose ? plans.size() : std::min(plans.size(), kPlans);
@@ -92,7 +104,7 @@ Json to_json(const FleetPlan& plan) {
   out["bytes_each"] = plan.bytes_each == 0 ? Json(nullptr) : Json(plan.bytes_each);
   out["basis"] = text_or_null(plan.basis);
   out["breaks"] = json_list(plan.breaks, [](const FleetBreak& row) {
-    return Json{{"host", text_or_null(row.host)}, {"gpu", row.gpu}, {"compute_capability", image::to_name(row.cc).view()}};
+    return Json{{"host", text_or_null(row.host)}, {"ordinal", row.ordinal}, {"gpu", row.gpu}, {"compute_capability", image::to_name(row.cc).view()}};
   });
   out["breaks_total"] = plan.breaks_total;
   return out;

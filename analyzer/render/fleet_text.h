@@ -9,7 +9,7 @@
 
 namespace kshim::analysis {
 
-/// Nothing where there is no plan, or for one GPU only.
+/// Nothing for plans that say no more than the fix of the finding does.
 void print_fleet(const std::vector<FleetPlan>& plans, bool verbose, Page& page);
 Json to_json(const FleetPlan& plan);
 

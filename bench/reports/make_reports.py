@@ -4,9 +4,9 @@
 
 make_reports.py [--from REPORT] --bytes SIZE FILE      one report of about SIZE bytes (10M, 2G): loads, failures, repeats,
                                                        gaps and launched kernels again and again under new ids and names
-make_reports.py [--from REPORT] --ranks N FOLDER       one report each of N ranks of one run, eight to a host; the GPUs of
-                [--mixed HOST] [--runs R] [--bytes S]  host number HOST are of another kind (7.5); R runs one after the other;
-                                                       each report of about S bytes
+make_reports.py [--from REPORT] --ranks N FOLDER       one report each of N ranks of one run, eight to a host (or K); the
+                [--mixed HOST] [--runs R] [--bytes S]  GPUs of host number HOST are of another kind (7.5); R runs one after
+                [--per-host K]                         the other; each report of about S bytes
 
 REPORT: what libkshim.so wrote; by default tests/golden/two-gpus/report.jsonl, a sample on two simulated GPUs.
 """
@@ -16,7 +16,6 @@ import os
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEFAULT = os.path.join(HERE, "..", "..", "tests", "golden", "two-gpus", "report.jsonl")
-RANKS_PER_HOST = 8
 REPEATED = ("module", "failure", "repeat", "gap", "coverage", "read")
 UNITS = {"K": 10**3, "M": 10**6, "G": 10**9}
 
@@ -86,18 +85,21 @@ def write_one(rows, size, path):
         out.write({**row, "failures": failures} for row in tail)
 
 
-def as_rank(row, run, rank, mixed):
+def as_rank(row, run, rank, options):
     row = dict(row)
+    host_number, place = divmod(rank, options.per_host)
     if row["type"] == "process":
-        host = f"node{rank // RANKS_PER_HOST:03}"
-        pid = 4000 + rank % RANKS_PER_HOST
+        host = f"node{host_number:03}"
+        pid = 4000 + place
         row.update(run=f"{run:016x}", host=host, pid=pid, ppid=3999, rank=rank,
                    time=f"2026-11-21T{9 + run % 12:02}:00:00.000Z")
         row["env"] = {**row["env"], "RANK": str(rank)}
     elif row["type"] == "device":
         row["uuid"] = f"GPU-{rank:08x}-0000-0000-0000-000000000000"
-        if mixed is not None and rank // RANKS_PER_HOST == mixed:
+        if options.mixed == host_number:
             row.update(name="NVIDIA T4 (simulated)", compute_capability="7.5")
+    elif row["type"] == "gap" and options.mixed == host_number and row["device"] is not None:
+        row["need"] = "sm_75"
     return row
 
 
@@ -105,7 +107,7 @@ def write_ranks(rows, options):
     os.makedirs(options.path, exist_ok=True)
     for run in range(1, options.runs + 1):
         for rank in range(options.ranks):
-            mine = [as_rank(row, run, rank, options.mixed) for row in rows]
+            mine = [as_rank(row, run, rank, options) for row in rows]
             name = f"{mine[0]['host']}.{mine[0]['pid']}{'' if run == 1 else f'.{run - 1}'}.jsonl"
             write_one(mine, options.bytes, os.path.join(options.path, name))
 
@@ -117,6 +119,7 @@ def main():
     parser.add_argument("--ranks", type=int)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--mixed", type=int)
+    parser.add_argument("--per-host", type=int, default=8)
     parser.add_argument("path")
     options = parser.parse_args()
     rows = lines_of(options.source)
