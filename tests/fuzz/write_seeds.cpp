@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -49,7 +50,7 @@ class Corpus {
   /// Empties the folders: a fuzzer may have added to them.
   explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {
     std::error_code error;
-    for (const char* target : {"fatbin", "elf", "ptx", "select", "device_code", "archive", "container"})
+    for (const char* target : {"fatbin", "elf", "ptx", "select", "device_code", "archive", "container", "report"})
       std::filesystem::remove_all(root_ / target, error);
   }
   void add(const char* target, const std::string& name, const Buffer& bytes) {
@@ -187,6 +188,20 @@ void add_choices(Corpus& corpus) {
     corpus.add("select", std::string("name_") + text, to_buffer(text));
 }
 
+// The reports of tests/golden, one by one and as one input of several.
+void add_reports(Corpus& corpus) {
+  Buffer together;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(KSHIM_GOLDEN)) {
+    if (entry.path().extension() != ".jsonl") continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::filesystem::path name = entry.path().lexically_relative(KSHIM_GOLDEN);
+    corpus.add("report", name.parent_path().filename().string() + "_" + name.filename().string(), to_buffer(text));
+    if (name.string().starts_with("ranks")) append(together, std::string_view(text));
+  }
+  corpus.add("report", "ranks", together);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -201,6 +216,7 @@ int main(int argc, char** argv) {
   corpus.add("ptx", "smallest", to_buffer(".version 9.0 .target sm_75"));
   add_device_code(corpus);
   add_choices(corpus);
+  add_reports(corpus);
   for (const auto& seed : fuzz::container_seeds()) corpus.add(seed.target, seed.name, to_buffer(seed.bytes));
   if (corpus.good()) return 0;
   std::fprintf(stderr, "%s: cannot be written\n", argv[1]);
