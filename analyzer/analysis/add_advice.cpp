@@ -43,24 +43,7 @@ BuiltBy builder_of(const Scene& scene, const Subject& subject) {
 }
 
 bool runs_python(const Scene& scene) {
-  return basename_of(scene.report.process.exe).starts_with("python") ||
-         std::any_of(scene.report.failures.begin(), scene.report.failures.end(),
-                     [](const FailureRecord& failure) { return !failure.python.empty(); });
-}
-
-bool uses_torch(const Scene& scene) {
-  const auto& objects = scene.report.objects;
-  const auto& failures = scene.report.failures;
-  const auto of_torch = [](const PythonFrame& frame) {
-    return frame.file.find("/torch/") != std::string::npos;
-  };
-  const bool on_stack = std::any_of(failures.begin(), failures.end(), [&](const FailureRecord& failure) {
-    return std::any_of(failure.python.begin(), failure.python.end(), of_torch);
-  });
-  return on_stack || std::any_of(objects.begin(), objects.end(), [](const ObjectRecord& object) {
-           const std::string_view name = basename_of(object.path);
-           return name.starts_with("libtorch") || object.path.find("/torch/") != std::string::npos;
-         });
+  return basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
 }
 
 // Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
@@ -113,6 +96,7 @@ void set_package(const PackageRecord& package, Situation& at) {
 }  // namespace
 
 void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
+  if (!scene.advised.wants(finding)) return;
   Situation at;
   at.cause = finding.cause;
   at.code = finding.code;
@@ -167,7 +151,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
                                                 [&](image::Arch arch) { return arch.cc == *at.device; });
     at.caller_package = subject.caller_package;
   }
-  at.torch = uses_torch(scene);
+  at.torch = scene.index.has_torch();
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
   // is linked with what, and the file need not be on this machine.
   at.links_torch = lies_beside_torch(at.object) ||

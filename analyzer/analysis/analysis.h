@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
+#include "analyzer/fleet/fleet.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
@@ -80,6 +81,7 @@ struct DeviceSummary {
 
 struct ProcessSummary {
   std::string report;  ///< path of the report
+  std::string run;     ///< that it belongs to; empty where nothing says so
   std::string host;
   long pid = 0;
   std::optional<unsigned> rank;
@@ -90,11 +92,23 @@ struct ProcessSummary {
   bool complete = false;  ///< has an `end` record
 };
 
+/// The processes of one run; those that name none together.
+struct RunSummary {
+  std::string id;
+  std::uint64_t processes = 0;
+  std::uint64_t hosts = 0;
+  std::uint64_t ranks = 0;       ///< distinct
+  std::uint64_t failed = 0;      ///< processes with a failure
+  std::uint64_t incomplete = 0;  ///< without an `end` record
+};
+
 struct Analysis {
   Verdict verdict = Verdict::no_cuda;
   std::vector<DeviceSummary> devices;
   std::vector<ProcessSummary> processes;
+  std::vector<RunSummary> runs;
   std::vector<Finding> findings;   ///< most severe and most certain first
+  std::vector<FleetPlan> fleet;    ///< of files that lack code for one of several GPUs
   std::vector<std::string> notes;  ///< torn lines, unreadable files, what was assumed
   std::vector<BlindProcess> blind;
   std::optional<int> exit_status;

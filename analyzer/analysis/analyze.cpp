@@ -2,82 +2,133 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/analysis/aftermath.h"
 #include "analyzer/analysis/analysis.h"
 #include "analyzer/analysis/bypass.h"
+#include "analyzer/analysis/device_table.h"
+#include "analyzer/analysis/finding_table.h"
+#include "analyzer/analysis/fleet_plans.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/record_packages.h"
+#include "analyzer/analysis/note_list.h"
+#include "analyzer/analysis/processes.h"
+#include "analyzer/analysis/ranks.h"
 #include "analyzer/analysis/report_files.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/analysis/verdict.h"
 #include "analyzer/reader/report_reader.h"
+#include "analyzer/rules/rules.h"
+#include "analyzer/text/text.h"
+#include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostNotes = 50;
+// A gap that one process has not run into is no news where another has.
+void drop_known_gaps(std::vector<Finding>& findings) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  const auto key_of = [](const Finding& finding) { return Key(finding.object, finding.build_id, finding.need); };
+  std::set<Key> hit;
+  for (const Finding& finding : findings) {
+    if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
+      hit.insert(key_of(finding));
+  }
+  const auto is_told = [&](const Finding& finding) {
+    return finding.cause == Cause::latent_gap && hit.count(key_of(finding)) != 0;
+  };
+  // Before anything is moved: the keys are views into the findings.
+  std::vector<bool> told;
+  for (const Finding& finding : findings) told.push_back(is_told(finding));
+  std::size_t at = 0;
+  std::erase_if(findings, [&](const Finding&) { return told[at++]; });
+}
 
 /// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
-/// with them.
+/// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out) : options_(options), out_(out), files_(options.root) {}
+  Run(const Options& options, Analysis& out)
+      : options_(options), out_(out), files_(options.root), processes_(out), devices_(out.devices) {}
 
   void read(const std::vector<ReportFile>& files) {
-    std::uint64_t total = 0;
-    std::uint64_t done = 0;
-    for (const ReportFile& file : files) total += file.bytes;
-    std::vector<ReportFile> children;
+    for (const ReportFile& file : files) total_ += file.bytes;
     for (const ReportFile& file : files) {
-      take(file, &children);
-      done += file.bytes;
-      if (options_.progress) options_.progress(done, total);
+      take(file, false);
+      done_ += file.bytes;
+      if (options_.progress) options_.progress(done_, total_);
     }
-    // "Not initialised" in a child is explained by its parent, whose report may come later.
-    for (const ReportFile& file : children) take(file, nullptr);
+    // "Not initialised" in a child is explained by its parent, whose report came later or never.
+    for (const Report& report : waiting_) judge(report);
+    waiting_.clear();
+    for (const ReportFile& file : unread_) take(file, true);
   }
 
   void judge_idle() {
     for (const IdleProcess& process : options_.idle) {
-      if (auto finding = idle_driver(process, options_, files_))
-        merge_into(out_.findings, std::move(*finding));
+      if (auto finding = idle_driver(process, options_, files_)) findings_.add(std::move(*finding), {});
     }
   }
 
   void judge_missing() {
     for (const MissingLibrary& missing : options_.missing) {
       if (missing.of_cuda) {
-        merge_into(out_.findings, missing_library(missing));
+        findings_.add(missing_library(missing), std::nullopt);
       } else {
-        note(fmt::format("{}: the dynamic linker finds no {}", missing.needed_by, missing.name));
+        notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
       }
     }
   }
 
- private:
-  using ProcessKey = std::pair<std::string, std::uint64_t>;
+  void finish() {
+    for (FindingTable::Row& row : findings_.rows()) {
+      processes_.describe(row, row.finding);
+      out_.findings.push_back(std::move(row.finding));
+    }
+    drop_known_gaps(out_.findings);
+    processes_.summarise_runs();
+    sort_findings(out_.findings);
+    out_.fleet = fleet_plans(out_, options_, listed_, files_);
+    notes_.take(out_.notes);
+    left_out(findings_.left_out(), "finding");
+    left_out(processes_.left_out(), "process", "processes");
+    left_out(devices_.left_out(), "GPU");
+    left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
+  }
 
-  void take(const ReportFile& file, std::vector<ReportFile>* children) {
-    const auto got = read_report(file.path);
+ private:
+  // Children whose parent is still to come are kept up to here, and else read again.
+  static constexpr std::size_t kMostWaiting = std::size_t{64} << 20;
+  static constexpr std::size_t kMostBlind = 1024;
+
+  void take(const ReportFile& file, bool again) {
+    auto got = read_report(file.path, [&](std::uint64_t bytes) {
+      if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
+    });
     if (const auto* why = std::get_if<std::string>(&got)) {
-      note(fmt::format("{}: {}", file.path.string(), *why));
+      notes_.add(file.path.string(), *why);
       return;
     }
-    const Report& report = std::get<Report>(got);
-    if (children != nullptr) {
+    Report& report = std::get<Report>(got);
+    if (!again) {
+      for (const ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
       if (report.driver && !report.devices.empty())
-        initialised_.insert_or_assign(ProcessKey{report.process.host, report.process.pid},
-                                      std::pair(report.process.exe, report.process.argv));
-      if (not_initialised(report)) {
-        children->push_back(file);
+        initialised_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
+      if (not_initialised(report) && initialised_.count(key_of(report, report.process.ppid)) == 0) {
+        if (kept_ + report.kept > kMostWaiting) {
+          unread_.push_back(file);
+        } else {
+          kept_ += report.kept;
+          waiting_.push_back(std::move(report));
+        }
         return;
       }
     }
-    for (const std::string& text : report.notes) note(text);
     judge(report);
   }
 
@@ -89,18 +140,33 @@ class Run {
     });
   }
 
+  // Process ids are told apart by host and run.
+  static std::uint64_t key_of(const Report& report, std::uint64_t pid) {
+    return hash_of(fmt::format("{}\n{}\n{}", report.process.run, report.process.host, pid));
+  }
+  static std::uint64_t program_of(const Report& report) {
+    return hash_of(report.process.exe + '\n' + join(report.process.argv, "\n"));
+  }
+  static std::uint64_t hash_of(const std::string& text) { return content_hash(bytes_of(std::string_view(text))); }
+
   void judge(const Report& report) {
     const ReportIndex index(report);
     files_.learn(report);
-    if (auto blind = blind_by_bypass(report)) out_.blind.push_back(std::move(*blind));
-    const auto parent = initialised_.find({report.process.host, report.process.ppid});
-    const bool child =
-        parent != initialised_.end() && parent->second == std::pair(report.process.exe, report.process.argv);
-    const Scene scene{report, index, files_, options_, child};
+    if (auto blind = blind_by_bypass(report)) {
+      if (out_.blind.size() < kMostBlind)
+        out_.blind.push_back(std::move(*blind));
+      else
+        ++blind_left_out_;
+    }
+    const auto parent = initialised_.find(key_of(report, report.process.ppid));
+    const bool child = parent != initialised_.end() && parent->second == program_of(report);
+    const Scene scene{report, index, files_, options_, advised_, child};
     std::vector<Finding> findings = findings_of(scene);
     if (options_.record_packages) record_packages(scene);
-    summarise(report, findings);
-    for (Finding& finding : findings) merge_into(out_.findings, std::move(finding));
+    listed_.add(report, findings);
+    const auto process = processes_.add(report, loads_of(report));
+    devices_.add(report, findings);
+    for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
 
   // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
@@ -112,67 +178,31 @@ class Run {
     return std::max(good, report.end->modules);
   }
 
-  void summarise(const Report& report, const std::vector<Finding>& findings) {
-    ProcessSummary process;
-    process.report = report.path;
-    process.host = report.process.host;
-    process.pid = static_cast<long>(report.process.pid);
-    process.rank = report.process.rank;
-    process.exe = report.process.exe;
-    process.argv = report.process.argv;
-    process.failures = static_cast<unsigned>(report.failures.size());
-    process.modules = static_cast<unsigned>(loads_of(report));
-    process.complete = report.end.has_value();
-    out_.processes.push_back(std::move(process));
-    for (const DeviceRecord& device : report.devices) add_device(report, device, findings);
-  }
-
-  // The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal and name.
-  void add_device(const Report& report, const DeviceRecord& device, const std::vector<Finding>& findings) {
-    const std::string text = fmt::format("GPU {}: ", device.ordinal);
-    const auto named =
-        static_cast<unsigned>(std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-          return finding.severity == Severity::error &&
-                 std::any_of(finding.devices.begin(), finding.devices.end(),
-                             [&](const std::string& name) { return name.starts_with(text); });
-        }));
-    const auto same = std::find_if(out_.devices.begin(), out_.devices.end(), [&](const DeviceSummary& known) {
-      if (known.host != report.process.host) return false;
-      if (!known.uuid.empty() && !device.uuid.empty()) return known.uuid == device.uuid;
-      return known.ordinal == device.ordinal && known.name == device.name;
-    });
-    if (same != out_.devices.end()) {
-      same->findings = std::max(same->findings, named);
-      return;
-    }
-    DeviceSummary summary;
-    summary.host = report.process.host;
-    summary.ordinal = device.ordinal;
-    summary.name = device.name;
-    if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
-    summary.uuid = device.uuid;
-    summary.pci = device.pci;
-    if (report.driver) {
-      summary.driver_cuda = report.driver->cuda_version;
-      summary.kernel_module = report.driver->kernel_module;
-      summary.simulated = report.driver->simulated;
-    }
-    summary.findings = named;
-    out_.devices.push_back(std::move(summary));
-  }
-
-  void note(std::string text) {
-    if (out_.notes.size() < kMostNotes)
-      out_.notes.push_back(std::move(text));
-    else if (out_.notes.size() == kMostNotes)
-      out_.notes.emplace_back("more notes were left out");
+  void left_out(std::uint64_t count, std::string_view one, std::string_view several = {}) {
+    if (count == 0) return;
+    const std::string plural = several.empty() ? fmt::format("{}s", one) : std::string(several);
+    out_.notes.push_back(
+        fmt::format("{} {} left out: there are too many", grouped_number(count),
+                    count == 1 ? fmt::format("{} was", one) : fmt::format("{} were", plural)));
   }
 
   const Options& options_;
   Analysis& out_;
   ObjectFiles files_;
+  FindingTable findings_;
+  Advised advised_;
+  Processes processes_;
+  DeviceTable devices_;
+  NoteList notes_;
+  ListedImages listed_;
   /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
-  std::map<ProcessKey, std::pair<std::string, std::vector<std::string>>> initialised_;
+  std::unordered_map<std::uint64_t, std::uint64_t> initialised_;
+  std::vector<Report> waiting_;
+  std::vector<ReportFile> unread_;
+  std::size_t kept_ = 0;
+  std::uint64_t total_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t blind_left_out_ = 0;
 };
 
 void note_assumptions(const Options& options, std::vector<std::string>& notes) {
@@ -204,7 +234,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   run.read(files);
   run.judge_idle();
   run.judge_missing();
-  sort_findings(out.findings);
+  run.finish();
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);
   return out;

@@ -88,17 +88,24 @@ std::map<const ObjectRecord*, Gap> gaps_for(const Scene& scene, const std::vecto
   return out;
 }
 
-std::size_t launched_of(const Scene& scene, const std::string& path) {
-  return static_cast<std::size_t>(std::count_if(scene.report.coverage.begin(), scene.report.coverage.end(),
-                                                [&](const CoverageRecord& row) {
-                                                  const ObjectRecord* object = scene.index.object(row.object);
-                                                  return object != nullptr && object->path == path;
-                                                }));
+/// How many kernels were launched, by the path of their file.
+using Launches = std::map<std::string, std::size_t>;
+Launches launches_of(const Scene& scene) {
+  Launches out;
+  for (const CoverageRecord& row : scene.report.coverage) {
+    if (const ObjectRecord* object = scene.index.object(row.object)) ++out[object->path];
+  }
+  return out;
+}
+
+std::size_t launched_of(const Launches& launches, const std::string& path) {
+  const auto found = launches.find(path);
+  return found == launches.end() ? 0 : found->second;
 }
 
 // The whole file lacks something, of which this run needed nothing.
-void not_needed(const Scene& scene, Finding& finding) {
-  const std::size_t launched = launched_of(scene, finding.object);
+void not_needed(const Launches& launches, Finding& finding) {
+  const std::size_t launched = launched_of(launches, finding.object);
   std::string but = "none of its kernels was launched in this run";
   if (launched != 0 && find_probing_library(finding.object) != nullptr) {
     but = "such a GPU is served by other kernels of it";
@@ -112,12 +119,11 @@ void not_needed(const Scene& scene, Finding& finding) {
       fmt::format("{}: modules without code for {}; {}", basename_of(finding.object), finding.need, but);
 }
 
-Finding launched_gap(const Scene& scene, const ObjectRecord& object, Gap&& gap) {
+Finding launched_gap(const Scene& scene, const Launches& launches, const ObjectRecord& object, Gap&& gap) {
   const std::size_t lacking = gap.kernels.size();
-  const std::size_t launched = launched_of(scene, object.path);
-  Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true);
+  const std::size_t launched = launched_of(launches, object.path);
+  Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true, {}, kLaunchedAndLacking);
   finding.severity = Severity::warning;
-  finding.confidence = kLaunchedAndLacking;
   finding.devices = {"target " + finding.need};
   const std::string who = launched == 1 ? "the one kernel launched in this run has no code"
                           : lacking == launched
@@ -135,11 +141,12 @@ Finding launched_gap(const Scene& scene, const ObjectRecord& object, Gap&& gap) 
 void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   if (scene.report.coverage.empty() || scene.options.targets.empty()) return;
   const std::vector<Launched> modules = launched_modules(scene);
+  const Launches launches = launches_of(scene);
   std::set<std::pair<std::string, std::string>> told;
   std::vector<Finding> found;
   for (const image::Arch& target : scene.options.targets) {
     for (auto& [object, gap] : gaps_for(scene, modules, target.cc)) {
-      found.push_back(launched_gap(scene, *object, std::move(gap)));
+      found.push_back(launched_gap(scene, launches, *object, std::move(gap)));
       told.insert({found.back().object, found.back().need});
     }
   }
@@ -149,7 +156,7 @@ void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   // A report that was cut off does not tell what was not launched.
   const bool whole = scene.report.end && scene.report.end->dropped == 0;
   for (Finding& finding : latent) {
-    if (whole && finding.severity == Severity::warning && !finding.object.empty()) not_needed(scene, finding);
+    if (whole && finding.severity == Severity::warning && !finding.object.empty()) not_needed(launches, finding);
   }
   latent.insert(latent.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }

@@ -105,6 +105,7 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   finding.headline = row_of(cause).headline;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
+    finding.build_id = subject.object->build_id;
     if (const auto package = package_of(scene, *subject.object)) finding.package = package_text(*package);
   }
   finding.need = need_of(subject, cause);
@@ -188,7 +189,10 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   constexpr int kFileNotFound = 301;
   if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
     finding.headline = "the file with the device code was not found";
-  if (finding.cause == Cause::stale_cache_artifact && subject.cached) finding.object = subject.cached->file;
+  if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
+    finding.object = subject.cached->file;
+    finding.build_id.clear();
+  }
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
   finding.failed_kernel = demangle(failure.kernel);
   finding.kernel_source = kernel_source(subject, failure.kernel);
@@ -212,13 +216,13 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
 }
 
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
-                       bool complete, ModuleShare modules) {
+                       bool complete, ModuleShare modules, std::optional<double> confidence) {
   Finding finding;
   set_subject(scene, subject, Cause::latent_gap, finding);
   add_gap_kernels(subject, kernels, complete);
   finding.kernels_complete = complete;
   set_kernels(std::move(kernels), finding);
-  finding.confidence = subject.images.scope == ImageScope::module ? 0.95 : 0.7;
+  finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
   const image::ShortName gpu = image::to_name(*subject.facts.device);
   std::string why =
       fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",

@@ -70,6 +70,15 @@ struct Place {
   bool python = false;
 };
 
+/// A process that a finding was seen in.
+struct SeenIn {
+  std::string run;  ///< empty where its report names none
+  std::string host;
+  std::optional<unsigned> rank;
+  long pid = 0;
+  std::uint64_t count = 1;
+};
+
 struct Finding {
   Cause cause = Cause::unknown;
   Severity severity = Severity::error;
@@ -77,6 +86,7 @@ struct Finding {
   std::optional<int> code;
   std::string code_name;
   std::string object;   ///< path; empty for a loose image
+  std::string build_id;  ///< of the object, where known
   std::string package;  ///< "torch 2.9.1 (pip)"
   std::string headline;
   std::vector<std::string> kernels;  ///< demangled
@@ -91,6 +101,9 @@ struct Finding {
   std::string failed_call;           ///< "cuLibraryGetKernel"
   std::string failed_kernel;         ///< demangled
   Place kernel_source;               ///< file and line of failed_kernel, where an image tells
+  std::vector<SeenIn> processes;     ///< of many, the first
+  std::uint64_t processes_total = 0;
+  std::string seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
   std::vector<Evidence> evidence;
   std::vector<Place> where;  ///< innermost first; first is the user's own
   std::vector<Fix> fixes;

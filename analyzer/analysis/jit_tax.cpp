@@ -86,7 +86,10 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   finding.severity = severity;
   finding.confidence = kSelectedByRule;
   finding.count = share.modules;
-  if (subject.object != nullptr) finding.object = subject.object->path;
+  if (subject.object != nullptr) {
+    finding.object = subject.object->path;
+    finding.build_id = subject.object->build_id;
+  }
   const std::string who =
       subject.object != nullptr ? std::string(basename_of(finding.object)) : "code from memory";
   finding.headline = fmt::format("{}: {} compiled from PTX at load", who, counted(share.modules, "module"));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "analyzer/analysis/failure_finding.h"
 #include "analyzer/analysis/report_findings.h"
@@ -46,16 +48,28 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
   return out;
 }
 
-// Whether a failure has told it already. Loose images have no path: they are told apart by what they hold.
-bool is_known(const std::vector<Finding>& known, const std::string& object, ComputeCapability cc,
-              const std::vector<std::string>& have = {}) {
-  return std::any_of(known.begin(), known.end(), [&](const Finding& finding) {
-    return finding.severity == Severity::error && finding.object == object &&
-           finding.need == target_name(cc) &&
-           (!object.empty() ||
-            std::is_permutation(have.begin(), have.end(), finding.have.begin(), finding.have.end()));
-  });
-}
+/// What failures have told already: objects and what each lacks. Loose images have no path: they are told apart by what they
+/// hold.
+class Known {
+ public:
+  explicit Known(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      if (finding.severity == Severity::error) told_.insert(key_of(finding.object, finding.need, finding.have));
+    }
+  }
+  bool has(const std::string& object, ComputeCapability cc, const std::vector<std::string>& have = {}) const {
+    return told_.count(key_of(object, target_name(cc), have)) != 0;
+  }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::vector<std::string>>;
+  static Key key_of(const std::string& object, const std::string& need, std::vector<std::string> have) {
+    if (!object.empty()) have.clear();
+    std::sort(have.begin(), have.end());
+    return {object, need, std::move(have)};
+  }
+  std::set<Key> told_;
+};
 
 bool serves(const DeviceCode& code, const CodeModule& module, ComputeCapability cc, image::Version driver) {
   bool any = false;
@@ -148,23 +162,45 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
                         {unserved.modules.size(), unserved.served});
 }
 
+// The file is gone, and the report says what this module of it had.
+std::optional<Finding> gap_for(const Scene& scene, const ObjectRecord& object, const GapRecord& gap,
+                               ComputeCapability cc) {
+  if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr) return std::nullopt;
+  const Subject subject = subject_of(scene, gap, cc);
+  if (subject.facts.scope == ImageScope::none) return std::nullopt;
+  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  return latent_finding(scene, subject, gap.kernels, false);
+}
+
+// The file is gone, and the report lists what it had.
+std::optional<Finding> gap_in_list(const Scene& scene, const ObjectRecord& object, ComputeCapability cc) {
+  if (!object.images || object.images->empty() || scene.files.find(object) != nullptr) return std::nullopt;
+  if (find_probing_library(object.path) != nullptr) return std::nullopt;
+  Subject subject;
+  subject.object = &object;
+  subject.facts.device = cc;
+  subject.facts.driver = driver_of(scene);
+  subject.images = find_images({&object, std::nullopt, nullptr, {}}, scene.files);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  if (subject.facts.scope == ImageScope::none) return std::nullopt;
+  if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
+  return latent_finding(scene, subject, {}, false);
+}
+
 // Such libraries load what they have, see what fits and choose: that something of it was loaded is enough.
 bool served_by_choice(const Scene& scene, const ObjectRecord* object, const GapRecord& gap) {
   if (object == nullptr || !gap.device || find_probing_library(object->path) == nullptr) return false;
-  return std::any_of(
-      scene.report.modules.begin(), scene.report.modules.end(), [&](const ModuleRecord& module) {
-        return module.object == object->id && module.result == 0 && module.device == gap.device;
-      });
+  return scene.index.loaded(object->id, gap.device);
 }
 
 std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap,
-                                     const std::vector<Finding>& known) {
+                                     const Known& known) {
   const auto need = image::parse_arch(gap.need);
   if (!need) return std::nullopt;
   const ObjectRecord* object = scene.index.object(gap.object);
   if (served_by_choice(scene, object, gap)) return std::nullopt;
-  if (is_known(known, object != nullptr ? object->path : std::string(), need->cc, gap.have))
-    return std::nullopt;
+  if (known.has(object != nullptr ? object->path : std::string(), need->cc, gap.have)) return std::nullopt;
   Subject subject = subject_of(scene, gap, need->cc);
   if (subject.facts.scope == ImageScope::none) return std::nullopt;
   if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
@@ -178,33 +214,55 @@ void as_target(Finding& finding) {
   finding.devices = {finding.need.empty() ? "a target" : "target " + finding.need};
 }
 
-bool same_object(const Finding& finding, const Finding& other) {
-  return finding.object == other.object && finding.need == other.need;
-}
-
 }  // namespace
 
-std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& known) {
+std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& failures) {
   std::vector<Finding> out;
+  const Known known(failures);
+  std::set<std::pair<std::string, std::string>> told;  // object and need
   for (const Wanted& wanted : wanted_of(scene)) {
     for (const ObjectRecord& object : scene.report.objects) {
-      if (object.fatbins == 0U || is_known(known, object.path, wanted.cc)) continue;
+      if (object.fatbins == 0U || known.has(object.path, wanted.cc)) continue;
       auto finding = gap_in_file(scene, object, wanted);
       if (!finding) continue;
       if (wanted.device == nullptr) as_target(*finding);
+      told.emplace(finding->object, finding->need);
       out.push_back(std::move(*finding));
     }
   }
   // Gaps that the shim recorded come second: the files, where they could be read, say the same and more.
   for (const GapRecord& gap : scene.report.gaps) {
     auto finding = gap_in_report(scene, gap, known);
-    if (!finding) continue;
-    if (std::any_of(out.begin(), out.end(),
-                    [&](const Finding& other) { return same_object(*finding, other); }))
-      continue;
+    if (!finding || !told.emplace(finding->object, finding->need).second) continue;
     if (!gap.device) as_target(*finding);
     out.push_back(std::move(*finding));
   }
+  for (const Finding& finding : failures) told.emplace(finding.object, finding.need);
+  std::vector<ComputeCapability> absent;
+  for (const Wanted& wanted : wanted_of(scene)) {
+    if (wanted.device == nullptr) absent.push_back(wanted.cc);
+  }
+  for (const ComputeCapability cc : absent) {
+    // What a module has was recorded where it lacked something for a GPU that was there.
+    for (const GapRecord& gap : scene.report.gaps) {
+      const ObjectRecord* object = gap.device ? scene.index.object(gap.object) : nullptr;
+      if (object == nullptr || told.count({object->path, target_name(cc)}) != 0) continue;
+      auto finding = gap_for(scene, *object, gap, cc);
+      if (!finding) continue;
+      as_target(*finding);
+      told.emplace(finding->object, finding->need);
+      out.push_back(std::move(*finding));
+    }
+    for (const ObjectRecord& object : scene.report.objects) {
+      if (told.count({object.path, target_name(cc)}) != 0) continue;
+      auto finding = gap_in_list(scene, object, cc);
+      if (!finding) continue;
+      as_target(*finding);
+      told.emplace(finding->object, finding->need);
+      out.push_back(std::move(*finding));
+    }
+  }
+  for (Finding& finding : unjudged(scene, absent, told)) out.push_back(std::move(finding));
   return out;
 }
 

@@ -2,6 +2,8 @@
 #include "analyzer/analysis/merge.h"
 
 #include <algorithm>
+#include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "analyzer/rules/rules.h"
@@ -14,10 +16,24 @@ constexpr std::size_t kMostEvidence = 12;
 constexpr std::size_t kMostKernels = 1000;
 constexpr std::size_t kMostPlaces = 3;
 
-void add_new(std::vector<std::string>& to, const std::vector<std::string>& from) {
-  for (const std::string& item : from) {
-    if (std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+constexpr std::size_t kMostImages = 256;
+constexpr std::size_t kMostDevices = 256;
+constexpr std::size_t kMostRemarks = 16;
+
+void add_new(std::vector<std::string>& to, const std::vector<std::string>& from, std::size_t most) {
+  if (to == from) return;  // as ranks of one run have it
+  if (from.size() <= 16) {
+    for (const std::string& item : from) {
+      if (to.size() < most && std::find(to.begin(), to.end(), item) == to.end()) to.push_back(item);
+    }
+    return;
   }
+  const std::unordered_set<std::string_view> known(to.begin(), to.end());
+  std::vector<std::string> added;
+  for (const std::string& item : from) {
+    if (known.count(item) == 0 && to.size() + added.size() < most) added.push_back(item);
+  }
+  to.insert(to.end(), std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()));
 }
 
 // Two calls in one function are one place, where no line tells them apart: they would read alike.
@@ -28,7 +44,7 @@ bool same_place(const Place& a, const Place& b) {
 
 void add_kernels(Finding& to, const Finding& from) {
   const std::size_t before = to.kernels.size();
-  add_new(to.kernels, from.kernels);
+  add_new(to.kernels, from.kernels, kMostKernels + 1);  // one more tells that there are more
   // Where neither list was cut, their union is the truth; else the larger number is a lower bound.
   const bool cut = to.kernels_total > before || from.kernels_total > from.kernels.size();
   to.kernels_total = cut ? std::max({to.kernels_total, from.kernels_total, std::uint64_t{to.kernels.size()}})
@@ -38,26 +54,33 @@ void add_kernels(Finding& to, const Finding& from) {
 }
 
 void add_images(Finding& to, const Finding& from) {
-  add_new(to.have, from.have);
+  add_new(to.have, from.have, kMostImages);
   for (const ImageVerdict& image : from.images) {
     const auto same = std::find_if(to.images.begin(), to.images.end(), [&](const ImageVerdict& known) {
       return known.kind == image.kind && known.arch == image.arch && known.isa == image.isa &&
              known.fits == image.fits;
     });
-    if (same == to.images.end()) to.images.push_back(image);
+    if (same == to.images.end() && to.images.size() < kMostImages) to.images.push_back(image);
   }
+}
+
+}  // namespace
+
+std::uint64_t saturated(std::uint64_t a, std::uint64_t b) {
+  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
+                                                           : a + b;
 }
 
 void merge(Finding& to, Finding&& from) {
   // What is better founded speaks; the rest is added to it.
   if (from.confidence > to.confidence) std::swap(to, from);
   to.severity = std::max(to.severity, from.severity);
-  to.count += from.count;
-  if (to.failed_call == from.failed_call) to.call_count += from.call_count;
+  to.count = saturated(to.count, from.count);
+  if (to.failed_call == from.failed_call) to.call_count = saturated(to.call_count, from.call_count);
   add_kernels(to, from);
   add_images(to, from);
-  add_new(to.devices, from.devices);
-  add_new(to.remarks, from.remarks);
+  add_new(to.devices, from.devices, kMostDevices);
+  add_new(to.remarks, from.remarks, kMostRemarks);
   for (Evidence& row : from.evidence) {
     const bool known = std::any_of(to.evidence.begin(), to.evidence.end(),
                                    [&](const Evidence& other) { return other.text == row.text; });
@@ -77,12 +100,39 @@ void merge(Finding& to, Finding&& from) {
   if (to.package.empty()) to.package = std::move(from.package);
 }
 
-}  // namespace
+std::string key_of(const Finding& finding) {
+  std::string out(row_of(finding.cause).name);
+  const auto add = [&out](std::string_view part) {
+    out += '\0';
+    out += part;
+  };
+  add(finding.object);
+  add(finding.build_id);
+  add(finding.need);
+  if (is_image_cause(finding.cause)) {
+    // What lies in no file is told apart by what it holds.
+    if (finding.object.empty())
+      for (const std::string& image : finding.have) add(image);
+  } else if (finding.code && finding.cause != Cause::benign_probe && finding.cause != Cause::jit_tax) {
+    add(std::to_string(*finding.code));
+  }
+  return out;
+}
 
 bool says_the_same(const Finding& a, const Finding& b) {
-  if (a.cause != b.cause || a.object != b.object || a.need != b.need) return false;
-  if (is_image_cause(a.cause)) return !a.object.empty() || a.have == b.have;
-  return a.code == b.code || a.cause == Cause::benign_probe || a.cause == Cause::jit_tax;
+  return a.cause == b.cause && a.object == b.object && key_of(a) == key_of(b);
+}
+
+bool Advised::wants(const Finding& finding) {
+  constexpr std::size_t kMost = 65536;
+  std::string key = key_of(finding);
+  if (const auto known = best_.find(key); known != best_.end()) {
+    if (finding.confidence <= known->second) return false;
+    known->second = finding.confidence;
+  } else if (best_.size() < kMost) {
+    best_.emplace(std::move(key), finding.confidence);
+  }
+  return true;
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
 
 namespace kshim::analysis {
 
-/// Whether two findings say the same: one cause, one file, one need, and for what is not about images one
-/// code.
+/// The same for findings that say the same: one cause, one build of one file, one need, and for what is not about images
+/// one code.
+std::string key_of(const Finding& finding);
 bool says_the_same(const Finding& a, const Finding& b);
+/// Adds what is new in `from`, which says the same: kernels, devices, evidence, count.
+void merge(Finding& to, Finding&& from);
+/// Who has been advised: of findings that say the same, the first with the best ground takes the advice along, and merge()
+/// keeps that; the others need none, which is most of the work on a thousand ranks that fail alike.
+class Advised {
+ public:
+  /// Whether this one is to be advised.
+  bool wants(const Finding& finding);
+
+ private:
+  std::unordered_map<std::string, double> best_;
+};
 /// Adds the finding, or what is new in it to the one that says the same: kernels, devices, evidence, count.
 void merge_into(std::vector<Finding>& findings, Finding&& finding);
+/// The sum, or the largest number there is.
+std::uint64_t saturated(std::uint64_t a, std::uint64_t b);
 /// Most severe first, then most certain, then most frequent.
 void sort_findings(std::vector<Finding>& findings);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/merge.h"
 #include "analyzer/model/module_images.h"
 #include "analyzer/model/report_index.h"
 #include "analyzer/rules/facts.h"
@@ -18,6 +19,7 @@ struct Scene {
   const ReportIndex& index;
   ObjectFiles& files;
   const Options& options;
+  Advised& advised;
   bool parent_initialised = false;  ///< the process is the child of one that had initialised CUDA
 };
 

@@ -35,6 +35,11 @@ Verdict verdict_of(const Analysis& analysis) {
   if (any(Severity::error, false)) return Verdict::failure;
   // A latent gap for a target is what was asked for; one for a present GPU, not hit, is information.
   if (any(Severity::warning, true)) return Verdict::gap;
+  if (any(Severity::warning, false) &&
+      std::any_of(analysis.findings.begin(), analysis.findings.end(), [](const Finding& finding) {
+        return finding.cause == Cause::unknown && finding.severity == Severity::warning;
+      }))
+    return Verdict::incomplete;  // what was asked could not be answered
   if (!analysis.blind.empty()) return Verdict::blind;
   if (analysis.processes.empty()) return Verdict::no_cuda;
   const bool all_ended = std::all_of(analysis.processes.begin(), analysis.processes.end(),

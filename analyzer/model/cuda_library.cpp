@@ -85,7 +85,7 @@ std::optional<unsigned> cuda_of_package(std::string_view name) {
 }
 
 void set_package(ObjectFiles& files, CudaLibrary& out) {
-  const auto& package = files.package(out.real.empty() ? out.record->path : out.real);
+  const auto package = files.packages().of(out.real.empty() ? out.record->path : out.real);
   if (!package || !package->name.starts_with("nvidia")) return;
   out.package = package->name;
   std::replace(out.package.begin(), out.package.end(), '_', '-');

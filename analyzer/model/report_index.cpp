@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/model/report_index.h"
 
+#include <algorithm>
+#include <iterator>
+
+#include "analyzer/text/text.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -11,12 +16,32 @@ auto lookup(const Map& map, std::optional<std::uint64_t> id) -> typename Map::ma
   return found == map.end() ? nullptr : found->second;
 }
 
+const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optional<unsigned> device,
+                         std::uint32_t line) {
+  const auto suits = [&](const GapRecord* row) { return !device || row->device == device; };
+  const auto middle = std::lower_bound(gaps.begin(), gaps.end(), line,
+                                       [](const GapRecord* row, std::uint32_t at) { return row->line < at; });
+  const auto after = std::find_if(middle, gaps.end(), suits);
+  const auto before = std::find_if(std::make_reverse_iterator(middle), gaps.rend(), suits);
+  if (before == gaps.rend()) return after == gaps.end() ? nullptr : *after;
+  return after != gaps.end() && (*after)->line - line < line - (*before)->line ? *after : *before;
+}
+
 }  // namespace
 
 ReportIndex::ReportIndex(const Report& report) : report_(report) {
-  for (const ObjectRecord& row : report.objects) objects_.insert_or_assign(row.id, &row);
-  for (const ModuleRecord& row : report.modules) modules_.insert_or_assign(row.id, &row);
-  for (const PackageRecord& row : report.packages) packages_.insert_or_assign(row.object, &row);
+  for (const ObjectRecord& row : report.objects) objects_.emplace(row.id, &row);
+  for (const ModuleRecord& row : report.modules) modules_.emplace(row.id, &row);
+  for (const PackageRecord& row : report.packages) packages_.emplace(row.object, &row);
+  for (const ModuleRecord& row : report.modules) {
+    if (row.object && row.result == 0) loaded_.emplace(*row.object, row.device);
+  }
+  for (const GapRecord& row : report.gaps) {
+    if (!row.device) continue;  // it speaks of a KSHIM_TARGET
+    gaps_[row.object].push_back(&row);
+    gaps_at_[{row.object, row.offset}].push_back(&row);
+  }
+  note_languages();
   for (const FailureRecord& row : report.failures) {
     if (row.stage != "launch") continue;
     const ModuleRecord* loaded = module(row.module);
@@ -34,6 +59,22 @@ const ModuleRecord* ReportIndex::module(std::optional<std::uint64_t> id) const {
 }
 const PackageRecord* ReportIndex::package(std::uint64_t object) const { return lookup(packages_, object); }
 
+void ReportIndex::note_languages() {
+  for (const FailureRecord& failure : report_.failures) {
+    python_ = python_ || !failure.python.empty();
+    for (const PythonFrame& frame : failure.python)
+      torch_ = torch_ || frame.file.find("/torch/") != std::string::npos;
+  }
+  for (const ObjectRecord& object : report_.objects) {
+    torch_ = torch_ || basename_of(object.path).starts_with("libtorch") ||
+             object.path.find("/torch/") != std::string::npos;
+  }
+}
+
+bool ReportIndex::loaded(std::uint64_t object, std::optional<unsigned> device) const {
+  return loaded_.count({object, device}) != 0;
+}
+
 bool ReportIndex::launch_failed(std::optional<std::uint64_t> object,
                                 std::optional<std::uint64_t> module) const {
   return (object && launch_failed_objects_.count(*object) != 0) ||
@@ -50,21 +91,12 @@ const DeviceRecord* ReportIndex::device(std::optional<unsigned> ordinal) const {
 
 const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
                                   std::optional<unsigned> device, std::uint32_t line) const {
-  const GapRecord* best = nullptr;
-  bool best_exact = false;
-  std::uint32_t best_distance = 0;
-  for (const GapRecord& row : report_.gaps) {
-    // A gap without a device speaks of a KSHIM_TARGET.
-    if (row.object != object || !row.device || (device && row.device != device)) continue;
-    const bool exact = row.offset == offset;
-    if (!exact && offset && row.offset) continue;
-    const std::uint32_t distance = row.line > line ? row.line - line : line - row.line;
-    if (best != nullptr && (best_exact != exact ? best_exact : best_distance <= distance)) continue;
-    best = &row;
-    best_exact = exact;
-    best_distance = distance;
-  }
-  return best;
+  const auto in = [&](const auto& map, const auto& key) -> const GapRecord* {
+    const auto found = map.find(key);
+    return found == map.end() ? nullptr : nearest(found->second, device, line);
+  };
+  if (const GapRecord* exact = in(gaps_at_, std::pair(object, offset))) return exact;
+  return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
 }
 
 }  // namespace kshim::analysis

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -74,14 +75,27 @@ class ReportIndex {
   /// `line`.
   const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
                        std::optional<unsigned> device, std::uint32_t line) const;
+  /// Whether a module of this object was loaded on this device.
+  bool loaded(std::uint64_t object, std::optional<unsigned> device) const;
+  /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is mapped.
+  bool has_python() const { return python_; }
+  bool has_torch() const { return torch_; }
   /// Whether a launch of this module, or of any code in this object, failed.
   bool launch_failed(std::optional<std::uint64_t> object, std::optional<std::uint64_t> module) const;
 
  private:
+  void note_languages();
   const Report& report_;
   std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
   std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
   std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
+  using Id = std::optional<std::uint64_t>;
+  using Gaps = std::vector<const GapRecord*>;  ///< in the order of the report
+  std::map<Id, Gaps> gaps_;                    ///< of devices, by object
+  std::map<std::pair<Id, Id>, Gaps> gaps_at_;  ///< the same by object and offset
+  std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
+  bool python_ = false;
+  bool torch_ = false;
   std::unordered_set<std::uint64_t> launch_failed_objects_;
   std::unordered_set<std::uint64_t> launch_failed_modules_;
 };

@@ -4,346 +4,384 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <span>
 #include <string_view>
+#include <utility>
+
+#include "analyzer/reader/report_check.h"
+#include "kshim/base/hash.h"
+#include "kshim/report/schema.h"
 
 namespace kshim::analysis {
 namespace {
 
+using report::Field;
+using report::RecordType;
 using simdjson::SUCCESS;
-using simdjson::dom::array;
-using simdjson::dom::element;
-using simdjson::dom::object;
 
-// A hostile report may hold millions of frames; no real stack does.
-constexpr std::size_t kMostElements = 65536;
-
-std::string text(object from, std::string_view key) {
-  std::string_view value;
-  return from[key].get(value) == SUCCESS ? std::string(value) : std::string();
-}
-
-std::optional<std::uint64_t> number(object from, std::string_view key) {
-  std::uint64_t value = 0;
-  if (from[key].get(value) != SUCCESS) return std::nullopt;
-  return value;
-}
-
-std::optional<unsigned> small(object from, std::string_view key) {
-  const auto value = number(from, key);
-  if (!value || *value > std::numeric_limits<unsigned>::max()) return std::nullopt;
-  return static_cast<unsigned>(*value);
-}
-
-int code(object from, std::string_view key) {
-  std::int64_t value = 0;
-  if (from[key].get(value) != SUCCESS) return 0;
-  return value >= 0 && value <= std::numeric_limits<int>::max() ? static_cast<int>(value) : 0;
-}
-
-std::optional<bool> truth(object from, std::string_view key) {
-  bool value = false;
-  if (from[key].get(value) != SUCCESS) return std::nullopt;
-  return value;
-}
-
-double decimal(object from, std::string_view key) {
-  double value = 0;
-  return from[key].get(value) == SUCCESS && value >= 0 ? value : 0;
-}
-
-template <class Visit>
-bool each(object from, std::string_view key, Visit&& visit) {
-  array values;
-  if (from[key].get(values) != SUCCESS) return false;
-  std::size_t left = kMostElements;
-  for (const element value : values) {
-    if (left-- == 0) break;
-    visit(value);
+std::optional<RecordType> type_of(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(report::kRecords); ++i) {
+    if (report::kRecords[i].type == name) return static_cast<RecordType>(i);
   }
-  return true;
+  return std::nullopt;
 }
 
-template <class Visit>
-bool each_object(object from, std::string_view key, Visit&& visit) {
-  return each(from, key, [&](element value) {
-    object inner;
-    if (value.get(inner) == SUCCESS) visit(inner);
-  });
+// The largest that Linux hands out (PID_MAX_LIMIT).
+constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
+
+std::uint64_t key_of(const CoverageRecord& record) {
+  const std::uint64_t key[] = {record.object.value_or(~0ULL), record.module.value_or(~0ULL),
+                               content_hash(bytes_of(std::string_view(record.kernel)))};
+  return content_hash(std::as_bytes(std::span(key)));
 }
 
-std::vector<std::string> texts(object from, std::string_view key) {
-  std::vector<std::string> out;
-  each(from, key, [&](element value) {
-    std::string_view item;
-    if (value.get(item) == SUCCESS) out.emplace_back(item);
-  });
-  return out;
+bool same_kernel(const CoverageRecord& a, const CoverageRecord& b) {
+  return a.kernel == b.kernel && a.object == b.object && a.module == b.module;
 }
-
-std::vector<PythonFrame> python_frames(object from, std::string_view key) {
-  std::vector<PythonFrame> out;
-  each_object(from, key, [&](object frame) {
-    out.push_back({text(frame, "file"), small(frame, "line").value_or(0), text(frame, "function")});
-  });
-  return out;
-}
-
-std::vector<NativeFrame> native_frames(object from, std::string_view key) {
-  std::vector<NativeFrame> out;
-  each_object(from, key, [&](object frame) {
-    out.push_back({text(frame, "object"), text(frame, "build_id"), number(frame, "offset").value_or(0),
-                   text(frame, "symbol")});
-  });
-  return out;
-}
-
-std::string process(object from, Report& report, std::uint32_t line) {
-  if (report.process.line != 0) return "a second `process` record, ignored";
-  ProcessRecord& out = report.process;
-  out.line = line;
-  out.shim = text(from, "shim");
-  out.run = text(from, "run");
-  out.host = text(from, "host");
-  out.time = text(from, "time");
-  out.exe = text(from, "exe");
-  out.cwd = text(from, "cwd");
-  out.pid = number(from, "pid").value_or(0);
-  out.start = number(from, "start").value_or(0);
-  out.ppid = number(from, "ppid").value_or(0);
-  out.rank = small(from, "rank");
-  out.argv = texts(from, "argv");
-  object env;
-  if (from["env"].get(env) == SUCCESS) {
-    for (const auto field : env) {
-      std::string_view value;
-      if (field.value.get(value) == SUCCESS) out.env.emplace(std::string(field.key), std::string(value));
-    }
-  }
-  return {};
-}
-
-std::string driver(object from, Report& report, std::uint32_t line) {
-  DriverRecord out;
-  out.line = line;
-  out.path = text(from, "path");
-  out.cuda_version = text(from, "cuda_version");
-  out.kernel_module = text(from, "kernel_module");
-  out.simulated = truth(from, "simulated").value_or(false);
-  report.driver = std::move(out);
-  return {};
-}
-
-std::string device(object from, Report& report, std::uint32_t line) {
-  const auto ordinal = small(from, "ordinal");
-  if (!ordinal) return "`device` without `ordinal`, ignored";
-  DeviceRecord out;
-  out.line = line;
-  out.ordinal = *ordinal;
-  out.name = text(from, "name");
-  out.compute_capability = text(from, "compute_capability");
-  out.uuid = text(from, "uuid");
-  out.pci = text(from, "pci");
-  report.devices.push_back(std::move(out));
-  return {};
-}
-
-std::string object_record(object from, Report& report, std::uint32_t line) {
-  const auto id = number(from, "id");
-  if (!id) return "`object` without `id`, ignored";
-  ObjectRecord out;
-  out.line = line;
-  out.id = *id;
-  out.path = text(from, "path");
-  out.build_id = text(from, "build_id");
-  out.runtime = text(from, "runtime");
-  out.fatbins = number(from, "fatbins");
-  std::vector<ImageEntry> images;
-  if (each_object(from, "images", [&](object image) {
-        images.push_back({text(image, "kind"), text(image, "arch"), text(image, "isa"),
-                          number(image, "count").value_or(1), number(image, "bytes").value_or(0)});
-      })) {
-    out.images = std::move(images);
-  }
-  report.objects.push_back(std::move(out));
-  return {};
-}
-
-std::string module(object from, Report& report, std::uint32_t line) {
-  const auto id = number(from, "id");
-  if (!id) return "`module` without `id`, ignored";
-  ModuleRecord out;
-  out.line = line;
-  out.id = *id;
-  out.object = number(from, "object");
-  out.offset = number(from, "offset");
-  out.size = number(from, "size");
-  out.device = small(from, "device");
-  out.content_hash = text(from, "content_hash");
-  out.api = text(from, "api");
-  out.selected = text(from, "selected");
-  out.toolkit = text(from, "toolkit");
-  out.result = code(from, "result");
-  out.jit = truth(from, "jit");
-  out.ms = decimal(from, "ms");
-  report.modules.push_back(std::move(out));
-  return {};
-}
-
-std::string failure(object from, Report& report, std::uint32_t line) {
-  const auto id = number(from, "id");
-  if (!id) return "`failure` without `id`, ignored";
-  FailureRecord out;
-  out.line = line;
-  out.id = *id;
-  out.stage = text(from, "stage");
-  out.kernel = text(from, "kernel");
-  out.device = small(from, "device");
-  out.module = number(from, "module");
-  out.object = number(from, "object");
-  each_object(from, "layers", [&](object layer) {
-    out.layers.push_back(
-        {text(layer, "layer"), text(layer, "api"), code(layer, "code"), text(layer, "name")});
-  });
-  out.native = native_frames(from, "native");
-  out.python = python_frames(from, "python");
-  out.python_main = python_frames(from, "python_main");
-  out.asked = text(from, "asked");
-  out.compiler = text(from, "compiler");
-  out.known = texts(from, "known");
-  report.failure_by_id.insert_or_assign(out.id, report.failures.size());
-  report.failures.push_back(std::move(out));
-  return {};
-}
-
-std::string repeat(object from, Report& report, std::uint32_t) {
-  const auto id = number(from, "id");
-  const auto count = number(from, "count");
-  if (!id || !count) return "`repeat` without `id` and `count`, ignored";
-  const auto at = report.failure_by_id.find(*id);
-  if (at == report.failure_by_id.end()) return "`repeat` of a failure that is not there, ignored";
-  std::uint64_t& known = report.failures[at->second].count;
-  known = std::max(known, *count);
-  return {};
-}
-
-std::string read(object from, Report& report, std::uint32_t line) {
-  const auto id = number(from, "failure");
-  if (!id) return "`read` without `failure`, ignored";
-  ReadRecord out;
-  out.line = line;
-  out.failure = *id;
-  out.api = text(from, "api");
-  out.code = code(from, "code");
-  out.object = number(from, "object");
-  out.native = native_frames(from, "native");
-  out.python = python_frames(from, "python");
-  report.reads.push_back(std::move(out));
-  return {};
-}
-
-std::string gap(object from, Report& report, std::uint32_t line) {
-  GapRecord out;
-  out.line = line;
-  out.object = number(from, "object");
-  out.offset = number(from, "offset");
-  out.device = small(from, "device");
-  out.kernels = texts(from, "kernels");
-  out.have = texts(from, "have");
-  out.complete = truth(from, "complete").value_or(false);
-  out.need = text(from, "need");
-  report.gaps.push_back(std::move(out));
-  return {};
-}
-
-std::string library(object from, Report& report, std::uint32_t line) {
-  LibraryRecord out;
-  out.line = line;
-  out.soname = text(from, "soname");
-  out.build_id = text(from, "build_id");
-  out.path = text(from, "path");
-  out.version = text(from, "version");
-  report.libraries.push_back(std::move(out));
-  return {};
-}
-
-std::string bypass(object from, Report& report, std::uint32_t line) {
-  BypassRecord out;
-  out.line = line;
-  out.path = text(from, "path");
-  out.how = text(from, "how");
-  out.names = texts(from, "names");
-  report.bypasses.push_back(std::move(out));
-  return {};
-}
-
-std::string package(object from, Report& report, std::uint32_t line) {
-  const auto id = number(from, "object");
-  if (!id) return "`package` without `object`, ignored";
-  PackageRecord out;
-  out.line = line;
-  out.object = *id;
-  out.name = text(from, "name");
-  out.version = text(from, "version");
-  out.manager = text(from, "manager");
-  out.build = text(from, "build");
-  out.channel = text(from, "channel");
-  out.environment = text(from, "environment");
-  report.packages.push_back(std::move(out));
-  return {};
-}
-
-std::string coverage(object from, Report& report, std::uint32_t line) {
-  CoverageRecord out;
-  out.line = line;
-  out.kernel = text(from, "kernel");
-  if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
-  out.object = number(from, "object");
-  out.module = number(from, "module");
-  out.launches = number(from, "launches").value_or(1);
-  const std::string key = fmt::format("{} {} {}", out.object.value_or(0), out.module.value_or(0), out.kernel);
-  const auto [at, first] = report.coverage_by_key.try_emplace(key, report.coverage.size());
-  if (first) {
-    report.coverage.push_back(std::move(out));
-  } else {
-    std::uint64_t& known = report.coverage[at->second].launches;
-    known = std::max(known, out.launches);  // the last line has the sum
-  }
-  return {};
-}
-
-std::string end(object from, Report& report, std::uint32_t line) {
-  EndRecord out;
-  out.line = line;
-  out.failures = number(from, "failures").value_or(0);
-  out.modules = number(from, "modules").value_or(0);
-  out.dropped = number(from, "dropped").value_or(0);
-  report.end = out;
-  return {};
-}
-
-struct Parser {
-  std::string_view type;
-  std::string (*parse)(object, Report&, std::uint32_t);
-};
-constexpr std::array kParsers = {
-    Parser{"process", process},      Parser{"driver", driver}, Parser{"device", device},
-    Parser{"object", object_record}, Parser{"module", module}, Parser{"failure", failure},
-    Parser{"repeat", repeat},        Parser{"read", read},     Parser{"gap", gap},
-    Parser{"library", library},      Parser{"bypass", bypass}, Parser{"package", package},
-    Parser{"coverage", coverage},    Parser{"end", end},
-};
 
 }  // namespace
 
-std::string parse_record(object from, std::uint32_t line, Report& report) {
-  std::string_view type;
-  if (from["type"].get(type) != SUCCESS) return "no `type`, ignored";
-  for (const Parser& parser : kParsers) {
-    if (parser.type == type) return parser.parse(from, report, line);
+std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) {
+  std::string_view name;
+  if (from["type"].get(name) != SUCCESS) return "no `type`, ignored";
+  const auto type = type_of(name);
+  ++records_;
+  if (!type) return {};
+  using Parse = std::string (RecordParser::*)(const Fields&, std::uint32_t);
+  static constexpr Parse kParse[] = {
+#define KSHIM_RECORD(type, meaning) &RecordParser::type,
+#define KSHIM_FIELD(record, field, kind, required, meaning)
+#include "kshim/report/schema.def"
+#undef KSHIM_RECORD
+#undef KSHIM_FIELD
+  };
+  const Fields fields(*type, from);
+  count(fields);
+  if (report_.end) ++after_end_;
+  std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);
+  const std::string odd = fields.odd();
+  if (what.empty()) return odd;
+  return odd.empty() ? what : fmt::format("{} ({})", what, odd);
+}
+
+bool RecordParser::full(RecordType type) {
+  Kept& kept = this->kept(type);
+  const RecordLimit limit = limit_of(type);
+  if (kept.records < limit.records && kept.bytes < limit.bytes) return false;
+  ++kept.left_out;
+  return true;
+}
+
+template <class T>
+bool RecordParser::keep(RecordType type, std::vector<T>& list, T&& record) {
+  Kept& kept = this->kept(type);
+  const std::size_t weight = weight_of(record);
+  if (kept.bytes + weight > limit_of(type).bytes) {
+    ++kept.left_out;
+    return false;
   }
+  ++kept.records;
+  kept.bytes += weight;
+  report_.kept += weight;
+  list.push_back(std::move(record));
+  return true;
+}
+
+std::string RecordParser::process(const Fields& from, std::uint32_t line) {
+  if (report_.process.line != 0) return "a second `process` record, ignored";
+  ProcessRecord& out = report_.process;
+  out.line = line;
+  out.shim = from.text(Field::process_shim);
+  out.run = from.text(Field::process_run);
+  out.host = from.text(Field::process_host);
+  out.time = from.text(Field::process_time);
+  out.exe = from.text(Field::process_exe);
+  out.cwd = from.text(Field::process_cwd);
+  out.pid = from.number(Field::process_pid).value_or(0);
+  out.start = from.number(Field::process_start).value_or(0);
+  out.ppid = from.number(Field::process_ppid).value_or(0);
+  out.rank = from.small(Field::process_rank);
+  out.argv = from.texts(Field::process_argv);
+  out.env = from.environment(Field::process_env);
+  report_.kept += weight_of(out);
+  if (out.pid <= kLargestPid && out.ppid <= kLargestPid) return {};
+  if (out.pid > kLargestPid) out.pid = 0;
+  if (out.ppid > kLargestPid) out.ppid = 0;
+  return "`process`: a process id that no process can have, taken as not known";
+}
+
+std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
+  DriverRecord out;
+  out.line = line;
+  out.path = from.text(Field::driver_path);
+  out.cuda_version = from.text(Field::driver_cuda_version);
+  out.kernel_module = from.text(Field::driver_kernel_module);
+  out.simulated = from.truth(Field::driver_simulated).value_or(false);
+  if (!report_.driver) {
+    report_.kept += weight_of(out);
+    report_.driver = std::move(out);
+    return {};
+  }
+  const DriverRecord& known = *report_.driver;
+  if (known.cuda_version == out.cuda_version && known.kernel_module == out.kernel_module) return {};
+  return fmt::format("a second `driver` record, for CUDA {} and not {}, ignored", out.cuda_version,
+                     known.cuda_version);
+}
+
+std::string RecordParser::device(const Fields& from, std::uint32_t line) {
+  const auto ordinal = from.small(Field::device_ordinal);
+  if (!ordinal) return "`device` without `ordinal`, ignored";
+  if (full(RecordType::device)) return {};
+  DeviceRecord out;
+  out.line = line;
+  out.ordinal = *ordinal;
+  out.name = from.text(Field::device_name);
+  out.compute_capability = from.text(Field::device_compute_capability);
+  out.uuid = from.text(Field::device_uuid);
+  out.pci = from.text(Field::device_pci);
+  const auto known = std::find_if(report_.devices.begin(), report_.devices.end(),
+                                  [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
+  if (known == report_.devices.end()) {
+    keep(RecordType::device, report_.devices, std::move(out));
+    return {};
+  }
+  if (known->compute_capability == out.compute_capability && known->uuid == out.uuid) return {};
+  return fmt::format("GPU {} is of compute capability {} here and {} in line {}: the first counts",
+                     out.ordinal, out.compute_capability, known->compute_capability, known->line);
+}
+
+std::string RecordParser::object(const Fields& from, std::uint32_t line) {
+  const auto id = from.number(Field::object_id);
+  if (!id) return "`object` without `id`, ignored";
+  if (objects_.count(*id) != 0) return fmt::format("`object` {} for the second time, ignored", *id);
+  if (full(RecordType::object)) return {};
+  ObjectRecord out;
+  out.line = line;
+  out.id = *id;
+  out.path = from.text(Field::object_path);
+  out.build_id = from.text(Field::object_build_id);
+  out.runtime = from.text(Field::object_runtime);
+  out.fatbins = from.number(Field::object_fatbins);
+  out.images = from.images(Field::object_images);
+  if (keep(RecordType::object, report_.objects, std::move(out))) objects_.insert(*id);
   return {};
+}
+
+std::string RecordParser::module(const Fields& from, std::uint32_t line) {
+  const auto id = from.number(Field::module_id);
+  if (!id) return "`module` without `id`, ignored";
+  if (modules_.count(*id) != 0) return fmt::format("`module` {} for the second time, ignored", *id);
+  if (full(RecordType::module)) return {};
+  ModuleRecord out;
+  out.line = line;
+  out.id = *id;
+  out.object = from.number(Field::module_object);
+  out.offset = from.number(Field::module_offset);
+  out.size = from.number(Field::module_size);
+  out.device = from.small(Field::module_device);
+  out.content_hash = from.text(Field::module_content_hash);
+  out.api = from.text(Field::module_api);
+  out.selected = from.text(Field::module_selected);
+  out.toolkit = from.text(Field::module_toolkit);
+  out.result = from.code(Field::module_result);
+  out.jit = from.truth(Field::module_jit);
+  out.ms = from.decimal(Field::module_ms);
+  constexpr double kLongest = 1e9;  // eleven days
+  std::string odd;
+  if (out.ms > kLongest) {
+    out.ms = 0;
+    odd = "`module`: a load that took more than a week, its time ignored";
+  }
+  if (keep(RecordType::module, report_.modules, std::move(out))) modules_.insert(*id);
+  return odd;
+}
+
+std::string RecordParser::failure(const Fields& from, std::uint32_t line) {
+  const auto id = from.number(Field::failure_id);
+  if (!id) return "`failure` without `id`, ignored";
+  if (failures_.count(*id) != 0) return fmt::format("`failure` {} for the second time, ignored", *id);
+  if (full(RecordType::failure)) return {};
+  FailureRecord out;
+  out.line = line;
+  out.id = *id;
+  out.stage = from.text(Field::failure_stage);
+  out.kernel = from.text(Field::failure_kernel);
+  out.device = from.small(Field::failure_device);
+  out.module = from.number(Field::failure_module);
+  out.object = from.number(Field::failure_object);
+  out.layers = from.layers(Field::failure_layers);
+  out.native = from.native(Field::failure_native);
+  out.python = from.python(Field::failure_python);
+  out.python_main = from.python(Field::failure_python_main);
+  out.asked = from.text(Field::failure_asked);
+  out.compiler = from.text(Field::failure_compiler);
+  out.known = from.texts(Field::failure_known);
+  if (keep(RecordType::failure, report_.failures, std::move(out)))
+    failures_.emplace(*id, report_.failures.size() - 1);
+  return {};
+}
+
+std::string RecordParser::repeat(const Fields& from, std::uint32_t) {
+  const auto id = from.number(Field::repeat_id);
+  const auto times = from.number(Field::repeat_count);
+  if (!id || !times) return "`repeat` without `id` and `count`, ignored";
+  const auto at = failures_.find(*id);
+  if (at == failures_.end())
+    return left_out(RecordType::failure) != 0 ? "" : "`repeat` of a failure that is not there, ignored";
+  std::uint64_t& known = report_.failures[at->second].count;
+  known = std::max(known, *times);
+  return {};
+}
+
+std::string RecordParser::read(const Fields& from, std::uint32_t line) {
+  const auto failed = from.number(Field::read_failure);
+  if (!failed) return "`read` without `failure`, ignored";
+  if (failures_.count(*failed) == 0)
+    return left_out(RecordType::failure) != 0 ? "" : "`read` of a failure that is not there, ignored";
+  if (full(RecordType::read)) return {};
+  ReadRecord out;
+  out.line = line;
+  out.failure = *failed;
+  out.api = from.text(Field::read_api);
+  out.code = from.code(Field::read_code);
+  out.object = from.number(Field::read_object);
+  out.native = from.native(Field::read_native);
+  out.python = from.python(Field::read_python);
+  keep(RecordType::read, report_.reads, std::move(out));
+  return {};
+}
+
+std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
+  if (full(RecordType::gap)) return {};
+  GapRecord out;
+  out.line = line;
+  out.object = from.number(Field::gap_object);
+  out.offset = from.number(Field::gap_offset);
+  out.device = from.small(Field::gap_device);
+  out.kernels = from.texts(Field::gap_kernels);
+  out.have = from.texts(Field::gap_have);
+  out.complete = from.truth(Field::gap_complete).value_or(false);
+  out.need = from.text(Field::gap_need);
+  keep(RecordType::gap, report_.gaps, std::move(out));
+  return {};
+}
+
+std::string RecordParser::library(const Fields& from, std::uint32_t line) {
+  if (full(RecordType::library)) return {};
+  LibraryRecord out;
+  out.line = line;
+  out.soname = from.text(Field::library_soname);
+  out.build_id = from.text(Field::library_build_id);
+  out.path = from.text(Field::library_path);
+  out.version = from.text(Field::library_version);
+  keep(RecordType::library, report_.libraries, std::move(out));
+  return {};
+}
+
+std::string RecordParser::bypass(const Fields& from, std::uint32_t line) {
+  if (full(RecordType::bypass)) return {};
+  BypassRecord out;
+  out.line = line;
+  out.path = from.text(Field::bypass_path);
+  out.how = from.text(Field::bypass_how);
+  out.names = from.texts(Field::bypass_names);
+  keep(RecordType::bypass, report_.bypasses, std::move(out));
+  return {};
+}
+
+std::string RecordParser::package(const Fields& from, std::uint32_t line) {
+  const auto id = from.number(Field::package_object);
+  if (!id) return "`package` without `object`, ignored";
+  if (full(RecordType::package)) return {};
+  PackageRecord out;
+  out.line = line;
+  out.object = *id;
+  out.name = from.text(Field::package_name);
+  out.version = from.text(Field::package_version);
+  out.manager = from.text(Field::package_manager);
+  out.build = from.text(Field::package_build);
+  out.channel = from.text(Field::package_channel);
+  out.environment = from.text(Field::package_environment);
+  keep(RecordType::package, report_.packages, std::move(out));
+  return {};
+}
+
+std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
+  CoverageRecord out;
+  out.line = line;
+  out.kernel = from.text(Field::coverage_kernel);
+  if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
+  out.object = from.number(Field::coverage_object);
+  out.module = from.number(Field::coverage_module);
+  out.launches = from.number(Field::coverage_launches).value_or(1);
+  const std::uint64_t key = key_of(out);
+  const auto at = coverage_.find(key);
+  if (at != coverage_.end() && same_kernel(report_.coverage[at->second], out)) {
+    std::uint64_t& known = report_.coverage[at->second].launches;
+    known = std::max(known, out.launches);  // the last line has the sum
+    return {};
+  }
+  if (full(RecordType::coverage)) return {};
+  if (keep(RecordType::coverage, report_.coverage, std::move(out)))
+    coverage_.insert_or_assign(key, report_.coverage.size() - 1);
+  return {};
+}
+
+std::string RecordParser::end(const Fields& from, std::uint32_t line) {
+  if (report_.end) return "a second `end` record, ignored";
+  EndRecord out;
+  out.line = line;
+  out.failures = from.number(Field::end_failures).value_or(0);
+  out.modules = from.number(Field::end_modules).value_or(0);
+  out.dropped = from.number(Field::end_dropped).value_or(0);
+  report_.end = out;
+  return {};
+}
+
+void RecordParser::note(std::string text, std::uint32_t line) {
+  report_.notes.push_back({line, std::move(text)});
+}
+
+void RecordParser::count(const Fields& from) {
+  const auto seq = from.seq();
+  if (!seq) return;
+  unordered_ = unordered_ || (seq_ && *seq <= *seq_);
+  seq_ = std::max(*seq, seq_.value_or(0));
+}
+
+void RecordParser::note_left_out() {
+  for (const report::RecordRow& row : report::kRecords) {
+    const Kept& kept = this->kept(static_cast<RecordType>(&row - report::kRecords));
+    if (kept.left_out == 0) continue;
+    note(fmt::format("{} `{}` records are judged, {} more are left out: so many are in no report of a shim",
+                     kept.records, row.type, kept.left_out));
+  }
+}
+
+// Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
+void RecordParser::note_missing(std::uint64_t skipped) {
+  if (unordered_) note("the records are not in the order in which they were written, or some are there twice");
+  const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
+  if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
+  const std::uint64_t missing = *seq_ - records_ - skipped + 1;
+  if (missing <= dropped) return;
+  note(fmt::format("{} that the shim wrote {} missing, as the numbers of the others tell",
+                   missing == 1 ? std::string("a record") : fmt::format("{} records", missing),
+                   missing == 1 ? "is" : "are"));
+}
+
+void RecordParser::finish(std::uint64_t skipped) {
+  note_left_out();
+  note_missing(skipped);
+  if (after_end_ != 0 && report_.end)
+    note(fmt::format("{} after it: of threads that outlived the end, or lines were moved",
+                     after_end_ == 1 ? std::string("a record stands")
+                                     : fmt::format("{} records stand", after_end_)),
+         report_.end->line);
+  check_report(report_, {.objects = left_out(RecordType::object) == 0,
+                         .modules = left_out(RecordType::module) == 0,
+                         .devices = left_out(RecordType::device) == 0,
+                         .failures = skipped == 0 && left_out(RecordType::failure) == 0});
 }
 
 }  // namespace kshim::analysis

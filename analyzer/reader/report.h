@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace kshim::analysis {
@@ -117,6 +116,12 @@ struct EndRecord : Record {
   std::uint64_t failures = 0, modules = 0, dropped = 0;
 };
 
+/// What was odd about a report: a sentence, and the line that it is about (0: the whole).
+struct ReportNote {
+  std::uint32_t line = 0;
+  std::string text;
+};
+
 struct Report {
   std::string path;
   ProcessRecord process;
@@ -132,9 +137,8 @@ struct Report {
   std::vector<PackageRecord> packages;
   std::vector<CoverageRecord> coverage;
   std::optional<EndRecord> end;
-  std::unordered_map<std::uint64_t, std::size_t> failure_by_id;
-  std::unordered_map<std::string, std::size_t> coverage_by_key;
-  std::vector<std::string> notes;  ///< what was odd about the file, each with its line
+  std::vector<ReportNote> notes;  ///< what was odd about the file
+  std::size_t kept = 0;           ///< bytes of memory that the records take, about
 };
 
 }  // namespace kshim::analysis

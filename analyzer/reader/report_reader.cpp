@@ -7,19 +7,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <limits>
 #include <string_view>
 #include <system_error>
 
+#include "analyzer/reader/foreign_file.h"
+#include "analyzer/reader/line_buffer.h"
 #include "analyzer/reader/record_parser.h"
+#include "analyzer/text/text.h"
 #include "kshim/report/schema.h"
 
 namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 20;
-constexpr std::size_t kNotesKept = 3;
+// Kinds of oddities that are told apart.
+constexpr std::size_t kNotesKept = 16;
+constexpr std::string_view kNoReport =
+    "is not a kshim report: its first line is no `process` record of one";
 
 class Descriptor {
  public:
@@ -41,27 +48,70 @@ std::string system_text(int error) { return std::generic_category().message(erro
 std::string judge_schema(std::string_view schema) {
   if (schema == report::kReportSchema) return {};
   constexpr std::string_view kFamily = "kshim-report/";
-  if (!schema.starts_with(kFamily))
-    return "is not a kshim report: its first line is no `process` record of one";
+  if (!schema.starts_with(kFamily)) return std::string(kNoReport);
   return fmt::format(
       "is of schema {}, this kshim reads {}: use the kshim that belongs to the shim that wrote it",
       schema.substr(0, 40), report::kReportSchema);
 }
 
+/// Notes about lines: each kind once, at its first line, with how often.
+class LineNotes {
+ public:
+  void add(std::string text, std::uint32_t line) {
+    const auto known =
+        std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.note.text == text; });
+    if (known != rows_.end()) {
+      ++known->count;
+    } else if (rows_.size() < kNotesKept) {
+      rows_.push_back({{line, std::move(text)}, 1});
+    } else {
+      ++others_;
+    }
+  }
+  std::vector<ReportNote> take() {
+    std::vector<ReportNote> out;
+    for (Row& row : rows_) {
+      if (row.count > 1) row.note.text += fmt::format(" ({} more lines like this)", row.count - 1);
+      out.push_back(std::move(row.note));
+    }
+    if (others_ != 0) out.push_back({0, fmt::format("{} more lines are odd in other ways", others_)});
+    return out;
+  }
+
+ private:
+  struct Row {
+    ReportNote note;
+    std::uint64_t count = 0;
+  };
+  std::vector<Row> rows_;
+  std::uint64_t others_ = 0;
+};
+
 class LineReader {
  public:
-  explicit LineReader(Report& report) : report_(report) {}
+  explicit LineReader(Report& report) : report_(report), records_(report) {}
 
-  /// An empty string, or why the file is no report.
+  /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
   std::string line(std::string_view text, bool complete) {
-    ++number_;
+    next();
+    // A crash of the machine leaves holes, before which and behind which there is text.
+    if (!text.empty() && text.front() == '\0') {
+      notes_.add("holds NUL bytes, as a crash of the machine leaves them", number_);
+      text.remove_prefix(std::min(text.find_first_not_of('\0'), text.size()));
+    }
+    if (number_ == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     simdjson::dom::element element;
-    const auto error = parser_.parse(text.data(), text.size(), false).get(element);
-    simdjson::dom::object object;
-    if (error != simdjson::SUCCESS || element.get(object) != simdjson::SUCCESS) {
-      return broken(error != simdjson::SUCCESS ? "not valid JSON" : "not a JSON object", complete);
+    auto error = parser_.parse(text.data(), text.size(), false).get(element);
+    if (error == simdjson::UTF8_ERROR) {
+      notes_.add("is not UTF-8 in places, which were replaced", number_);
+      repaired_ = utf8_of(text);
+      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
+      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
     }
+    simdjson::dom::object object;
+    if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
+    if (element.get(object) != simdjson::SUCCESS) return broken("not a JSON object", complete);
     if (!seen_process_) {
       std::string_view schema;
       std::string_view type;
@@ -72,71 +122,60 @@ class LineReader {
       if (std::string why = judge_schema(schema); !why.empty()) return why;
       seen_process_ = true;
     }
-    if (std::string odd = parse_record(object, number_, report_); !odd.empty()) note(odd);
+    if (std::string odd = records_.parse(object, number_); !odd.empty()) notes_.add(std::move(odd), number_);
     return {};
   }
   void too_long() {
-    ++number_;
-    note(fmt::format("longer than {} MiB, skipped", kLongestLine >> 20));
+    next();
+    ++skipped_;
+    notes_.add(fmt::format("longer than {} MiB, skipped", kLongestLine >> 20), number_);
   }
   std::string finish() {
     if (!seen_process_) return number_ == 0 ? "is empty" : judge_schema({});
-    if (notes_ > kNotesKept) {
-      report_.notes.push_back(fmt::format("{}: {} more lines like these", report_.path, notes_ - kNotesKept));
-    }
+    report_.notes = notes_.take();
+    records_.finish(skipped_);
     return {};
   }
 
  private:
-  std::string broken(const char* why, bool complete) {
-    if (!seen_process_) return "is not a kshim report: its first line is no `process` record of one";
-    note(complete ? fmt::format("skipped, {}", why)
-                  : std::string("the last line is torn: the process died while writing it"));
-    return {};
+  void next() {
+    if (number_ != std::numeric_limits<std::uint32_t>::max()) ++number_;
   }
-  void note(std::string_view text) {
-    if (notes_++ < kNotesKept) report_.notes.push_back(fmt::format("{}:{}: {}", report_.path, number_, text));
+
+  static std::string why_not_json(simdjson::error_code error) {
+    switch (error) {
+      case simdjson::DEPTH_ERROR:
+        return "not valid JSON: nested too deeply";
+      case simdjson::NUMBER_ERROR:
+        return "not valid JSON: a number that is none, or larger than can be";
+      case simdjson::UNESCAPED_CHARS:
+        return "not valid JSON: a control character in a text";
+      default:
+        return "not valid JSON";
+    }
+  }
+  std::string broken(const std::string& why, bool complete) {
+    if (!seen_process_) return std::string(kNoReport);
+    ++skipped_;
+    notes_.add(complete ? "skipped, " + why
+                        : std::string("the last line is torn: the process died while writing it"),
+               number_);
+    return {};
   }
 
   Report& report_;
-  simdjson::dom::parser parser_{kLongestLine};
+  RecordParser records_;
+  LineNotes notes_;
+  simdjson::dom::parser parser_{kLongestLine + kChunk};
+  std::string repaired_;
   std::uint32_t number_ = 0;
-  std::size_t notes_ = 0;
+  std::uint64_t skipped_ = 0;
   bool seen_process_ = false;
 };
 
-/// Collects bytes and hands out lines. Behind the bytes there is always room for simdjson to read beyond a
-/// line's end.
-class LineBuffer {
- public:
-  char* room() {
-    bytes_.resize(used_ + kChunk + simdjson::SIMDJSON_PADDING);
-    return bytes_.data() + used_;
-  }
-  void filled(std::size_t count) { used_ += count; }
-  template <class Visit>
-  std::string drain(Visit&& visit) {
-    std::size_t begin = 0;
-    while (const void* newline = std::memchr(bytes_.data() + begin, '\n', used_ - begin)) {
-      const auto end = static_cast<std::size_t>(static_cast<const char*>(newline) - bytes_.data());
-      if (std::string why = visit(std::string_view(bytes_.data() + begin, end - begin)); !why.empty())
-        return why;
-      begin = end + 1;
-    }
-    std::memmove(bytes_.data(), bytes_.data() + begin, used_ - begin);
-    used_ -= begin;
-    return {};
-  }
-  std::string_view rest() const { return {bytes_.data(), used_}; }
-  void drop() { used_ = 0; }
-
- private:
-  std::string bytes_;
-  std::size_t used_ = 0;
-};
-
-std::string read_lines(int fd, LineReader& reader) {
-  LineBuffer buffer;
+std::string read_lines(int fd, LineReader& reader, const std::function<void(std::uint64_t)>& read) {
+  LineBuffer buffer(kChunk, simdjson::SIMDJSON_PADDING);
+  std::uint64_t done = 0;
   bool skipping = false;
   for (;;) {
     const ssize_t got = ::read(fd, buffer.room(), kChunk);
@@ -144,8 +183,12 @@ std::string read_lines(int fd, LineReader& reader) {
     if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
     if (got == 0) break;
     buffer.filled(static_cast<std::size_t>(got));
+    if (done == 0) {
+      if (std::string what = foreign_file(buffer.rest()); !what.empty()) return what;
+    }
+    done += static_cast<std::uint64_t>(got);
     std::string why = buffer.drain([&](std::string_view text) -> std::string {
-      if (skipping) {
+      if (skipping || text.size() > kLongestLine) {
         skipping = false;
         reader.too_long();
         return {};
@@ -157,6 +200,7 @@ std::string read_lines(int fd, LineReader& reader) {
       skipping = true;
       buffer.drop();
     }
+    if (read) read(done);
   }
   if (skipping) {
     reader.too_long();
@@ -168,7 +212,8 @@ std::string read_lines(int fd, LineReader& reader) {
 
 }  // namespace
 
-std::variant<Report, std::string> read_report(const std::filesystem::path& path) {
+std::variant<Report, std::string> read_report(const std::filesystem::path& path,
+                                              const std::function<void(std::uint64_t)>& read) {
   // A FIFO or a device in a folder of reports must not hang us: O_NONBLOCK, then only regular files.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return fmt::format("cannot be opened: {}", system_text(errno));
@@ -178,8 +223,12 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path)
   Report report;
   report.path = path.string();
   LineReader reader(report);
-  if (std::string why = read_lines(file.get(), reader); !why.empty()) return why;
+  if (std::string why = read_lines(file.get(), reader, read); !why.empty()) return why;
   return report;
+}
+
+std::string place_of(const Report& report, const ReportNote& note) {
+  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
 }
 
 }  // namespace kshim::analysis

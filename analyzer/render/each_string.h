@@ -20,7 +20,13 @@ class StringWalk {
   void walk(DeviceSummary& device) const {
     each(device.host, device.name, device.uuid, device.pci, device.driver_cuda, device.kernel_module);
   }
-  void walk(ProcessSummary& process) const { each(process.report, process.host, process.exe, process.argv); }
+  void walk(ProcessSummary& process) const {
+    each(process.report, process.run, process.host, process.exe, process.argv);
+  }
+  void walk(FleetBreak& row) const { each(row.host, row.gpu); }
+  void walk(FleetPlan& plan) const { each(plan.object, plan.build_id, plan.breaks, plan.basis); }
+  void walk(RunSummary& run) const { each(run.id); }
+  void walk(SeenIn& seen) const { each(seen.run, seen.host); }
   void walk(BlindProcess& process) const { each(process.exe, process.reason); }
   void walk(ImageVerdict& image) const { each(image.kind, image.arch, image.isa, image.reason); }
   void walk(Evidence& evidence) const { each(evidence.text, evidence.location); }
@@ -33,11 +39,11 @@ class StringWalk {
   void walk(Finding& finding) const {
     each(finding.code_name, finding.object, finding.package, finding.headline, finding.kernels, finding.have,
          finding.images, finding.need, finding.devices, finding.failed_call, finding.failed_kernel,
-         finding.kernel_source, finding.evidence, finding.where, finding.fixes, finding.dead_ends,
-         finding.remarks);
+         finding.kernel_source, finding.evidence, finding.where, finding.processes, finding.seen_in,
+         finding.build_id, finding.fixes, finding.dead_ends, finding.remarks);
   }
   void walk(Analysis& analysis) const {
-    each(analysis.devices, analysis.processes, analysis.findings, analysis.notes, analysis.blind);
+    each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.fleet, analysis.notes, analysis.blind);
   }
   template <class T>
   void walk(std::vector<T>& items) const {

@@ -196,6 +196,7 @@ void print_facts(const Finding& finding, bool verbose, Page& page) {
   }
   if (finding.devices.size() > devices)
     page.row("", fmt::format("and {} more", finding.devices.size() - devices));
+  if (!finding.seen_in.empty()) page.row("seen in", finding.seen_in);
   if (!finding.object.empty()) page.row("file", finding.object);
   if (!finding.package.empty()) page.row("package", finding.package);
   print_call(finding, page);
@@ -334,6 +335,7 @@ std::string title_of(const Finding& finding) {
 void print_finding(const Finding& finding, Detail detail, Page& page) {
   print_title(finding, page);
   if (detail == Detail::brief) {
+    if (!finding.seen_in.empty()) page.row("seen in", finding.seen_in);
     if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
     if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
     return;

@@ -3,6 +3,7 @@
 // them. What is not known is null; lists are never null.
 #include <nlohmann/json.hpp>
 
+#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
 
@@ -31,7 +32,13 @@ Json to_json(const ProcessSummary& process) {
           {"argv", process.argv},
           {"failures", process.failures},
           {"modules", process.modules},
-          {"complete", process.complete}};
+          {"complete", process.complete},
+          {"run", text_or_null(process.run)}};
+}
+
+Json to_json(const RunSummary& run) {
+  return {{"run", text_or_null(run.id)},  {"processes", run.processes}, {"hosts", run.hosts},
+          {"ranks", run.ranks},           {"failed", run.failed},       {"incomplete", run.incomplete}};
 }
 
 }  // namespace
@@ -46,6 +53,8 @@ std::string render_json(const Analysis& analysis, const RenderOptions& /*options
   out["blind"] = json_list(analysis.blind, [](const BlindProcess& process) {
     return Json{{"pid", process.pid}, {"exe", text_or_null(process.exe)}, {"reason", process.reason}};
   });
+  out["runs"] = json_list(analysis.runs, [](const RunSummary& run) { return to_json(run); });
+  out["fleet"] = json_list(analysis.fleet, [](const FleetPlan& plan) { return to_json(plan); });
   out["exit_status"] = value_or_null(analysis.exit_status);
   out["term_signal"] = value_or_null(analysis.term_signal);
   return dumped(out);

@@ -29,6 +29,14 @@ Json to_json(const Fix& fix) {
           {"caveat", text_or_null(fix.caveat)}};
 }
 
+Json to_json(const SeenIn& seen) {
+  return {{"host", text_or_null(seen.host)},
+          {"rank", value_or_null(seen.rank)},
+          {"pid", seen.pid},
+          {"run", text_or_null(seen.run)},
+          {"count", seen.count}};
+}
+
 // A sentence that ends with the report line that proves it.
 std::string sentence(const Evidence& evidence) {
   if (evidence.location.empty()) return evidence.text;
@@ -66,6 +74,10 @@ Json to_json(const Finding& finding) {
     return Json{{"action", end.action}, {"why", end.why}};
   });
   out["remarks"] = finding.remarks;
+  out["build_id"] = text_or_null(finding.build_id);
+  out["seen_in"] = text_or_null(finding.seen_in);
+  out["processes"] = json_list(finding.processes, [](const SeenIn& seen) { return to_json(seen); });
+  out["processes_total"] = finding.processes_total;
   return out;
 }
 

@@ -62,6 +62,7 @@ void share_facts(const Finding& finding, const std::vector<std::string>& kernels
   Rows rows;
   const std::size_t devices = std::min(finding.devices.size(), page.limits().rows);
   for (std::size_t i = 0; i < devices; ++i) fact(rows, i == 0 ? "GPU" : "", {{gpu_text(finding.devices[i])}});
+  fact(rows, "Seen in", {{finding.seen_in}});
   fact(rows, "File", {code(finding.object)});
   fact(rows, "Package", {{finding.package}});
   fact(rows, "Call", call_line(finding));

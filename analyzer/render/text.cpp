@@ -8,6 +8,7 @@
 
 #include "analyzer/render/clean.h"
 #include "analyzer/render/finding_text.h"
+#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/verdict_line.h"
@@ -129,6 +130,7 @@ std::string render_text(const Analysis& dirty, const RenderOptions& options) {
   print_verdict(analysis, page);
   print_ending(analysis, page);
   Findings(analysis, options.verbose, page).print();
+  print_fleet(analysis.fleet, options.verbose, page);
   print_blind(analysis, page);
   for (const std::string& note : analysis.notes) {
     page.blank();

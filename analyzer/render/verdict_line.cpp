@@ -39,11 +39,20 @@ std::string modules_text(const Analysis& analysis) {
   return text;
 }
 
+// Of many, some names and how many more.
 std::vector<std::string> incomplete_reports(const Analysis& analysis) {
+  constexpr std::size_t kNamed = 4;
   std::vector<std::string> out;
+  std::size_t more = 0;
   for (const ProcessSummary& process : analysis.processes) {
-    if (!process.complete) out.emplace_back(basename_of(process.report));
+    if (process.complete) continue;
+    if (out.size() < kNamed) {
+      out.emplace_back(basename_of(process.report));
+    } else {
+      ++more;
+    }
   }
+  if (more != 0) out.push_back(fmt::format("{} more", more));
   return out;
 }
 
@@ -101,6 +110,11 @@ VerdictLine verdict_line(const Analysis& analysis) {
               "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
     case Verdict::incomplete: {
       const std::vector<std::string> reports = incomplete_reports(analysis);
+      if (reports.empty()) {
+        return {Tone::warning, "incomplete:",
+                fmt::format("{}, {}; not all that was asked could be answered", modules_text(analysis),
+                            outcome(analysis))};
+      }
       return {Tone::warning, "incomplete:",
               fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
                           modules_text(analysis), outcome(analysis), enumerate(reports),

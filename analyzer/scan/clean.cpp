@@ -21,6 +21,7 @@ Scan cleaned(Scan scan, bool unicode) {
     }
   }
   analysis::each_string(scan.findings, clean);
+  analysis::each_string(scan.fleet, clean);
   for (std::string& note : scan.notes) clean(note);
   return scan;
 }

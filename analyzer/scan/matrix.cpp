@@ -188,16 +188,4 @@ void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t mos
     page.line(page.paint(Tone::dim, fmt::format("and {} more, smaller ones", rows.size() - shown)));
 }
 
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
-  if (bytes < 1000) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / 1000;
-  std::size_t unit = 0;
-  while (value >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
-}
-
 }  // namespace kshim::scan

@@ -3,6 +3,7 @@
 #pragma once
 #include "analyzer/render/page.h"
 #include "analyzer/scan/scan.h"
+#include "analyzer/text/text.h"
 
 namespace kshim::scan {
 
@@ -32,7 +33,6 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
 void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, std::size_t width,
                   analysis::Page& page);
 
-/// "2.3 GB": decimal, as disks and downloads are measured.
-std::string size_text(std::uint64_t bytes);
+using analysis::size_text;
 
 }  // namespace kshim::scan

@@ -2,6 +2,7 @@
 // The scan as JSON, schema kshim-scan/1. Keys stand in the order of the contract, additions behind them.
 #include <string_view>
 
+#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/scan/render.h"
 #include "kshim/image/cubin.h"
@@ -82,6 +83,7 @@ std::string render_json(const Scan& scan, const analysis::RenderOptions& /*optio
   out["driver"] = version_or_null(scan.driver);
   out["totals"] = {{"files", scan.files}, {"bytes", scan.bytes}, {"duplicates", scan.duplicates}};
   out["notes"] = scan.notes;
+  out["fleet"] = json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
   return analysis::dumped(out);
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analyzer/render/finding_text.h"
+#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/scan/clean.h"
 #include "analyzer/scan/kernel_needs.h"
@@ -151,6 +152,7 @@ std::string render_text(const Scan& dirty, const analysis::RenderOptions& option
   Page page(options);
   print_verdict(scan, page);
   print_findings(scan, options, page);
+  print_fleet(scan.fleet, options.verbose, page);
   auto rows = matrix_rows(scan, false);
   if (!options.verbose && rows.size() > kRows) rows = matrix_rows(scan, true);
   const bool summed =

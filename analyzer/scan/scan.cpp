@@ -25,6 +25,7 @@
 #include "analyzer/scan/container.h"
 #include "analyzer/scan/container_memory.h"
 #include "analyzer/scan/container_queue.h"
+#include "analyzer/scan/fleet_plans.h"
 #include "analyzer/scan/object.h"
 #include "analyzer/scan/walk.h"
 
@@ -314,6 +315,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     out.named_unread = out.named_unread || found.named_unread;
   }
   sort_results(out);
+  out.fleet = fleet_plans(out);
   // A folder without device code was read all right; what was named and cannot be read was not.
   out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
   return out;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
+#include "analyzer/fleet/fleet.h"
 #include "analyzer/model/object_file.h"
 #include "kshim/image/arch.h"
 
@@ -73,6 +74,7 @@ struct Scan {
   image::Version driver;
   std::vector<ScannedObject> objects;       ///< with device code only, by name
   std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
   std::vector<std::string> notes;           ///< what could not be read, and where
   std::uint64_t files = 0;                  ///< looked at
   std::uint64_t bytes = 0;                  ///< of those

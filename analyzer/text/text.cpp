@@ -72,6 +72,17 @@ std::string harmless(std::string_view text) {
   return out;
 }
 
+std::string utf8_of(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    out += next.length != 0 ? text.substr(0, next.length) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
 std::string ascii(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -109,6 +120,18 @@ std::string enumerate(const std::vector<std::string>& items) {
   if (items.size() < 2) return join(items, "");
   const std::vector<std::string> head(items.begin(), items.end() - 1);
   return fmt::format("{} and {}", join(head, ", "), items.back());
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {

@@ -12,6 +12,8 @@ namespace kshim::analysis {
 /// them), invisible characters, those that turn the direction of writing, noncharacters, and bytes that are
 /// no UTF-8 each become `?`.
 std::string harmless(std::string_view text);
+/// Bytes that are no UTF-8 become U+FFFD; all else stays, controls too.
+std::string utf8_of(std::string_view text);
 /// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
 std::string ascii(std::string_view text);
 /// As harmless(), with the last `width` characters kept and an ellipsis before them: the end of a path tells
@@ -32,6 +34,8 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
 std::string enumerate(const std::vector<std::string>& items);
 /// "1 kernel", "2 kernels".
 std::string counted(std::uint64_t count, std::string_view noun);
+/// "2.3 GB": decimal, as disks and downloads are measured.
+std::string size_text(std::uint64_t bytes);
 /// Columns a UTF-8 text takes (combining marks are not known).
 std::size_t columns(std::string_view text);
 /// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first

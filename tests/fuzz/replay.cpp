@@ -10,6 +10,11 @@
 
 #include "fuzz_target.h"
 
+#ifndef KSHIM_REPLAY_LENGTHS
+#define KSHIM_REPLAY_LENGTHS 256
+#define KSHIM_REPLAY_FLIPS 4096
+#endif
+
 namespace {
 
 using Input = std::vector<std::uint8_t>;
@@ -23,10 +28,10 @@ void run(const Input& input, std::size_t size) {
 std::size_t replay(Input input) {
   std::size_t runs = 1;
   run(input, input.size());
-  constexpr std::size_t kLengths = 256;
+  constexpr std::size_t kLengths = KSHIM_REPLAY_LENGTHS;
   const std::size_t step = std::max<std::size_t>(1, input.size() / kLengths);
   for (std::size_t size = 0; size < input.size(); size += step, ++runs) run(input, size);
-  constexpr std::size_t kFlips = 4096;
+  constexpr std::size_t kFlips = KSHIM_REPLAY_FLIPS;
   const std::size_t bits = input.size() * 8;
   const std::size_t stride = std::max<std::size_t>(1, bits / kFlips);
   for (std::size_t bit = 0; bit < bits; bit += stride, ++runs) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/fleet_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kPlans = 3;
+
+std::string added_text(const FleetList& list) {
+  FleetList added;
+  for (const FleetArch& row : list.archs) {
+    if (row.added) added.archs.push_back({row.arch, true, {}});
+  }
+  return list_text(added);
+}
+
+std::string cost_text(const FleetPlan& plan, const FleetList& list) {
+  const std::string added = added_text(list);
+  if (added.empty()) return "adds nothing";
+  const std::string size = size_text(plan, list);
+  return fmt::format("adds {}{}{}", added, size.empty() ? "" : ": ", size);
+}
+
+// Whether it says more than the fix of the one finding about this file.
+bool is_news(const FleetPlan& plan) {
+  const auto added = std::count_if(plan.smallest.archs.begin(), plan.smallest.archs.end(),
+                                   [](const FleetArch& row) { return row.added; });
+  const bool hosts = std::any_of(plan.breaks.begin(), plan.breaks.end(),
+                                 [&](const FleetBreak& row) { return row.host != plan.breaks.front().host; });
+  return plan.gpus.size() > 1 && (added > 1 || hosts || !plan.compiled.empty() || !plan.unserved.empty() ||
+                                  plan.native.archs.size() != plan.smallest.archs.size());
+}
+
+void print_plan(const FleetPlan& plan, Page& page) {
+  page.row("file", plan.object);
+  page.row("lacks", names_of(plan.lacking));
+  if (const std::string breaks = breaks_text(plan); !breaks.empty()) page.row("breaks on", breaks);
+  page.row("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
+                                   image::to_name(image::ImageKind::ptx, plan.ptx).view()));
+  page.row("", cost_text(plan, plan.smallest));
+  if (plan.native.archs.size() != plan.smallest.archs.size()) {
+    page.row("native", list_text(plan.native));
+    page.row("", cost_text(plan, plan.native));
+  }
+  if (!plan.basis.empty()) page.row("", fmt::format("sizes are estimates: {}", plan.basis));
+  page.row("toolkit", toolkits_text(plan));
+}
+
+Json names(const std::vector<image::ComputeCapability>& gpus) {
+  return json_list(gpus, [](image::ComputeCapability cc) { return Json(image::to_name(cc).view()); });
+}
+
+Json to_json(const FleetList& list) {
+  Json out;
+  out["archs"] = json_list(list.archs, [](const FleetArch& row) {
+    return Json{{"arch", image::to_name(image::ImageKind::cubin, row.arch).view()},
+                {"added", row.added},
+                {"serves", names(row.serves)}};
+  });
+  out["added_bytes"] = value_or_null(list.bytes);
+  return out;
+}
+
+}  // namespace
+
+void print_fleet(const std::vector<FleetPlan>& all, bool verbose, Page& page) {
+  std::vector<FleetPlan> plans;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(plans), is_news);
+  if (plans.empty()) return;
+  page.blank();
+  page.titled(Tone::strong, "What to build for", names_of(plans.front().gpus));
+  const std::size_t most = verbose ? plans.size() : std::min(plans.size(), kPlans);
+  for (std::size_t i = 0; i < most; ++i) {
+    page.blank();
+    print_plan(plans[i], page);
+  }
+  if (plans.size() > most) {
+    page.blank();
+    page.line(fmt::format("and {}: --verbose or --format json has them", counted(plans.size() - most, "more file")));
+  }
+}
+
+Json to_json(const FleetPlan& plan) {
+  Json out = {{"object", plan.object},
+              {"build_id", text_or_null(plan.build_id)},
+              {"gpus", names(plan.gpus)},
+              {"lacking", names(plan.lacking)},
+              {"smallest", to_json(plan.smallest)},
+              {"native", to_json(plan.native)}};
+  const bool any = plan.ptx.cc.major != 0;
+  out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, plan.ptx).view()) : Json(nullptr);
+  out["cmake"] = text_or_null(cmake_text(plan));
+  out["toolkits"] = json_list(plan.toolkits, [](image::Version version) { return Json(image::to_name(version).view()); });
+  out["compiled"] = names(plan.compiled);
+  out["unserved"] = names(plan.unserved);
+  out["toolkit_advice"] = toolkits_text(plan);
+  out["bytes_each"] = plan.bytes_each == 0 ? Json(nullptr) : Json(plan.bytes_each);
+  out["basis"] = text_or_null(plan.basis);
+  out["breaks"] = json_list(plan.breaks, [](const FleetBreak& row) {
+    return Json{{"host", text_or_null(row.host)}, {"ordinal", row.ordinal}, {"gpu", row.gpu}, {"compute_capability", image::to_name(row.cc).view()}};
+  });
+  out["breaks_total"] = plan.breaks_total;
+  return out;
+}
+
+}  // namespace kshim::analysis
