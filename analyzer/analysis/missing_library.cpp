@@ -54,8 +54,7 @@ Finding missing_library(const MissingLibrary& missing) {
   out.confidence = kLinkerSays;
   out.headline =
       fmt::format("{} was not found, which {} needs", missing.name, basename_of(missing.needed_by));
-  out.object = missing.needed_by;
-  out.need = missing.name;
+  out.object = missing.name;
   out.evidence.push_back(
       {fmt::format("{} ended with 127 before it began, and the dynamic linker finds no {} for {}.",
                    basename_of(missing.program), missing.name, missing.needed_by),

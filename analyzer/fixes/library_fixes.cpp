@@ -47,7 +47,7 @@ void add_search_path(const LibrarySituation& at, Advice& out) {
                        fmt::format("Take {} out of LD_LIBRARY_PATH", enumerate(dropped)),
                        {kept.empty() ? std::string("unset LD_LIBRARY_PATH")
                                      : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
-                       "its folders go before those that a library names for what it came with",
+                       "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
                        "it may be set where the program is started: a shell profile, a job script, a module "
                        "file or a container image"});
 }

@@ -329,7 +329,9 @@ std::string title_of(const Finding& finding) {
     return fmt::format("kernel {} cannot run{} {}", kernel_name(kernel), sure ? ":" : ", probably because",
                        text);
   }
-  return sure || counts(finding) || finding.cause == Cause::unknown ? text : "probably " + text;
+  // Which libraries are there is seen; what is not sure is that they are the cause.
+  const bool seen = finding.cause == Cause::mixed_cuda_libraries || finding.cause == Cause::cudnn_mismatch;
+  return sure || counts(finding) || seen || finding.cause == Cause::unknown ? text : "probably " + text;
 }
 
 void print_finding(const Finding& finding, Detail detail, Page& page) {
