@@ -4,6 +4,10 @@
 // has beneath hands over piece by piece and can be stopped; it is in the archive only
 // (analysis/CMakeLists.txt).
 #include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "analyzer/text/text.h"
@@ -60,13 +64,30 @@ std::string demangled_or_empty(const std::string& mangled) {
 }
 #endif
 
+struct Hash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+using Known = std::unordered_map<std::string, std::string, Hash, std::equal_to<>>;
+
+// A thousand reports of one run name the same kernels. At most 40 MB a thread, as a rule below one.
+constexpr std::size_t kMostKnown = 2048;
+constexpr std::size_t kLongestKnown = 2048;
+constexpr std::size_t kLongestName = 16384;
+
 }  // namespace
 
 std::string demangle(std::string_view symbol) {
   std::string mangled(symbol);
   if (!symbol.starts_with("_Z") || symbol.size() > kLongestSymbol) return mangled;
+  thread_local Known known;
+  if (const auto found = known.find(symbol); found != known.end()) return found->second;
   std::string name = demangled_or_empty(mangled);
-  return name.empty() ? mangled : name;
+  if (name.empty()) name = mangled;
+  if (symbol.size() <= kLongestKnown && name.size() <= kLongestName) {
+    if (known.size() == kMostKnown) known.clear();
+    known.emplace(std::move(mangled), name);
+  }
+  return name;
 }
 
 }  // namespace kshim::analysis

@@ -61,6 +61,12 @@ std::string harmless(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
+    // Printable ASCII, which nearly all of it is, as it stands.
+    const auto plain = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    const auto length = static_cast<std::size_t>(plain - text.begin());
+    out += text.substr(0, length);
+    text.remove_prefix(length);
+    if (text.empty()) break;
     const Decoded next = decode(text);
     if (next.length == 0 || is_dangerous(next.code)) {
       out += '?';

@@ -83,7 +83,7 @@ void check_page(std::string_view page) {
 }
 
 void check(Format format, const std::string& output) {
-  fuzz::require(!output.empty(), "every format says something");
+  fuzz::require(!output.empty() || format == Format::github, "every format says something");
   switch (format) {
     case Format::json:
     case Format::sarif:
@@ -120,8 +120,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.verbose = (choice >> 16 & 1U) != 0;
   options.full = (choice >> 17 & 1U) != 0;
   options.unicode = (choice >> 18 & 3U) != 0;
-  for (const Format format : {Format::text, Format::json, Format::markdown, Format::html, Format::sarif, Format::junit,
-                              Format::github})
+  // Two formats an input: rendering all of them takes longer than all the rest.
+  constexpr std::array kFormats = {Format::text,  Format::json,  Format::markdown, Format::html,
+                                   Format::sarif, Format::junit, Format::github};
+  for (const std::uint64_t which : {choice >> 20, choice >> 40}) {
+    const Format format = kFormats[which % kFormats.size()];
     check(format, render(analysis, format, options));
+  }
   return 0;
 }

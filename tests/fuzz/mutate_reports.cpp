@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // mutate_reports RUNS FOLDER: the fuzz target of reports without a fuzzer, for compilers that have none: each file of FOLDER in
 // turn, mutated again and again, with a fixed seed. An input that ends the process is in mutated.jsonl of the working folder.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
