@@ -247,7 +247,7 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   if (by_torch)
     fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
   fixes.push_back(std::move(fix));
-  return choice->row->verified && !compiled;
+  return choice->row->verified && !compiled && is_plain(wheel.version);
 }
 
 std::vector<std::string> useless_variants(const Situation& at) {

@@ -28,7 +28,8 @@ std::string platform_of(const Situation& at);
 WheelName wheel_of(const Situation& at);
 
 /// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
-/// known to have machine code for the GPU, not second hand.
+/// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
+/// there.
 bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution = {});
 /// Other flavours of the same release, which people of other GPUs recommend and which have no code for this
 /// one.
