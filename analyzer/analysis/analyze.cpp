@@ -15,10 +15,10 @@
 #include "analyzer/analysis/finding_table.h"
 #include "analyzer/analysis/fleet_plans.h"
 #include "analyzer/analysis/merge.h"
-#include "analyzer/analysis/record_packages.h"
 #include "analyzer/analysis/note_list.h"
 #include "analyzer/analysis/processes.h"
 #include "analyzer/analysis/ranks.h"
+#include "analyzer/analysis/record_packages.h"
 #include "analyzer/analysis/report_files.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/analysis/verdict.h"
@@ -33,7 +33,9 @@ namespace {
 // A gap that one process has not run into is no news where another has.
 void drop_known_gaps(std::vector<Finding>& findings) {
   using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
-  const auto key_of = [](const Finding& finding) { return Key(finding.object, finding.build_id, finding.need); };
+  const auto key_of = [](const Finding& finding) {
+    return Key(finding.object, finding.build_id, finding.need);
+  };
   std::set<Key> hit;
   for (const Finding& finding : findings) {
     if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
@@ -147,7 +149,9 @@ class Run {
   static std::uint64_t program_of(const Report& report) {
     return hash_of(report.process.exe + '\n' + join(report.process.argv, "\n"));
   }
-  static std::uint64_t hash_of(const std::string& text) { return content_hash(bytes_of(std::string_view(text))); }
+  static std::uint64_t hash_of(const std::string& text) {
+    return content_hash(bytes_of(std::string_view(text)));
+  }
 
   void judge(const Report& report) {
     const ReportIndex index(report);

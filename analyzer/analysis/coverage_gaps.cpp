@@ -156,7 +156,8 @@ void add_coverage(const Scene& scene, std::vector<Finding>& latent) {
   // A report that was cut off does not tell what was not launched.
   const bool whole = scene.report.end && scene.report.end->dropped == 0;
   for (Finding& finding : latent) {
-    if (whole && finding.severity == Severity::warning && !finding.object.empty()) not_needed(launches, finding);
+    if (whole && finding.severity == Severity::warning && !finding.object.empty())
+      not_needed(launches, finding);
   }
   latent.insert(latent.begin(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }

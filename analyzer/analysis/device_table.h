@@ -10,7 +10,8 @@
 
 namespace kshim::analysis {
 
-/// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal and name.
+/// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal
+/// and name.
 class DeviceTable {
  public:
   explicit DeviceTable(std::vector<DeviceSummary>& out) : out_(out) {}

@@ -13,8 +13,8 @@ struct ModuleShare {
   std::size_t lacking = 0;
   std::size_t served = 0;
 };
-/// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled. `confidence`: where
-/// more is known than what the images tell.
+/// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
+/// `confidence`: where more is known than what the images tell.
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
                        bool complete, ModuleShare modules = {}, std::optional<double> confidence = {});
 

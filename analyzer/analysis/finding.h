@@ -85,9 +85,9 @@ struct Finding {
   double confidence = 0;
   std::optional<int> code;
   std::string code_name;
-  std::string object;   ///< path; empty for a loose image
+  std::string object;    ///< path; empty for a loose image
   std::string build_id;  ///< of the object, where known
-  std::string package;  ///< "torch 2.9.1 (pip)"
+  std::string package;   ///< "torch 2.9.1 (pip)"
   std::string headline;
   std::vector<std::string> kernels;  ///< demangled
   bool kernels_complete = true;
@@ -103,7 +103,8 @@ struct Finding {
   Place kernel_source;               ///< file and line of failed_kernel, where an image tells
   std::vector<SeenIn> processes;     ///< of many, the first
   std::uint64_t processes_total = 0;
-  std::string seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
+  std::string
+      seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
   std::vector<Evidence> evidence;
   std::vector<Place> where;  ///< innermost first; first is the user's own
   std::vector<Fix> fixes;

@@ -8,8 +8,8 @@
 namespace kshim::analysis {
 namespace {
 
-// More distinct findings come from no honest set of reports, and are read by nobody. Errors have room of their own: what is
-// merely worth a note cannot crowd them out.
+// More distinct findings come from no honest set of reports, and are read by nobody. Errors have room of
+// their own: what is merely worth a note cannot crowd them out.
 constexpr std::size_t kMostErrors = 4096;
 constexpr std::size_t kMostQuiet = 2048;
 constexpr std::size_t kMostText = std::size_t{256} << 20;

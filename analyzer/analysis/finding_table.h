@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The findings of all reports, each once, and in which processes it was seen. Found by a hash: a thousand ranks with a
-// hundred findings each are no square of them.
+// The findings of all reports, each once, and in which processes it was seen. Found by a hash: a thousand
+// ranks with a hundred findings each are no square of them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -24,9 +24,9 @@ class FindingTable {
 
   struct Row {
     Finding finding;
-    std::vector<Sighting> seen;    ///< by process, ascending
-    std::uint64_t processes = 0;   ///< of `seen` and of those that had no room there
-    std::size_t weight = 0;        ///< bytes of its texts
+    std::vector<Sighting> seen;   ///< by process, ascending
+    std::uint64_t processes = 0;  ///< of `seen` and of those that had no room there
+    std::size_t weight = 0;       ///< bytes of its texts
   };
   std::vector<Row>& rows() { return rows_; }
   /// Findings for which there was no room.

@@ -83,8 +83,8 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
     if (!device.cc || !std::binary_search(plan.lacking.begin(), plan.lacking.end(), *device.cc)) continue;
     ++plan.breaks_total;
     if (plan.breaks.size() == kMostBreaks) continue;
-    plan.breaks.push_back(
-        {device.host, device.ordinal, device.name.empty() ? std::string("unnamed") : device.name, *device.cc});
+    plan.breaks.push_back({device.host, device.ordinal,
+                           device.name.empty() ? std::string("unnamed") : device.name, *device.cc});
   }
 }
 
@@ -112,7 +112,8 @@ void ListedImages::add(const Report& report, const std::vector<Finding>& finding
   if (wanted.empty()) return;
   for (const ObjectRecord& row : report.objects) {
     const std::pair key(row.path, row.build_id);
-    if (!row.images || images_.size() == kMostListed || wanted.count(key) == 0 || images_.count(key) != 0) continue;
+    if (!row.images || images_.size() == kMostListed || wanted.count(key) == 0 || images_.count(key) != 0)
+      continue;
     std::vector<ImageCount>& out = images_[key];
     for (const ImageEntry& image : *row.images) {
       const auto candidate = candidate_of(image.arch, image.isa);
@@ -121,19 +122,21 @@ void ListedImages::add(const Report& report, const std::vector<Finding>& finding
   }
 }
 
-const std::vector<ImageCount>* ListedImages::find(const std::string& path, const std::string& build_id) const {
+const std::vector<ImageCount>* ListedImages::find(const std::string& path,
+                                                  const std::string& build_id) const {
   const auto found = images_.find({path, build_id});
   return found == images_.end() || found->second.empty() ? nullptr : &found->second;
 }
 
-std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options, const ListedImages& listed,
-                                   ObjectFiles& files) {
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+                                   const ListedImages& listed, ObjectFiles& files) {
   std::vector<FleetPlan> out;
   const std::vector<ComputeCapability> gpus = fleet_of(analysis, options);
   if (gpus.empty()) return out;
   for (const File& file : files_of(analysis)) {
     if (out.size() == kMostPlans) break;
-    auto plan = plan_fleet({gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
+    auto plan =
+        plan_fleet({gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
     if (!plan) continue;
     plan->object = file.path;
     plan->build_id = file.build_id;

@@ -23,9 +23,9 @@ class ListedImages {
 
 /// Whether another list of architectures would mend it.
 bool is_for_fleet(const Finding& finding);
-/// For each file that lacks code for one of the targets, or without targets for one of several kinds of GPU in the reports:
-/// what to build it for.
-std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options, const ListedImages& listed,
-                                   ObjectFiles& files);
+/// For each file that lacks code for one of the targets, or without targets for one of several kinds of GPU
+/// in the reports: what to build it for.
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+                                   const ListedImages& listed, ObjectFiles& files);
 
 }  // namespace kshim::analysis

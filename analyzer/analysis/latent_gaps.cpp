@@ -48,13 +48,14 @@ std::vector<Wanted> wanted_of(const Scene& scene) {
   return out;
 }
 
-/// What failures have told already: objects and what each lacks. Loose images have no path: they are told apart by what they
-/// hold.
+/// What failures have told already: objects and what each lacks. Loose images have no path: they are told
+/// apart by what they hold.
 class Known {
  public:
   explicit Known(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-      if (finding.severity == Severity::error) told_.insert(key_of(finding.object, finding.need, finding.have));
+      if (finding.severity == Severity::error)
+        told_.insert(key_of(finding.object, finding.need, finding.have));
     }
   }
   bool has(const std::string& object, ComputeCapability cc, const std::vector<std::string>& have = {}) const {
@@ -165,7 +166,8 @@ std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& objec
 // The file is gone, and the report says what this module of it had.
 std::optional<Finding> gap_for(const Scene& scene, const ObjectRecord& object, const GapRecord& gap,
                                ComputeCapability cc) {
-  if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr) return std::nullopt;
+  if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr)
+    return std::nullopt;
   const Subject subject = subject_of(scene, gap, cc);
   if (subject.facts.scope == ImageScope::none) return std::nullopt;
   if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
@@ -194,8 +196,7 @@ bool served_by_choice(const Scene& scene, const ObjectRecord* object, const GapR
   return scene.index.loaded(object->id, gap.device);
 }
 
-std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap,
-                                     const Known& known) {
+std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, const Known& known) {
   const auto need = image::parse_arch(gap.need);
   if (!need) return std::nullopt;
   const ObjectRecord* object = scene.index.object(gap.object);

@@ -18,7 +18,8 @@ constexpr std::size_t kMostText = std::size_t{256} << 20;
 constexpr std::size_t kMostArguments = std::size_t{64} << 10;  // bytes of one command line
 constexpr std::size_t kListed = 1024;                          // processes that one finding lists
 constexpr std::size_t kRunsTold = 3;
-constexpr std::size_t kDescribed = 512;  // findings whose processes are put into words: it takes a walk over all of them
+constexpr std::size_t kDescribed =
+    512;  // findings whose processes are put into words: it takes a walk over all of them
 
 Member member_of(const ProcessSummary& process) {
   return {process.host, process.rank, static_cast<std::uint64_t>(process.pid)};
@@ -141,8 +142,9 @@ void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Findin
     finding.remarks.push_back(
         fmt::format("These are the processes whose GPU is of compute capability {}; the others have {}.",
                     some_of(gpus->these, "kinds"), some_of(gpus->others, "kinds")));
-  } else if (const auto driver = apart(
-                 run.processes, seen, [&](std::uint32_t i) -> const std::string& { return facts_[i].driver; })) {
+  } else if (const auto driver = apart(run.processes, seen, [&](std::uint32_t i) -> const std::string& {
+               return facts_[i].driver;
+             })) {
     finding.remarks.push_back(
         fmt::format("These are the processes whose driver is for CUDA {}; the others' is for {}.",
                     some_of(driver->these, "versions"), some_of(driver->others, "versions")));
@@ -150,7 +152,8 @@ void Processes::tell_apart(const Run& run, const std::vector<bool>& seen, Findin
                return out_.processes[i].host;
              })) {
     finding.remarks.push_back(fmt::format("These are all processes of {}; on {} there is none of it.",
-                                          some_of(hosts->these, "hosts"), some_of(hosts->others, "other hosts")));
+                                          some_of(hosts->these, "hosts"),
+                                          some_of(hosts->others, "other hosts")));
   }
 }
 

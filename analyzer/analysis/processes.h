@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of all reports: which run each belongs to, where each ran, and in which of them a finding was seen.
+// The processes of all reports: which run each belongs to, where each ran, and in which of them a finding was
+// seen.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,7 +18,8 @@ class Processes {
  public:
   explicit Processes(Analysis& out) : out_(out) {}
 
-  /// The process's place in Analysis::processes; nullopt where there is no room for it, and it is only counted.
+  /// The process's place in Analysis::processes; nullopt where there is no room for it, and it is only
+  /// counted.
   std::optional<std::uint32_t> add(const Report& report, std::uint64_t loads);
   /// Fills Analysis::runs.
   void summarise_runs();

@@ -40,8 +40,8 @@ std::string on_hosts(const std::set<std::string_view>& hosts) {
 }
 
 // Hosts in the order of the numbers on them.
-std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(const std::vector<Member>& members,
-                                                                        bool ranks) {
+std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> by_host(
+    const std::vector<Member>& members, bool ranks) {
   std::map<std::string_view, std::set<std::uint64_t>> hosts;
   for (const Member& member : members) hosts[member.host].insert(ranks ? *member.rank : member.pid);
   std::vector<std::pair<std::string_view, std::vector<std::uint64_t>>> out;

@@ -17,8 +17,8 @@ std::vector<Finding> findings_of(const Scene& scene);
 /// What is missing although nothing has failed: recorded gaps, loaded files against the present GPUs and the
 /// targets. `known` are the findings so far: what they say is not said again.
 std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& known);
-/// What was asked about GPUs that are not there, and cannot be answered because files are gone. `told`: object and need of what
-/// is known to lack code.
+/// What was asked about GPUs that are not there, and cannot be answered because files are gone. `told`:
+/// object and need of what is known to lack code.
 std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::ComputeCapability>& wanted,
                               const std::set<std::pair<std::string, std::string>>& told);
 /// Of what `latent` says about targets, what this run launched; the rest becomes information. Nothing without

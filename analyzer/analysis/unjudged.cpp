@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked about a GPU that is not there and cannot be answered: the file is gone, and the report does not say what is in it.
+// What was asked about a GPU that is not there and cannot be answered: the file is gone, and the report does
+// not say what is in it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -52,19 +53,21 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   out.need = need;
   out.devices = {(assumed ? "an assumed GPU, " : "target ") + need};
   out.headline = fmt::format(
-      "whether this runs on {} cannot be told: files that it loaded are not on this machine, and the report does "
+      "whether this runs on {} cannot be told: files that it loaded are not on this machine, and the report "
+      "does "
       "not say what is in them",
       need);
-  std::vector<std::string> some(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
-                                                                   paths.size(), 3)));
+  std::vector<std::string> some(
+      paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(paths.size(), 3)));
   std::string files;
   for (const std::string& path : some) files += " " + shell_quote(path);
   out.fixes.push_back({FixKind::environment,
                        "Look at the files where they are",
                        {fmt::format("kshim scan --target {}{}", need, files)},
                        "it needs no GPU and runs nothing",
-                       paths.size() > some.size() ? fmt::format("{} more files are named below", paths.size() - some.size())
-                                                  : ""});
+                       paths.size() > some.size()
+                           ? fmt::format("{} more files are named below", paths.size() - some.size())
+                           : ""});
   out.fixes.push_back({FixKind::environment,
                        "Record the run with the question",
                        {fmt::format("kshim run --target {} -- PROGRAM", need)},
@@ -98,8 +101,9 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
                                   location(scene.report, gone[i]->line)});
     }
     if (gone.size() > kNamed) {
-      finding.evidence.push_back({fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
-                                  location(scene.report, gone[kNamed]->line)});
+      finding.evidence.push_back(
+          {fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
+           location(scene.report, gone[kNamed]->line)});
     }
     finding.count = gone.size();
     out.push_back(std::move(finding));

@@ -43,13 +43,14 @@ void add_search_path(const LibrarySituation& at, Advice& out) {
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
-  out.fixes.push_back({FixKind::environment,
-                       fmt::format("Take {} out of LD_LIBRARY_PATH", enumerate(dropped)),
-                       {kept.empty() ? std::string("unset LD_LIBRARY_PATH")
-                                     : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
-                       "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
-                       "it may be set where the program is started: a shell profile, a job script, a module "
-                       "file or a container image"});
+  out.fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Take {} out of LD_LIBRARY_PATH", enumerate(dropped)),
+       {kept.empty() ? std::string("unset LD_LIBRARY_PATH")
+                     : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
+       "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
+       "it may be set where the program is started: a shell profile, a job script, a module "
+       "file or a container image"});
 }
 
 bool in_wheel(const CudaLibrary& library) {

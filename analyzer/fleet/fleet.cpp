@@ -20,9 +20,7 @@ using image::ImageKind;
 using image::Suffix;
 using image::Version;
 
-bool serves(const Candidate& image, ComputeCapability gpu) {
-  return image::judge(image, {gpu, {}, {}}).fits;
-}
+bool serves(const Candidate& image, ComputeCapability gpu) { return image::judge(image, {gpu, {}, {}}).fits; }
 bool serves(Arch arch, ComputeCapability gpu) { return serves({ImageKind::cubin, arch, {}}, gpu); }
 
 bool holds(const std::vector<ComputeCapability>& list, ComputeCapability gpu) {
@@ -44,7 +42,7 @@ struct Draft {
   const ToolkitRow* toolkit = nullptr;
   std::vector<Arch> archs;
   std::vector<ComputeCapability> compiled, unserved;
-  std::size_t known = 0;  ///< of the archs, that the file has
+  std::size_t known = 0;     ///< of the archs, that the file has
   std::size_t given_up = 0;  ///< of what the file has for a GPU of the fleet alone
 };
 
@@ -56,8 +54,8 @@ class Planner {
     }
   }
 
-  /// The fewest architectures that serve all: whoever serves the lowest GPU that is left serves as many of the higher ones as
-  /// any other does, or more.
+  /// The fewest architectures that serve all: whoever serves the lowest GPU that is left serves as many of
+  /// the higher ones as any other does, or more.
   Draft smallest(const ToolkitRow& toolkit) const {
     Draft out = start(toolkit);
     const std::vector<Arch> targets = targets_of(toolkit);
@@ -100,9 +98,9 @@ class Planner {
       FleetArch row{arch, is_added(arch), {}};
       for (const ComputeCapability gpu : question_.gpus) {
         // The highest that fits is the one that a driver takes.
-        const bool taken = serves(arch, gpu) && std::none_of(draft.archs.begin(), draft.archs.end(), [&](Arch other) {
-          return arch < other && serves(other, gpu);
-        });
+        const bool taken =
+            serves(arch, gpu) && std::none_of(draft.archs.begin(), draft.archs.end(),
+                                              [&](Arch other) { return arch < other && serves(other, gpu); });
         if (taken) row.serves.push_back(gpu);
       }
       out.archs.push_back(std::move(row));
@@ -134,7 +132,8 @@ class Planner {
     return out;
   }
 
-  // An image for one GPU or family beside others does not have every kernel: where a module lacks code it is not enough.
+  // An image for one GPU or family beside others does not have every kernel: where a module lacks code it is
+  // not enough.
   bool covered(const std::vector<Arch>& archs, ComputeCapability gpu) const {
     return std::any_of(archs.begin(), archs.end(), [&](Arch arch) {
       return serves(arch, gpu) && (arch.suffix == Suffix::none || !holds(question_.lacking, gpu));
@@ -145,16 +144,16 @@ class Planner {
 
   // It is new to the file, or to those modules that lack code for a GPU that it serves.
   bool is_added(Arch arch) const {
-    return !has(arch) ||
-           (arch.suffix == Suffix::none && std::any_of(question_.lacking.begin(), question_.lacking.end(),
-                                                       [&](ComputeCapability gpu) { return serves(arch, gpu); }));
+    return !has(arch) || (arch.suffix == Suffix::none &&
+                          std::any_of(question_.lacking.begin(), question_.lacking.end(),
+                                      [&](ComputeCapability gpu) { return serves(arch, gpu); }));
   }
 
   /// GPUs that are still without code and that it serves; then what the file has; then the closest.
   std::tuple<std::size_t, bool, Arch> rank(const std::vector<Arch>& archs, Arch arch) const {
-    const auto fresh = std::count_if(question_.gpus.begin(), question_.gpus.end(), [&](ComputeCapability gpu) {
-      return serves(arch, gpu) && !covered(archs, gpu);
-    });
+    const auto fresh =
+        std::count_if(question_.gpus.begin(), question_.gpus.end(),
+                      [&](ComputeCapability gpu) { return serves(arch, gpu) && !covered(archs, gpu); });
     return {static_cast<std::size_t>(fresh), has(arch), arch};
   }
 
@@ -173,7 +172,8 @@ class Planner {
   }
 
  public:
-  /// The newest without a suffix, and not a Jetson's where there is another: the PTX of it compiles for what comes.
+  /// The newest without a suffix, and not a Jetson's where there is another: the PTX of it compiles for what
+  /// comes.
   static Arch newest_of(const std::vector<Arch>& archs) {
     Arch out;
     Arch tegra;
@@ -207,13 +207,15 @@ void estimate(const std::vector<ImageCount>& images, FleetPlan& plan) {
   }
   if (rows == 0) return;
   plan.bytes_each = bytes / rows;
-  plan.basis = rows == 1 ? "as much as the one architecture whose code it has takes, uncompressed"
-                         : fmt::format("as the average of the {} architectures whose code it has, uncompressed", rows);
+  plan.basis =
+      rows == 1 ? "as much as the one architecture whose code it has takes, uncompressed"
+                : fmt::format("as the average of the {} architectures whose code it has, uncompressed", rows);
 }
 
 std::optional<std::uint64_t> size_of(const FleetList& list, std::uint64_t each) {
   if (each == 0) return std::nullopt;
-  const auto added = std::count_if(list.archs.begin(), list.archs.end(), [](const FleetArch& row) { return row.added; });
+  const auto added =
+      std::count_if(list.archs.begin(), list.archs.end(), [](const FleetArch& row) { return row.added; });
   return each * static_cast<std::uint64_t>(added);
 }
 
@@ -227,7 +229,8 @@ void complete(FleetQuestion& question) {
     if (!any && !question.images.empty() && !holds(question.lacking, gpu)) question.lacking.push_back(gpu);
   }
   std::sort(question.lacking.begin(), question.lacking.end());
-  question.lacking.erase(std::unique(question.lacking.begin(), question.lacking.end()), question.lacking.end());
+  question.lacking.erase(std::unique(question.lacking.begin(), question.lacking.end()),
+                         question.lacking.end());
 }
 
 }  // namespace
@@ -236,7 +239,8 @@ std::optional<FleetPlan> plan_fleet(FleetQuestion question) {
   complete(question);
   if (question.lacking.empty()) return std::nullopt;
   const Planner planner(question);
-  // The toolkit that serves most; of those the shortest list, the one nearest to what the file has, and the newest.
+  // The toolkit that serves most; of those the shortest list, the one nearest to what the file has, and the
+  // newest.
   const auto worth = [](const Draft& draft) {
     return std::tuple(draft.unserved.size(), draft.compiled.size(), draft.given_up, draft.archs.size(),
                       draft.archs.size() - draft.known);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which architectures one file has to be built for to serve a set of GPUs: the smallest list, and the list with each GPU's own.
-// What serves what is judged by kshim/image/select.h alone; who builds what is in the table of toolkits.
+// Which architectures one file has to be built for to serve a set of GPUs: the smallest list, and the list
+// with each GPU's own. What serves what is judged by kshim/image/select.h alone; who builds what is in the
+// table of toolkits.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -17,13 +18,13 @@ namespace kshim::analysis {
 /// One architecture of a list, as machine code.
 struct FleetArch {
   image::Arch arch;
-  bool added = false;                             ///< the file lacks it, or a module of the file does
-  std::vector<image::ComputeCapability> serves;   ///< of the fleet: the GPUs that take it
+  bool added = false;                            ///< the file lacks it, or a module of the file does
+  std::vector<image::ComputeCapability> serves;  ///< of the fleet: the GPUs that take it
 };
 
 struct FleetList {
-  std::vector<FleetArch> archs;            ///< ascending
-  std::optional<std::uint64_t> bytes;      ///< that what is added takes, estimated
+  std::vector<FleetArch> archs;        ///< ascending
+  std::optional<std::uint64_t> bytes;  ///< that what is added takes, estimated
 };
 
 /// A GPU of the fleet that this file does not run on today.
@@ -41,11 +42,12 @@ struct FleetPlan {
   std::vector<image::ComputeCapability> lacking;  ///< those of them that lack code
   FleetList smallest;
   FleetList native;
-  image::Arch ptx;                                   ///< to be brought as PTX too: of the newest GPUs, for later ones
-  std::vector<image::Version> toolkits;              ///< that build all of `smallest`, ascending
-  std::vector<image::ComputeCapability> compiled;    ///< served by PTX alone: no toolkit builds for them and all others
-  std::vector<image::ComputeCapability> unserved;    ///< by nothing that the toolkit of the list builds
-  std::vector<FleetBreak> breaks;                    ///< of more than 256, the first
+  image::Arch ptx;                       ///< to be brought as PTX too: of the newest GPUs, for later ones
+  std::vector<image::Version> toolkits;  ///< that build all of `smallest`, ascending
+  std::vector<image::ComputeCapability>
+      compiled;  ///< served by PTX alone: no toolkit builds for them and all others
+  std::vector<image::ComputeCapability> unserved;  ///< by nothing that the toolkit of the list builds
+  std::vector<FleetBreak> breaks;                  ///< of more than 256, the first
   std::uint64_t breaks_total = 0;
   std::uint64_t bytes_each = 0;  ///< what one architecture takes, estimated; 0 = not known
   std::string basis;             ///< of the estimate, as a clause

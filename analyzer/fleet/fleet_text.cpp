@@ -84,8 +84,10 @@ std::string toolkits_text(const FleetPlan& plan) {
   std::string out = fmt::format("no single toolkit builds for all of them ({})", enumerate(reasons));
   if (!which.empty()) {
     out += fmt::format("; the list is what {} builds", which);
-    if (!plan.compiled.empty()) out += fmt::format(", and {} compiles its PTX at load", names_of(plan.compiled));
-    if (!plan.unserved.empty()) out += fmt::format(", and {} needs a build of its own", names_of(plan.unserved));
+    if (!plan.compiled.empty())
+      out += fmt::format(", and {} compiles its PTX at load", names_of(plan.compiled));
+    if (!plan.unserved.empty())
+      out += fmt::format(", and {} needs a build of its own", names_of(plan.unserved));
   }
   return out;
 }
@@ -103,8 +105,10 @@ std::string breaks_text(const FleetPlan& plan) {
   std::vector<std::pair<std::string, std::uint64_t>> hosts;  // GPUs of one kind on one host, and how many
   std::uint64_t told = 0;
   for (const FleetBreak& row : plan.breaks) {
-    std::string text = fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
-    const auto known = std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.first == text; });
+    std::string text =
+        fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
+    const auto known =
+        std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.first == text; });
     if (known == hosts.end() && hosts.size() == kNamed) continue;
     if (known != hosts.end()) {
       ++known->second;

@@ -77,7 +77,8 @@ class ReportIndex {
                        std::optional<unsigned> device, std::uint32_t line) const;
   /// Whether a module of this object was loaded on this device.
   bool loaded(std::uint64_t object, std::optional<unsigned> device) const;
-  /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is mapped.
+  /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is
+  /// mapped.
   bool has_python() const { return python_; }
   bool has_torch() const { return torch_; }
   /// Whether a launch of this module, or of any code in this object, failed.

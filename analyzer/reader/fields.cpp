@@ -20,9 +20,8 @@ using simdjson::dom::element;
 using simdjson::dom::element_type;
 using simdjson::dom::object;
 
-constexpr std::size_t kRecords = std::size(report::kFieldShapes) == 0
-                                     ? 0
-                                     : static_cast<std::size_t>(RecordType::end) + 1;
+constexpr std::size_t kRecords =
+    std::size(report::kFieldShapes) == 0 ? 0 : static_cast<std::size_t>(RecordType::end) + 1;
 
 struct Range {
   std::size_t first = 0;
@@ -139,7 +138,8 @@ std::string Fields::cut(std::string_view text) const {
   if (text.size() <= kLongestText) return std::string(text);
   cut_ = true;
   std::size_t size = kLongestText;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;  // not inside a letter
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
+    --size;  // not inside a letter
   return std::string(text.substr(0, size));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of one record, found by the schema's own list (kshim/report/schema.def): in one walk over the line, which
-// also tells what is there twice, of another kind or larger than anything that a shim writes.
+// The values of one record, found by the schema's own list (kshim/report/schema.def): in one walk over the
+// line, which also tells what is there twice, of another kind or larger than anything that a shim writes.
 #pragma once
 #include <simdjson.h>
 
@@ -67,8 +67,8 @@ class Fields {
   std::uint32_t strange_ = 0;  ///< bit i: of another kind
   bool type_twice_ = false;
   std::optional<std::uint64_t> seq_;
-  mutable bool cut_ = false;      ///< a text was too long
-  mutable bool listed_ = false;   ///< a list was too long
+  mutable bool cut_ = false;       ///< a text was too long
+  mutable bool listed_ = false;    ///< a list was too long
   mutable bool nonsense_ = false;  ///< a number within a list is none that can be
 };
 

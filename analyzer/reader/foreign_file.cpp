@@ -41,7 +41,8 @@ std::string foreign_file(std::string_view first_bytes) {
   // Our own output, which is JSON over several lines.
   for (const std::string_view schema : {"kshim-analysis/", "kshim-scan/", "kshim-explain/"}) {
     const std::size_t at = first_bytes.substr(0, 1024).find(schema);
-    if (at == std::string_view::npos || first_bytes[first_bytes.find_first_not_of(" \t\r\n")] != '{') continue;
+    if (at == std::string_view::npos || first_bytes[first_bytes.find_first_not_of(" \t\r\n")] != '{')
+      continue;
     return fmt::format("is what kshim wrote ({}), not a report: name the reports that it was made from",
                        schema.substr(0, schema.size() - 1));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of one report is kept in memory. The shim's own limits (docs/report-format.md) are far below; a report of
-// gigabytes, by whomever it was written, is read to its end and kept up to here, and a note says what was left out.
+// How much of one report is kept in memory. The shim's own limits (docs/report-format.md) are far below; a
+// report of gigabytes, by whomever it was written, is read to its end and kept up to here, and a note says
+// what was left out.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -8,8 +8,8 @@
 
 namespace kshim::analysis {
 
-/// Collects bytes and hands out lines. Behind the bytes there is always `padding` more that may be read: simdjson looks
-/// beyond a line's end.
+/// Collects bytes and hands out lines. Behind the bytes there is always `padding` more that may be read:
+/// simdjson looks beyond a line's end.
 class LineBuffer {
  public:
   LineBuffer(std::size_t chunk, std::size_t padding) : chunk_(chunk), padding_(padding) {}
@@ -27,7 +27,8 @@ class LineBuffer {
     return bytes_.get() + used_;
   }
   void filled(std::size_t count) { used_ += count; }
-  /// Calls `visit(std::string_view line)` for every whole line; stops at an answer that is not empty and returns it.
+  /// Calls `visit(std::string_view line)` for every whole line; stops at an answer that is not empty and
+  /// returns it.
   template <class Visit>
   std::string drain(Visit&& visit) {
     std::size_t begin = 0;

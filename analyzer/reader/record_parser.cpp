@@ -360,7 +360,8 @@ void RecordParser::note_left_out() {
 
 // Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
 void RecordParser::note_missing(std::uint64_t skipped) {
-  if (unordered_) note("the records are not in the order in which they were written, or some are there twice");
+  if (unordered_)
+    note("the records are not in the order in which they were written, or some are there twice");
   const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
   if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
   const std::uint64_t missing = *seq_ - records_ - skipped + 1;
@@ -374,9 +375,9 @@ void RecordParser::finish(std::uint64_t skipped) {
   note_left_out();
   note_missing(skipped);
   if (after_end_ != 0 && report_.end)
-    note(fmt::format("{} after it: of threads that outlived the end, or lines were moved",
-                     after_end_ == 1 ? std::string("a record stands")
-                                     : fmt::format("{} records stand", after_end_)),
+    note(fmt::format(
+             "{} after it: of threads that outlived the end, or lines were moved",
+             after_end_ == 1 ? std::string("a record stands") : fmt::format("{} records stand", after_end_)),
          report_.end->line);
   check_report(report_, {.objects = left_out(RecordType::object) == 0,
                          .modules = left_out(RecordType::module) == 0,

@@ -21,11 +21,11 @@ class RecordParser {
  public:
   explicit RecordParser(Report& report) : report_(report) {}
 
-  /// Adds the record to the report. A type that is not known is ignored: newer shims may write more. The answer is
-  /// empty, or says what is odd about the line.
+  /// Adds the record to the report. A type that is not known is ignored: newer shims may write more. The
+  /// answer is empty, or says what is odd about the line.
   std::string parse(simdjson::dom::object from, std::uint32_t line);
-  /// After the last line: notes on what was left out and on records that contradict each other. `skipped`: lines that
-  /// could not be read.
+  /// After the last line: notes on what was left out and on records that contradict each other. `skipped`:
+  /// lines that could not be read.
   void finish(std::uint64_t skipped);
 
  private:
@@ -62,9 +62,9 @@ class RecordParser {
 
   Report& report_;
   std::array<Kept, static_cast<std::size_t>(report::RecordType::end) + 1> kept_{};
-  std::unordered_set<std::uint64_t> objects_, modules_;          ///< ids
-  std::unordered_map<std::uint64_t, std::size_t> failures_;       ///< by id
-  std::unordered_map<std::uint64_t, std::size_t> coverage_;       ///< by a hash of what tells kernels apart
+  std::unordered_set<std::uint64_t> objects_, modules_;      ///< ids
+  std::unordered_map<std::uint64_t, std::size_t> failures_;  ///< by id
+  std::unordered_map<std::uint64_t, std::size_t> coverage_;  ///< by a hash of what tells kernels apart
   std::uint64_t records_ = 0;
   std::uint64_t after_end_ = 0;
   std::optional<std::uint64_t> seq_;  ///< the highest so far

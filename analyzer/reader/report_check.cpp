@@ -91,8 +91,9 @@ void check_devices(Report& report) {
     } else if (image::find_compute_capability(arch->cc) == nullptr) {
       report.notes.push_back(
           {row.line,
-           fmt::format("GPU {}: this kshim knows no GPU of compute capability {}, and judges it by the number",
-                       row.ordinal, image::to_name(arch->cc).view())});
+           fmt::format(
+               "GPU {}: this kshim knows no GPU of compute capability {}, and judges it by the number",
+               row.ordinal, image::to_name(arch->cc).view())});
     }
   }
 }

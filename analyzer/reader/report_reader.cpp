@@ -25,8 +25,7 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{1} << 20;
 // Kinds of oddities that are told apart.
 constexpr std::size_t kNotesKept = 16;
-constexpr std::string_view kNoReport =
-    "is not a kshim report: its first line is no `process` record of one";
+constexpr std::string_view kNoReport = "is not a kshim report: its first line is no `process` record of one";
 
 class Descriptor {
  public:

@@ -43,7 +43,8 @@ class StringWalk {
          finding.build_id, finding.fixes, finding.dead_ends, finding.remarks);
   }
   void walk(Analysis& analysis) const {
-    each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.fleet, analysis.notes, analysis.blind);
+    each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.fleet,
+         analysis.notes, analysis.blind);
   }
   template <class T>
   void walk(std::vector<T>& items) const {

@@ -83,7 +83,8 @@ void print_fleet(const std::vector<FleetPlan>& all, bool verbose, Page& page) {
   }
   if (plans.size() > most) {
     page.blank();
-    page.line(fmt::format("and {}: --verbose or --format json has them", counted(plans.size() - most, "more file")));
+    page.line(fmt::format("and {}: --verbose or --format json has them",
+                          counted(plans.size() - most, "more file")));
   }
 }
 
@@ -97,14 +98,18 @@ Json to_json(const FleetPlan& plan) {
   const bool any = plan.ptx.cc.major != 0;
   out["ptx"] = any ? Json(image::to_name(image::ImageKind::ptx, plan.ptx).view()) : Json(nullptr);
   out["cmake"] = text_or_null(cmake_text(plan));
-  out["toolkits"] = json_list(plan.toolkits, [](image::Version version) { return Json(image::to_name(version).view()); });
+  out["toolkits"] =
+      json_list(plan.toolkits, [](image::Version version) { return Json(image::to_name(version).view()); });
   out["compiled"] = names(plan.compiled);
   out["unserved"] = names(plan.unserved);
   out["toolkit_advice"] = toolkits_text(plan);
   out["bytes_each"] = plan.bytes_each == 0 ? Json(nullptr) : Json(plan.bytes_each);
   out["basis"] = text_or_null(plan.basis);
   out["breaks"] = json_list(plan.breaks, [](const FleetBreak& row) {
-    return Json{{"host", text_or_null(row.host)}, {"ordinal", row.ordinal}, {"gpu", row.gpu}, {"compute_capability", image::to_name(row.cc).view()}};
+    return Json{{"host", text_or_null(row.host)},
+                {"ordinal", row.ordinal},
+                {"gpu", row.gpu},
+                {"compute_capability", image::to_name(row.cc).view()}};
   });
   out["breaks_total"] = plan.breaks_total;
   return out;

@@ -37,8 +37,8 @@ Json to_json(const ProcessSummary& process) {
 }
 
 Json to_json(const RunSummary& run) {
-  return {{"run", text_or_null(run.id)},  {"processes", run.processes}, {"hosts", run.hosts},
-          {"ranks", run.ranks},           {"failed", run.failed},       {"incomplete", run.incomplete}};
+  return {{"run", text_or_null(run.id)}, {"processes", run.processes}, {"hosts", run.hosts},
+          {"ranks", run.ranks},          {"failed", run.failed},       {"incomplete", run.incomplete}};
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Json to_json(const Finding& finding) {
   out["count"] = finding.count;
   out["failed_call"] = text_or_null(finding.failed_call);
   out["failed_kernel"] = text_or_null(finding.failed_kernel);
-  if (const Place& kernel = finding.kernel_source; !kernel.file.empty())
+  if (const Place& kernel = finding.kernel_source; !kernel.file.empty() && kernel.line != 0)
     out["kernel_source"] = {{"file", kernel.file}, {"line", kernel.line}};
   out["evidence"] = json_list(finding.evidence, sentence);
   out["where"] = finding.where.empty() ? Json(nullptr) : to_json(finding.where.front());

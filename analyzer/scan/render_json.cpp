@@ -83,7 +83,8 @@ std::string render_json(const Scan& scan, const analysis::RenderOptions& /*optio
   out["driver"] = version_or_null(scan.driver);
   out["totals"] = {{"files", scan.files}, {"bytes", scan.bytes}, {"duplicates", scan.duplicates}};
   out["notes"] = scan.notes;
-  out["fleet"] = json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
+  out["fleet"] =
+      json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
   return analysis::dumped(out);
 }
 

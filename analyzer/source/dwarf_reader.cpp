@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 namespace kshim::source {
 namespace {
@@ -62,7 +63,8 @@ std::string absolute(const char* file, Dwarf_Die& unit) {
   if (*file == '/') return file;
   Dwarf_Attribute attribute;
   const char* folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
-  return folder == nullptr ? std::string(file) : std::string(folder) + "/" + file;
+  return folder == nullptr ? std::string(file)
+                           : std::filesystem::path(std::string(folder) + "/" + file).lexically_normal().string();
 }
 
 std::string name_of(Dwarf_Die& die) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast reports are read, beside what cannot be done without: finding the line ends, and parsing the same lines.
+// How fast reports are read, beside what cannot be done without: finding the line ends, and parsing the same
+// lines.
 //   report_bench [--benchmark_...] REPORT...
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -104,7 +105,8 @@ int main(int argc, char** argv) {
     }
   }
   if (g_files.empty()) {
-    std::fprintf(stderr, "usage: report_bench [--benchmark_...] REPORT|FOLDER...; make_reports.py makes some\n");
+    std::fprintf(stderr,
+                 "usage: report_bench [--benchmark_...] REPORT|FOLDER...; make_reports.py makes some\n");
     return 2;
   }
   for (const fs::path& file : g_files) g_bytes += static_cast<std::int64_t>(fs::file_size(file));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs and messages of kshim explain: whatever bytes they hold, the answer is bounded, harmless, and of its schema's shape.
+// Logs and messages of kshim explain: whatever bytes they hold, the answer is bounded, harmless, and of its
+// schema's shape.
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -14,9 +15,11 @@ namespace {
 void check(const explain::Explanation& explanation) {
   for (const analysis::Finding& finding : explanation.findings)
     fuzz::require(finding.confidence >= 0 && finding.confidence <= 1, "a confidence is one");
-  const std::string text = explain::render_text(explanation, {.colour = false, .unicode = true, .width = 80, .verbose = true, .full = true});
+  const std::string text = explain::render_text(
+      explanation, {.colour = false, .unicode = true, .width = 80, .verbose = true, .full = true});
   for (const char letter : text)
-    fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ', "no control character reaches the terminal");
+    fuzz::require(letter == '\n' || static_cast<unsigned char>(letter) >= ' ',
+                  "no control character reaches the terminal");
   const auto json = nlohmann::json::parse(explain::render_json(explanation), nullptr, false);
   fuzz::require(!json.is_discarded() && json["schema"] == "kshim-explain/1", "JSON is JSON");
 }

@@ -27,7 +27,8 @@ class MemoryFile {
   }
   void fill(std::string_view bytes) {
     fuzz::require(::ftruncate(fd_, 0) == 0, "it can be emptied");
-    fuzz::require(::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "and filled");
+    fuzz::require(::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
+                  "and filled");
     // Each reader opens the name anew, and reads from the start.
   }
   const std::string& path() const { return path_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// mutate_reports RUNS FOLDER: the fuzz target of reports without a fuzzer, for compilers that have none: each file of FOLDER in
-// turn, mutated again and again, with a fixed seed. An input that ends the process is in mutated.jsonl of the working folder.
+// mutate_reports RUNS FOLDER: the fuzz target of reports without a fuzzer, for compilers that have none: each
+// file of FOLDER in turn, mutated again and again, with a fixed seed. An input that ends the process is in
+// mutated.jsonl of the working folder.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +32,8 @@ int main(int argc, char** argv) {
     if (run % kGenerations == 0) input = seeds[static_cast<std::size_t>(run / kGenerations) % seeds.size()];
     input = kshim::fuzz::mutate_report(input, kMost, random);
     std::ofstream("mutated.jsonl", std::ios::binary) << input;
-    static_cast<void>(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()));
+    static_cast<void>(
+        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size()));
   }
   std::filesystem::remove("mutated.jsonl", error);
   std::printf("%zu seeds, %ld runs\n", seeds.size(), runs);

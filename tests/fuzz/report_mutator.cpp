@@ -61,7 +61,9 @@ class Mutator {
   std::string text(std::size_t most) const {
     std::string out;
     for (const Line& line : lines_) {
-      std::string one = line.record.is_null() ? line.bytes : line.record.dump(-1, ' ', false, Json::error_handler_t::replace);
+      std::string one = line.record.is_null()
+                            ? line.bytes
+                            : line.record.dump(-1, ' ', false, Json::error_handler_t::replace);
       if (out.size() + one.size() + 1 > most) break;
       out += one;
       out += '\n';
@@ -71,7 +73,9 @@ class Mutator {
   }
 
  private:
-  std::size_t below(std::size_t end) { return end == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, end - 1)(random_); }
+  std::size_t below(std::size_t end) {
+    return end == 0 ? 0 : std::uniform_int_distribution<std::size_t>(0, end - 1)(random_);
+  }
   std::size_t below_const(std::size_t end) const { return torn_at_ % end; }
   Line& any() { return lines_[below(lines_.size())]; }
 
@@ -172,7 +176,8 @@ class Mutator {
     for (const report::FieldRow& field : report::kFields) {
       if (field.record == type.type && below(3) != 0) record[std::string(field.field)] = fitting(field.kind);
     }
-    lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(below(lines_.size() + 1)), {std::move(record), {}});
+    lines_.insert(lines_.begin() + static_cast<std::ptrdiff_t>(below(lines_.size() + 1)),
+                  {std::move(record), {}});
   }
 
   Json fitting(std::string_view kind) {
@@ -184,7 +189,11 @@ class Mutator {
     if (kind == "strings") return Json::array({evil_text(), evil_text()});
     if (kind == "env") return Json{{"CUDA_FORCE_PTX_JIT", "1"}, {"KSHIM_TARGET", evil_text()}};
     if (kind == "images")
-      return Json::array({{{"kind", "cubin"}, {"arch", evil_text()}, {"isa", nullptr}, {"count", below(9)}, {"bytes", below(9)}}});
+      return Json::array({{{"kind", "cubin"},
+                           {"arch", evil_text()},
+                           {"isa", nullptr},
+                           {"count", below(9)},
+                           {"bytes", below(9)}}});
     if (kind == "layers") {
       static constexpr std::array kCodes = {2, 3, 35, 98, 100, 101, 200, 209, 218, 222, 223, 700, 719, 803};
       return Json::array({{{"layer", below(2) == 0 ? "driver" : "runtime"},
@@ -192,7 +201,8 @@ class Mutator {
                            {"code", kCodes[below(kCodes.size())]},
                            {"name", evil_text()}}});
     }
-    if (kind == "frames") return Json::array({{{"object", evil_text()}, {"offset", below(9)}, {"symbol", evil_text()}}});
+    if (kind == "frames")
+      return Json::array({{{"object", evil_text()}, {"offset", below(9)}, {"symbol", evil_text()}}});
     return Json::array({{{"file", evil_text()}, {"line", below(99)}, {"function", evil_text()}}});
   }
 
@@ -224,7 +234,8 @@ class Mutator {
     place(line.record, key);
     line.bytes = line.record.dump(-1, ' ', false, Json::error_handler_t::replace);
     line.bytes.pop_back();
-    line.bytes += ",\"" + key + "\":" + evil_value().dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
+    line.bytes +=
+        ",\"" + key + "\":" + evil_value().dump(-1, ' ', false, Json::error_handler_t::replace) + "}";
     line.record = nullptr;
   }
 

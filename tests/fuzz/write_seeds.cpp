@@ -52,7 +52,8 @@ class Corpus {
   /// Empties the folders: a fuzzer may have added to them.
   explicit Corpus(std::filesystem::path root) : root_(std::move(root)) {
     std::error_code error;
-    for (const char* target : {"fatbin", "elf", "ptx", "select", "device_code", "archive", "container", "report"})
+    for (const char* target :
+         {"fatbin", "elf", "ptx", "select", "device_code", "archive", "container", "report"})
       std::filesystem::remove_all(root_ / target, error);
   }
   void add(const char* target, const std::string& name, const Buffer& bytes) {
@@ -214,18 +215,28 @@ void add_reports(Corpus& corpus) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(file), {});
     const std::filesystem::path name = entry.path().lexically_relative(KSHIM_GOLDEN);
-    corpus.add("report", name.parent_path().filename().string() + "_" + name.filename().string(), to_buffer(text));
+    corpus.add("report", name.parent_path().filename().string() + "_" + name.filename().string(),
+               to_buffer(text));
     if (name.string().starts_with("ranks")) append(together, std::string_view(text));
   }
   corpus.add("report", "ranks", together);
 }
 
 void add_logs(Corpus& corpus) {
-  const auto add = [&corpus](const char* name, const char* text) { corpus.add("log", name, to_buffer(text)); };
-  add("torch", "PyTorch version: 2.9.1+cu128\nNVIDIA GeForce MX330, compute capability 6.1\nTraceback (most recent call last):\n"
-               "  File \"/home/u/train.py\", line 9, in main\nRuntimeError: CUDA error: no kernel image is available for execution on the device\n");
-  add("lists", "libx.so:\nELF file    1: x.1.sm_89.cubin\nPTX file    1: x.1.sm_120.ptx\nDriver Version: 535.288.01   CUDA Version: 12.2\nCUDA error 209\n");
-  add("compilers", "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\nUnsupported .version 8.8; current version is '8.2'\n");
+  const auto add = [&corpus](const char* name, const char* text) {
+    corpus.add("log", name, to_buffer(text));
+  };
+  add("torch",
+      "PyTorch version: 2.9.1+cu128\nNVIDIA GeForce MX330, compute capability 6.1\nTraceback (most recent "
+      "call last):\n"
+      "  File \"/home/u/train.py\", line 9, in main\nRuntimeError: CUDA error: no kernel image is available "
+      "for execution on the device\n");
+  add("lists",
+      "libx.so:\nELF file    1: x.1.sm_89.cubin\nPTX file    1: x.1.sm_120.ptx\nDriver Version: 535.288.01   "
+      "CUDA Version: 12.2\nCUDA error 209\n");
+  add("compilers",
+      "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\nUnsupported .version 8.8; "
+      "current version is '8.2'\n");
   add("numbers", "Check failed: error == cudaSuccess (48 vs. 0)\n[222] Call to cuLinkAddData\n");
   add("colours", "\x1b[31mCUDA error\x1b[0m: device kernel image is invalid\x1b]0;x\x07\n");
   add("number", "8");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kshim run` says in the end, of reports that are there: the same analysis and the same pages, told what a run
-// would have found out about the program. as_run FORMAT EXIT_STATUS [-m PROGRAM NAME NEEDED_BY FOLDER] REPORT...
+// What `kshim run` says in the end, of reports that are there: the same analysis and the same pages, told
+// what a run would have found out about the program. as_run FORMAT EXIT_STATUS [-m PROGRAM NAME NEEDED_BY
+// FOLDER] REPORT...
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -22,6 +23,7 @@ int main(int argc, char** argv) {
     next += 5;
   }
   const Analysis analysis = analyze(std::vector<std::filesystem::path>(argv + next, argv + argc), options);
-  std::cout << render(analysis, *format, {.colour = false, .unicode = true, .width = 100, .verbose = false, .full = false});
+  std::cout << render(analysis, *format,
+                      {.colour = false, .unicode = true, .width = 100, .verbose = false, .full = false});
   return worst(analysis) == Severity::error ? 1 : 0;
 }

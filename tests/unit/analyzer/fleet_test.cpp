@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest list of architectures for a set of GPUs, and questions that gone files leave without an answer.
+// The smallest list of architectures for a set of GPUs, and questions that gone files leave without an
+// answer.
 #include "analyzer/fleet/fleet.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 namespace kshim::analysis {
 namespace {
 
+using image::ComputeCapability;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -17,7 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using image::ComputeCapability;
 
 std::vector<ComputeCapability> gpus(const std::vector<unsigned>& numbers) {
   std::vector<ComputeCapability> out;
@@ -62,8 +63,9 @@ TEST(Fleet, TegraPartsHaveTheirOwn) {
 TEST(Fleet, WhatTheFileHasForOneGpuAloneIsKept) {
   const FleetPlan got = plan({80, 90, 120}, {row("sm_80"), row("sm_90"), row("sm_90a")});
   EXPECT_EQ(list_text(got.smallest), "sm_80 sm_90a sm_120") << "sm_90a runs on 9.0";
-  EXPECT_THAT(got.smallest.archs, ElementsAre(Field(&FleetArch::added, false), Field(&FleetArch::added, false),
-                                              Field(&FleetArch::added, true)));
+  EXPECT_THAT(got.smallest.archs,
+              ElementsAre(Field(&FleetArch::added, false), Field(&FleetArch::added, false),
+                          Field(&FleetArch::added, true)));
   // Some module lacks code for 9.0: then the one for it alone is not enough.
   const FleetPlan part = plan({80, 90}, {row("sm_80"), row("sm_90a")}, {90});
   EXPECT_EQ(list_text(part.smallest), "sm_80 sm_90 sm_90a");
@@ -83,7 +85,8 @@ TEST(Fleet, NoSingleToolkitIsNamed) {
 }
 
 TEST(Fleet, SizesAreTheAverageOfWhatIsThere) {
-  const FleetPlan got = plan({70, 80, 86, 89, 90}, {row("sm_75", 1000, 10), row("sm_80", 3000, 10), row("sm_90a", 10, 1)}, {90});
+  const FleetPlan got = plan({70, 80, 86, 89, 90},
+                             {row("sm_75", 1000, 10), row("sm_80", 3000, 10), row("sm_90a", 10, 1)}, {90});
   EXPECT_EQ(got.bytes_each, 2000U) << "the one that few modules have is no measure";
   EXPECT_EQ(got.smallest.bytes, 2U * 2000) << "sm_70 and sm_90";
   EXPECT_EQ(got.native.bytes, 4U * 2000) << "and sm_86, sm_89";
@@ -103,7 +106,8 @@ TEST(Fleet, WhatLacksNothingHasNoPlan) {
 // By the rules themselves: every list serves every GPU, and none of its entries can be left out.
 TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
   std::vector<unsigned> all;
-  for (const GpuRow& gpu : toolkits().empty() ? std::span<const GpuRow>() : kshim::analysis::gpus()) all.push_back(gpu.cc.number());
+  for (const GpuRow& gpu : toolkits().empty() ? std::span<const GpuRow>() : kshim::analysis::gpus())
+    all.push_back(gpu.cc.number());
   const std::size_t count = all.size();
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = a + 1; b < count; ++b) {
@@ -120,7 +124,8 @@ TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
       const FleetPlan got = *plan_fleet({gpus(pair), gpus(pair), {}});
       const auto served = [&](ComputeCapability gpu, const FleetArch* without) {
         for (const FleetArch& each : got.smallest.archs) {
-          if (&each != without && image::judge({image::ImageKind::cubin, each.arch, {}}, {gpu, {}, {}}).fits) return true;
+          if (&each != without && image::judge({image::ImageKind::cubin, each.arch, {}}, {gpu, {}, {}}).fits)
+            return true;
         }
         return false;
       };
@@ -131,7 +136,8 @@ TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
       }
       for (const FleetArch& each : got.smallest.archs) {
         bool needed = false;
-        for (const ComputeCapability gpu : gpus(pair)) needed = needed || (served(gpu, nullptr) && !served(gpu, &each));
+        for (const ComputeCapability gpu : gpus(pair))
+          needed = needed || (served(gpu, nullptr) && !served(gpu, &each));
         EXPECT_TRUE(needed) << pair[0] << " " << pair[1] << ": " << each.arch.cc.number();
       }
     }
@@ -145,7 +151,8 @@ TEST_F(AnalyzeFleet, KindsOfGpusInTheReportsAreAFleet) {
   for (unsigned host = 0; host < 3; ++host) {
     ReportText text;
     text.process("", 17, 1, "/home/u/train", fmt::format("node{}", host)).driver();
-    text.device(0, host == 2 ? "7.5" : "8.6", host == 2 ? "Tesla T4" : "A40").object(1, "/home/u/libfoo.so", {"sm_80"});
+    text.device(0, host == 2 ? "7.5" : "8.6", host == 2 ? "Tesla T4" : "A40")
+        .object(1, "/home/u/libfoo.so", {"sm_80"});
     text.module(1, "1");
     if (host == 2) text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
     reports.push_back(text.end(host == 2 ? 1 : 0));
@@ -178,7 +185,11 @@ TEST_F(AnalyzeFleet, NvidiasOwnLibrariesAreNotRebuilt) {
 TEST_F(AnalyzeFleet, ATargetThatGoneFilesCannotAnswerIsNotOk) {
   options_.targets = {*image::parse_arch("9.0")};
   ReportText text;
-  text.process().driver().device(0, "8.6").object(1, "/nowhere/libfoo.so", {}).object(2, "/nowhere/libbar.so", {});
+  text.process()
+      .driver()
+      .device(0, "8.6")
+      .object(1, "/nowhere/libfoo.so", {})
+      .object(2, "/nowhere/libbar.so", {});
   text.module(1, "1").module(2, "2").end(0);
   const Analysis got = run(text);
   EXPECT_EQ(got.verdict, Verdict::incomplete);
@@ -207,8 +218,9 @@ TEST_F(AnalyzeFleet, AGapOfAPresentGpuTellsWhatAGoneModuleHas) {
   options_.targets = {*image::parse_arch("9.0")};
   ReportText text;
   text.process().driver().device(0, "6.1").object(1, "/nowhere/libfoo.so", {}).module(1, "1");
-  text.record("gap",
-              R"("object":1,"offset":4096,"device":0,"kernels":["k"],"complete":true,"have":["sm_75"],"need":"sm_61")");
+  text.record(
+      "gap",
+      R"("object":1,"offset":4096,"device":0,"kernels":["k"],"complete":true,"have":["sm_75"],"need":"sm_61")");
   const Analysis got = run(text.end(0));
   EXPECT_THAT(got.findings, Contains(Field(&Finding::need, "sm_90")));
   EXPECT_THAT(got.findings, Not(Contains(Field(&Finding::cause, Cause::unknown))));

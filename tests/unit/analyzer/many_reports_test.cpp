@@ -32,15 +32,18 @@ class ManyReports : public Analyze {
   static std::string host_of(unsigned rank) { return fmt::format("node{:02}", rank / 8); }
   static ReportText report_of(const Rank& at) {
     ReportText text;
-    text.record("process",
-                fmt::format(R"("schema":"kshim-report/1","shim":"0.1.0","run":"{}","host":"{}","pid":{},"start":5,)"
-                            R"("ppid":1,"rank":{},"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["train"],)"
-                            R"("cwd":"/u","env":{{}})",
-                            at.run, host_of(at.rank), 4000 + at.rank % 8, at.rank));
+    text.record(
+        "process",
+        fmt::format(R"("schema":"kshim-report/1","shim":"0.1.0","run":"{}","host":"{}","pid":{},"start":5,)"
+                    R"("ppid":1,"rank":{},"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["train"],)"
+                    R"("cwd":"/u","env":{{}})",
+                    at.run, host_of(at.rank), 4000 + at.rank % 8, at.rank));
     text.driver(at.driver).device(0, at.cc, "Test", fmt::format("GPU-{}", at.rank));
-    text.record("object", fmt::format(R"("id":1,"path":"/u/libfoo.so","build_id":"{}","runtime":"static","fatbins":1,)"
-                                      R"("images":[{{"kind":"cubin","arch":"sm_80","isa":null,"count":3,"bytes":5000000}}])",
-                                      at.build_id));
+    text.record(
+        "object",
+        fmt::format(R"("id":1,"path":"/u/libfoo.so","build_id":"{}","runtime":"static","fatbins":1,)"
+                    R"("images":[{{"kind":"cubin","arch":"sm_80","isa":null,"count":3,"bytes":5000000}}])",
+                    at.build_id));
     text.module(1, "1");
     if (at.fails) text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
     return text.end(at.fails ? 1 : 0);
@@ -90,8 +93,9 @@ TEST_F(ManyReports, OneRankWithAnotherGpuIsTold) {
   const Analysis got = ranks(all);
   ASSERT_THAT(got.findings, SizeIs(1));
   EXPECT_EQ(got.findings[0].seen_in, "rank 3 only, on node00 (1 of 8)");
-  EXPECT_THAT(got.findings[0].remarks,
-              Contains("These are the processes whose GPU is of compute capability 7.5; the others have 8.6."));
+  EXPECT_THAT(
+      got.findings[0].remarks,
+      Contains("These are the processes whose GPU is of compute capability 7.5; the others have 8.6."));
 }
 
 TEST_F(ManyReports, HostsWithAnotherDriverAreTold) {
@@ -109,7 +113,8 @@ TEST_F(ManyReports, OneHostIsToldWhereNothingElseDiffers) {
   for (unsigned rank = 0; rank < 16; ++rank) all.push_back({.rank = rank, .fails = rank < 8});
   const Analysis got = ranks(all);
   ASSERT_THAT(got.findings, SizeIs(1));
-  EXPECT_THAT(got.findings[0].remarks, Contains("These are all processes of node00; on node01 there is none of it."));
+  EXPECT_THAT(got.findings[0].remarks,
+              Contains("These are all processes of node00; on node01 there is none of it."));
   // Where hosts are hit in part, no host is to blame.
   all[9].fails = true;
   EXPECT_THAT(ranks(all).findings.at(0).remarks, Not(Contains(HasSubstr("These are"))));
@@ -118,7 +123,8 @@ TEST_F(ManyReports, OneHostIsToldWhereNothingElseDiffers) {
 TEST_F(ManyReports, RunsInOneFolderAreToldApart) {
   std::vector<Rank> all;
   for (const char* run : {"aaaa1111", "bbbb2222"}) {
-    for (unsigned rank = 0; rank < 4; ++rank) all.push_back({.rank = rank, .run = run, .fails = run[0] == 'a' || rank == 1});
+    for (unsigned rank = 0; rank < 4; ++rank)
+      all.push_back({.rank = rank, .run = run, .fails = run[0] == 'a' || rank == 1});
   }
   const Analysis got = ranks(all);
   ASSERT_THAT(got.findings, SizeIs(1));
@@ -150,17 +156,20 @@ TEST_F(ManyReports, TheNoteOfManyIsOneNote) {
 TEST_F(ManyReports, ChildrenAreOfTheirParentsRunAndHost) {
   const auto child = [](const char* run) {
     ReportText text;
-    text.record("process",
-                fmt::format(R"("schema":"kshim-report/1","shim":"0.1.0","run":"{}","host":"box","pid":18,"start":6,)"
-                            R"("ppid":17,"rank":null,"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["/u/train"],)"
-                            R"("cwd":"/u","env":{{}})",
-                            run));
+    text.record(
+        "process",
+        fmt::format(
+            R"("schema":"kshim-report/1","shim":"0.1.0","run":"{}","host":"box","pid":18,"start":6,)"
+            R"("ppid":17,"rank":null,"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["/u/train"],)"
+            R"("cwd":"/u","env":{{}})",
+            run));
     return text.failure(1, "init", 3, "", "", "cudaMalloc").end();
   };
   ReportText parent;
-  parent.record("process", R"("schema":"kshim-report/1","shim":"0.1.0","run":"r1","host":"box","pid":17,"start":5,)"
-                           R"("ppid":1,"rank":null,"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["/u/train"],)"
-                           R"("cwd":"/u","env":{})");
+  parent.record("process",
+                R"("schema":"kshim-report/1","shim":"0.1.0","run":"r1","host":"box","pid":17,"start":5,)"
+                R"("ppid":1,"rank":null,"time":"2026-11-21T08:00:00Z","exe":"/u/train","argv":["/u/train"],)"
+                R"("cwd":"/u","env":{})");
   parent.driver().device(0, "8.6").end(0);
   for (const bool parent_first : {true, false}) {
     const auto reports = parent_first ? std::vector<ReportText>{parent, child("r1")}
@@ -221,7 +230,11 @@ TEST_F(ManyReports, WhatSpeaksForAllHasItsAdvice) {
   poor.process("", 1, 0, "/u/train").driver().device(0, "6.1").object(1, "/u/libfoo.so", {}).module(1, "1");
   poor.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)").end();
   ReportText rich;
-  rich.process("", 2, 0, "/u/train").driver().device(0, "6.1").object(1, "/u/libfoo.so", {"sm_75"}).module(1, "1");
+  rich.process("", 2, 0, "/u/train")
+      .driver()
+      .device(0, "6.1")
+      .object(1, "/u/libfoo.so", {"sm_75"})
+      .module(1, "1");
   rich.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)").end();
   const Analysis alone = run(rich);
   const Analysis both = run_all({poor, rich});

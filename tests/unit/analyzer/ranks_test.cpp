@@ -12,9 +12,10 @@ TEST(Ranges, AreAsShortAsTheyCanBeSaid) {
     std::vector<std::uint64_t> numbers;
     const char* text;
   };
-  for (const Case& each : {Case{{}, ""}, Case{{3}, "3"}, Case{{3, 4}, "3, 4"}, Case{{5, 3, 4, 3}, "3-5"},
-                           Case{{0, 1, 2, 3, 8, 10, 11, 12}, "0-3, 8, 10-12"},
-                           Case{{1, 3, 5, 7, 9, 11, 13, 15, 17, 19}, "1, 3, 5, 7, 9, 11, 13, 15 and 2 more"}}) {
+  for (const Case& each :
+       {Case{{}, ""}, Case{{3}, "3"}, Case{{3, 4}, "3, 4"}, Case{{5, 3, 4, 3}, "3-5"},
+        Case{{0, 1, 2, 3, 8, 10, 11, 12}, "0-3, 8, 10-12"},
+        Case{{1, 3, 5, 7, 9, 11, 13, 15, 17, 19}, "1, 3, 5, 7, 9, 11, 13, 15 and 2 more"}}) {
     EXPECT_EQ(ranges_text(each.numbers), each.text);
   }
 }
@@ -66,7 +67,8 @@ TEST_F(Members, ManyHostsAreCounted) {
   const std::vector<Member> all = first(64, 4);
   const std::vector<Member> some(all.begin(), all.end() - 4);
   EXPECT_EQ(members_text(some, all),
-            "ranks 0-3 on node00, 4-7 on node01, 8-11 on node02, 12-15 on node03 and 44 on 11 more hosts (60 of 64)");
+            "ranks 0-3 on node00, 4-7 on node01, 8-11 on node02, 12-15 on node03 and 44 on 11 more hosts (60 "
+            "of 64)");
 }
 
 TEST_F(Members, ARankWithSeveralProcessesCountsOnce) {

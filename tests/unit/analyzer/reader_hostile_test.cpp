@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that contradict themselves or were made to harm: each is read as far as it makes sense, and what does not is named.
+// Reports that contradict themselves or were made to harm: each is read as far as it makes sense, and what
+// does not is named.
 #include <gmock/gmock.h>
 
 #include "analyzer/reader/limits.h"
@@ -26,14 +27,17 @@ TEST_F(ReadReport, TwoDriversThatDifferAreNamed) {
 }
 
 TEST_F(ReadReport, OneGpuWithTwoComputeCapabilitiesIsNamed) {
-  const Report report = read(ReportText().process().device(0, "8.6").device(0, "8.6").device(0, "9.0").text());
+  const Report report =
+      read(ReportText().process().device(0, "8.6").device(0, "8.6").device(0, "9.0").text());
   ASSERT_THAT(report.devices, SizeIs(1));
   EXPECT_EQ(report.devices[0].compute_capability, "8.6");
-  EXPECT_EQ(notes_of(report), "4: GPU 0 is of compute capability 9.0 here and 8.6 in line 2: the first counts\n");
+  EXPECT_EQ(notes_of(report),
+            "4: GPU 0 is of compute capability 9.0 here and 8.6 in line 2: the first counts\n");
 }
 
 TEST_F(ReadReport, GpusThatDoNotExistAreNamed) {
-  const Report report = read(ReportText().process().device(0, "9.9").device(1, "fast").device(2, "9.0a").text());
+  const Report report =
+      read(ReportText().process().device(0, "9.9").device(1, "fast").device(2, "9.0a").text());
   EXPECT_EQ(notes_of(report),
             "2: GPU 0: this kshim knows no GPU of compute capability 9.9, and judges it by the number\n"
             "3: GPU 1: `fast` is no compute capability\n"
@@ -48,8 +52,9 @@ TEST_F(ReadReport, ADriverVersionThatIsNoneIsNamed) {
 TEST_F(ReadReport, FailuresAfterTheEndAreRead) {
   const Report report = read(ReportText().process().end(0).failure(1, "launch", 209, "k", "").text());
   EXPECT_THAT(report.failures, SizeIs(1));
-  EXPECT_EQ(notes_of(report), "2: a record stands after it: of threads that outlived the end, or lines were moved\n"
-                              "3: `failure` refers to GPU 0, which is not there\n");
+  EXPECT_EQ(notes_of(report),
+            "2: a record stands after it: of threads that outlived the end, or lines were moved\n"
+            "3: `failure` refers to GPU 0, which is not there\n");
 }
 
 TEST_F(ReadReport, AnEndThatCountsMoreFailuresThanThereAreIsNamed) {
@@ -64,7 +69,12 @@ TEST_F(ReadReport, ASecondEndIsNamed) {
 
 TEST_F(ReadReport, IdsThatAreThereTwiceAreNamed) {
   ReportText text;
-  text.process().device(0, "8.6").object(1, "/a.so", {}).object(1, "/b.so", {}).module(1, "1").module(1, "1", 209);
+  text.process()
+      .device(0, "8.6")
+      .object(1, "/a.so", {})
+      .object(1, "/b.so", {})
+      .module(1, "1")
+      .module(1, "1", 209);
   text.failure(1, "launch", 209, "k", "").failure(1, "launch", 700, "l", "");
   const Report report = read(text.text());
   ASSERT_THAT(report.objects, SizeIs(1));
@@ -72,9 +82,10 @@ TEST_F(ReadReport, IdsThatAreThereTwiceAreNamed) {
   EXPECT_THAT(report.modules, SizeIs(1));
   ASSERT_THAT(report.failures, SizeIs(1));
   EXPECT_EQ(report.failures[0].kernel, "k");
-  EXPECT_EQ(notes_of(report), "4: `object` 1 for the second time, ignored\n"
-                              "6: `module` 1 for the second time, ignored\n"
-                              "8: `failure` 1 for the second time, ignored\n");
+  EXPECT_EQ(notes_of(report),
+            "4: `object` 1 for the second time, ignored\n"
+            "6: `module` 1 for the second time, ignored\n"
+            "8: `failure` 1 for the second time, ignored\n");
 }
 
 TEST_F(ReadReport, ReferencesToNothingAreNamedOnceAKind) {
@@ -82,21 +93,24 @@ TEST_F(ReadReport, ReferencesToNothingAreNamedOnceAKind) {
   text.process().device(0, "8.6").module(1, "7").module(2, "8");
   text.failure(1, "launch", 209, "k", R"("module":9,"object":7)", "cuLaunchKernel", 4);
   const Report report = read(text.text());
-  EXPECT_EQ(notes_of(report), "3: `module` refers to object 7, which is not there (2 more like this)\n"
-                              "5: `failure` refers to module 9, which is not there\n"
-                              "5: `failure` refers to GPU 4, which is not there\n");
+  EXPECT_EQ(notes_of(report),
+            "3: `module` refers to object 7, which is not there (2 more like this)\n"
+            "5: `failure` refers to module 9, which is not there\n"
+            "5: `failure` refers to GPU 4, which is not there\n");
 }
 
 TEST_F(ReadReport, AReadOfNoFailureIsNamed) {
-  const Report report =
-      read(ReportText().process().record("read", R"("failure":3,"api":"cudaGetLastError","code":209)").text());
+  const Report report = read(
+      ReportText().process().record("read", R"("failure":3,"api":"cudaGetLastError","code":209)").text());
   EXPECT_THAT(report.reads, IsEmpty());
   EXPECT_EQ(notes_of(report), "2: `read` of a failure that is not there, ignored\n");
 }
 
 TEST_F(ReadReport, LinesInAnotherOrderAreNamed) {
-  const Report report = read(ReportText().process().device(0, "8.6").module(1, "1").object(1, "/a.so", {}).text());
-  EXPECT_EQ(notes_of(report), "3: `module` refers to object 1, which comes later: the lines are not in their order\n");
+  const Report report =
+      read(ReportText().process().device(0, "8.6").module(1, "1").object(1, "/a.so", {}).text());
+  EXPECT_EQ(notes_of(report),
+            "3: `module` refers to object 1, which comes later: the lines are not in their order\n");
 }
 
 TEST_F(ReadReport, RecordsWhoseNumbersGoBackAreNamed) {
@@ -123,15 +137,17 @@ TEST_F(ReadReport, DuplicateKeysAreNamed) {
                                  .text());
   ASSERT_THAT(report.devices, SizeIs(1));
   EXPECT_EQ(report.devices[0].ordinal, 0U);
-  EXPECT_EQ(notes_of(report),
-            "2: `device`: `type` is there twice, the first counts, `ordinal` is there twice, the first counts\n");
+  EXPECT_EQ(
+      notes_of(report),
+      "2: `device`: `type` is there twice, the first counts, `ordinal` is there twice, the first counts\n");
 }
 
 TEST_F(ReadReport, NegativeAndHugeNumbersAreNamed) {
   ReportText text;
   text.process().device(0, "8.6").object(1, "/a.so", {});
-  text.raw(R"({"type":"module","seq":3,"id":1,"object":1,"offset":-4096,"size":-1,"result":-7,"ms":-2.5,"device":0})"
-           "\n");
+  text.raw(
+      R"({"type":"module","seq":3,"id":1,"object":1,"offset":-4096,"size":-1,"result":-7,"ms":-2.5,"device":0})"
+      "\n");
   text.raw(R"({"type":"module","seq":4,"id":18446744073709551615,"object":1,"result":4294967296,"ms":1e300})"
            "\n");
   text.raw(R"({"type":"module","seq":5,"id":2,"object":1,"result":0,"ms":1e400})"
@@ -205,9 +221,10 @@ TEST_F(ReadReport, MoreRecordsThanAnyShimWritesAreCounted) {
   text.record("repeat", fmt::format(R"("id":{},"count":5)", most + 3));
   const Report report = read(text.text());
   EXPECT_THAT(report.failures, SizeIs(most));
-  EXPECT_EQ(notes_of(report), fmt::format("{} `failure` records are judged, 10 more are left out: so many are in no "
-                                          "report of a shim\n",
-                                          most));
+  EXPECT_EQ(notes_of(report),
+            fmt::format("{} `failure` records are judged, 10 more are left out: so many are in no "
+                        "report of a shim\n",
+                        most));
 }
 
 TEST_F(ReadReport, WhatIsKeptIsBoundedInBytes) {
@@ -221,7 +238,8 @@ TEST_F(ReadReport, WhatIsKeptIsBoundedInBytes) {
 }
 
 TEST_F(ReadReport, NamesWhatIsCompressedOrNoReport) {
-  EXPECT_THAT(refusal("\x1f\x8b\x08\0\0\0\0\0"sv), HasSubstr("compressed with gzip: unpack it first (gunzip)"));
+  EXPECT_THAT(refusal("\x1f\x8b\x08\0\0\0\0\0"sv),
+              HasSubstr("compressed with gzip: unpack it first (gunzip)"));
   EXPECT_THAT(refusal("\x28\xb5\x2f\xfd\x24\0"sv), HasSubstr("compressed with zstd"));
   EXPECT_THAT(refusal("\xfd"
                       "7zXZ\0\0"sv),
@@ -236,7 +254,8 @@ TEST_F(ReadReport, NamesWhatIsCompressedOrNoReport) {
   std::string tar(512, '\0');
   tar.replace(257, 5, "ustar");
   EXPECT_THAT(refusal(tar), HasSubstr("tar archive"));
-  EXPECT_THAT(refusal("{\n  \"schema\": \"kshim-analysis/1\",\n"), HasSubstr("what kshim wrote (kshim-analysis)"));
+  EXPECT_THAT(refusal("{\n  \"schema\": \"kshim-analysis/1\",\n"),
+              HasSubstr("what kshim wrote (kshim-analysis)"));
   EXPECT_THAT(refusal("{\n  \"schema\": \"kshim-scan/1\",\n"), HasSubstr("what kshim wrote (kshim-scan)"));
 }
 

@@ -94,11 +94,12 @@ TEST_F(ReadReport, ALongLineAcrossReadsIsWhole) {
   std::string names;
   for (int i = 0; i < 100'000; ++i) names += fmt::format("{}\"_Z{}kernel\"", i == 0 ? "" : ",", i);
   ASSERT_GT(names.size(), 1U << 20) << "longer than what is read at once";
-  const Report report = read(ReportText()
-                                 .process()
-                                 .record("gap", fmt::format(R"("kernels":[{}],"complete":true,"have":[],"need":"sm_75")", names))
-                                 .end(0)
-                                 .text());
+  const Report report = read(
+      ReportText()
+          .process()
+          .record("gap", fmt::format(R"("kernels":[{}],"complete":true,"have":[],"need":"sm_75")", names))
+          .end(0)
+          .text());
   ASSERT_THAT(report.gaps, SizeIs(1));
   EXPECT_EQ(report.gaps[0].kernels.back(), fmt::format("_Z{}kernel", kMostElements - 1));
   EXPECT_TRUE(report.end.has_value());
@@ -132,8 +133,12 @@ TEST_F(ReadReport, FieldsOfWrongTypesAreAbsent) {
   const std::string notes = notes_of(report);
   EXPECT_THAT(notes, HasSubstr("2: `driver`: `path` is not a text, `cuda_version` is not a text"));
   EXPECT_THAT(notes, HasSubstr("`simulated` is not true or false"));
-  EXPECT_THAT(notes, HasSubstr("4: `device` without `ordinal`, ignored (`device`: `ordinal` is not a whole number from 0 up)"));
-  EXPECT_THAT(notes, HasSubstr("6: `object`: `path` is not a text, `fatbins` is not a whole number from 0 up, `images` is not a list"));
+  EXPECT_THAT(
+      notes,
+      HasSubstr(
+          "4: `device` without `ordinal`, ignored (`device`: `ordinal` is not a whole number from 0 up)"));
+  EXPECT_THAT(notes, HasSubstr("6: `object`: `path` is not a text, `fatbins` is not a whole number from 0 "
+                               "up, `images` is not a list"));
 }
 
 TEST_F(ReadReport, NulBytesDoNotEndALine) {
@@ -144,17 +149,18 @@ TEST_F(ReadReport, NulBytesDoNotEndALine) {
       read(ReportText().process().raw(middle).raw(std::string(64, '\0') + "\n").device(0, "8.6").text());
   ASSERT_THAT(report.devices, SizeIs(1)) << "a NUL inside a string is not JSON";
   EXPECT_EQ(report.devices[0].line, 4U);
-  EXPECT_EQ(notes_of(report), "2: skipped, not valid JSON: a control character in a text\n"
-                              "3: holds NUL bytes, as a crash of the machine leaves them\n"
-                              "a record that the shim wrote is missing, as the numbers of the others tell\n");
+  EXPECT_EQ(notes_of(report),
+            "2: skipped, not valid JSON: a control character in a text\n"
+            "3: holds NUL bytes, as a crash of the machine leaves them\n"
+            "a record that the shim wrote is missing, as the numbers of the others tell\n");
 }
 
 TEST_F(ReadReport, BytesThatAreNotUtf8AreReplaced) {
-  const Report report = read(
-      ReportText()
-          .process()
-          .raw("{\"type\":\"device\",\"seq\":1,\"ordinal\":1,\"name\":\"a\xff\xfez\",\"compute_capability\":\"8.6\"}\n")
-          .text());
+  const Report report = read(ReportText()
+                                 .process()
+                                 .raw("{\"type\":\"device\",\"seq\":1,\"ordinal\":1,\"name\":\"a\xff\xfez\","
+                                      "\"compute_capability\":\"8.6\"}\n")
+                                 .text());
   ASSERT_THAT(report.devices, SizeIs(1));
   EXPECT_EQ(report.devices[0].name, "a\ufffd\ufffdz");
   EXPECT_EQ(notes_of(report), "2: is not UTF-8 in places, which were replaced\n");

@@ -95,7 +95,7 @@ class Formats(unittest.TestCase):
             # The probe's architectures are hostile texts too; their form is not what is tested here.
             errors = [error for error in checker.iter_errors(data)
                       if error.validator not in ("pattern", "anyOf", "enum")]
-            self.assertEqual([error.message for error in errors], [], name)
+            self.assertEqual([f"{error.json_path}: {error.message}" for error in errors], [], name)
 
     def test_html_is_balanced_and_inert(self):
         for name, text in outputs("html"):
