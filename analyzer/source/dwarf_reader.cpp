@@ -63,8 +63,9 @@ std::string absolute(const char* file, Dwarf_Die& unit) {
   if (*file == '/') return file;
   Dwarf_Attribute attribute;
   const char* folder = dwarf_formstring(dwarf_attr(&unit, DW_AT_comp_dir, &attribute));
-  return folder == nullptr ? std::string(file)
-                           : std::filesystem::path(std::string(folder) + "/" + file).lexically_normal().string();
+  return folder == nullptr
+             ? std::string(file)
+             : std::filesystem::path(std::string(folder) + "/" + file).lexically_normal().string();
 }
 
 std::string name_of(Dwarf_Die& die) {
