@@ -10,6 +10,7 @@
 #include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
+#include "analyzer/packages/bundles.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -82,8 +83,9 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
   return other.empty() ? path : other;
 }
 
-// What a package manager put there is no program of the user's, wherever it lies.
+// What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
 void set_package(const PackageRecord& package, Situation& at) {
+  if (!packages::bundle_title(package.manager).empty()) return;
   at.package = package.name;
   at.package_version = package.version;
   at.manager = package.manager;
@@ -91,6 +93,17 @@ void set_package(const PackageRecord& package, Situation& at) {
   at.channel = package.channel;
   if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
   if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
+}
+
+// What is mended where the bundle was built is not yet in the bundle.
+void add_bundle_caveat(const Scene& scene, const Subject& subject, std::vector<Fix>& fixes) {
+  const auto package = subject.object != nullptr ? package_of(scene, *subject.object) : std::nullopt;
+  const std::string_view maker = package ? packages::bundle_title(package->manager) : std::string_view();
+  if (maker.empty()) return;
+  for (Fix& fix : fixes) {
+    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade) continue;
+    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}", fix.caveat.empty() ? "" : "; ", maker);
+  }
 }
 
 }  // namespace
@@ -165,6 +178,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);
+  add_bundle_caveat(scene, subject, finding.fixes);
 }
 
 }  // namespace kshim::analysis

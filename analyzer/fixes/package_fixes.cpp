@@ -45,7 +45,9 @@ void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {
                                    [](const Fix& each) { return each.kind == FixKind::reinstall; });
   if (offered) return;
   if (at.manager == "conda") {
-    fix.commands = {"conda search -c conda-forge " + package, "conda update -c conda-forge " + package};
+    const std::string channel = " -c " + shell_quote(at.channel.empty() ? "conda-forge" : at.channel) + " ";
+    const std::string prefix = at.environment.empty() ? "" : " -p " + shell_quote(at.environment);
+    fix.commands = {"conda search" + channel + package, "conda update" + prefix + channel + package};
     fix.why = "conda installed it, and what conda installed only conda replaces";
   } else if (at.manager == "dpkg") {
     fix.commands = {"sudo apt-get update && sudo apt-get install --only-upgrade " + package};

@@ -3,9 +3,8 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <system_error>
-
-#include "analyzer/text/text.h"
 
 namespace kshim::packages {
 namespace {
@@ -23,17 +22,30 @@ std::string text_of(simdjson::dom::element record, std::string_view key) {
   return std::string(text);
 }
 
-// "https://conda.anaconda.org/conda-forge/linux-64" and "conda-forge" are the same channel. An address may
-// hold a token: https://host/t/TOKEN/channel.
+void cut_end(std::string& text, std::string_view end) {
+  if (text.ends_with(end)) text.resize(text.size() - end.size());
+}
+
+// As `conda -c` takes it: "https://conda.anaconda.org/conda-forge/linux-64" is conda-forge, and the channels of
+// Anaconda itself are "defaults". An address may hold a password or a token (https://host/t/TOKEN/channel): neither is
+// kept.
 std::string channel_of(std::string channel) {
   while (channel.ends_with('/')) channel.pop_back();
-  for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"}) {
-    if (channel.ends_with(platform)) channel.resize(channel.size() - platform.size());
+  for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"}) cut_end(channel, platform);
+  const std::size_t scheme = channel.find("://");
+  std::string host;
+  std::string path = channel;
+  if (scheme != std::string::npos) {
+    const std::size_t begin = scheme + 3;
+    const std::size_t slash = std::min(channel.find('/', begin), channel.size());
+    host = channel.substr(begin, slash - begin);
+    host.erase(0, host.rfind('@') + 1);
+    path = channel.substr(std::min(slash + 1, channel.size()));
+    if (path.starts_with("t/")) path.erase(0, std::min(path.find('/', 2), path.size() - 1) + 1);
   }
-  const std::string name(analysis::basename_of(channel));
-  const bool token =
-      channel.size() > name.size() && channel.substr(0, channel.size() - name.size()).ends_with("/t/");
-  return token ? std::string() : name;
+  if ((host.empty() || host == "repo.anaconda.com") && path.starts_with("pkgs/")) return "defaults";
+  if (host.empty() || host == "conda.anaconda.org" || path.empty()) return path;
+  return channel.substr(0, scheme + 3) + host + "/" + path;
 }
 
 }  // namespace

@@ -147,6 +147,8 @@ TEST_F(Attribution, ABundleIsNamedByItsMaker) {
   const Finding got = failed(write("train/_internal/torch/lib/libtorch_cuda.so"));
   EXPECT_EQ(got.package, "train, a bundle made by PyInstaller");
   EXPECT_THAT(text_of(got), HasSubstr("building the bundle again"));
+  ASSERT_FALSE(got.fixes.empty());
+  EXPECT_THAT(got.fixes[0].caveat, HasSubstr("where the bundle is built, and build that again with PyInstaller"));
 }
 TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
   // The recorded path is the machine's own: it must lie outside of every temporary folder to be the system's.
@@ -164,12 +166,18 @@ TEST_F(Attribution, TheReportsOwnRecordWins) {
   EXPECT_EQ(got.package, "torch 2.9 (conda)");
   EXPECT_THAT(text_of(got), HasSubstr("build b1, channel c"));
 }
-TEST_F(Attribution, AFixForACondaPackageDoesNotSayPip) {
+TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
   machine_.write("envs/ml/conda-meta/foo-1-0.json",
-                 R"({"name":"foo","version":"1","files":["lib/python3.11/site-packages/foo/_C.so"]})");
+                 R"({"name":"foo","version":"1","channel":"nvidia","files":["lib/python3.11/site-packages/foo/_C.so"]})");
   const Finding got = failed(write("envs/ml/lib/python3.11/site-packages/foo/_C.so"));
   EXPECT_EQ(got.package, "foo 1 (conda)");
-  for (const Fix& fix : got.fixes) EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
+  bool condas = false;
+  for (const Fix& fix : got.fixes) {
+    EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
+    for (const std::string& command : fix.commands)
+      condas = condas || command == "conda update -p " + (machine_.path() / "envs/ml").string() + " -c nvidia foo";
+  }
+  EXPECT_TRUE(condas);
 }
 
 }  // namespace

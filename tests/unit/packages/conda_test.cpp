@@ -39,15 +39,25 @@ TEST_F(Conda, AFileBelongsToWhoseRecordListsIt) {
   EXPECT_EQ(found->environment, (folder_.path() / "envs/ml").string());
   EXPECT_EQ(label(write("lib/libother.so")), "nobody");
 }
-TEST_F(Conda, AChannelIsItsLastNameWithoutPlatformOrToken) {
-  record(
-      "a.json",
-      R"({"name":"a","version":"1","channel":"https://host/t/se-cret/conda-forge/noarch/","files":["a.so"]})");
-  record("b.json", R"({"name":"b","version":"1","channel":"conda-forge","files":["b.so"]})");
-  record("c.json", R"({"name":"c","version":"1","channel":"https://host/t/se-cret","files":["c.so"]})");
-  EXPECT_EQ(conda_.owner(write("a.so"))->channel, "conda-forge");
-  EXPECT_EQ(conda_.owner(write("c.so"))->channel, "");
-  EXPECT_EQ(conda_.owner(write("b.so"))->channel, "conda-forge");
+TEST_F(Conda, AChannelIsAsTheCommandTakesItAndKeepsNoSecret) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"conda-forge", "conda-forge"},
+      {"https://conda.anaconda.org/conda-forge/linux-64", "conda-forge"},
+      {"https://conda.anaconda.org/conda-forge/label/rc/noarch/", "conda-forge/label/rc"},
+      {"https://conda.anaconda.org/t/se-cret/conda-forge/noarch/", "conda-forge"},
+      {"https://conda.anaconda.org/t/se-cret", ""},
+      {"https://repo.anaconda.com/pkgs/main/linux-64", "defaults"},
+      {"pkgs/main", "defaults"},
+      {"https://me:se-cret@conda.example.org/team/linux-64", "https://conda.example.org/team"},
+      {"https://me@se-cret@conda.example.org/t/se-cret/team", "https://conda.example.org/team"},
+      {"https://", ""},
+      {"/", ""},
+      {"", ""},
+  };
+  for (std::size_t i = 0; i < std::size(rows); ++i)
+    record(fmt::format("p{}.json", i), fmt::format(R"({{"name":"p","version":"1","channel":"{}","files":["{}.so"]}})", rows[i].first, i));
+  for (std::size_t i = 0; i < std::size(rows); ++i)
+    EXPECT_EQ(conda_.owner(write(fmt::format("{}.so", i)))->channel, rows[i].second) << rows[i].first;
 }
 TEST_F(Conda, TheNextFolderWithRecordsIsTheEnvironment) {
   folder_.write("conda-meta/base.json", R"({"name":"base","version":"1","files":["envs/ml/lib/x.so"]})");
