@@ -101,8 +101,10 @@ void add_bundle_caveat(const Scene& scene, const Subject& subject, std::vector<F
   const std::string_view maker = package ? packages::bundle_title(package->manager) : std::string_view();
   if (maker.empty()) return;
   for (Fix& fix : fixes) {
-    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade) continue;
-    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}", fix.caveat.empty() ? "" : "; ", maker);
+    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade)
+      continue;
+    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}",
+                              fix.caveat.empty() ? "" : "; ", maker);
   }
 }
 

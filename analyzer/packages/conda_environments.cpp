@@ -26,12 +26,13 @@ void cut_end(std::string& text, std::string_view end) {
   if (text.ends_with(end)) text.resize(text.size() - end.size());
 }
 
-// As `conda -c` takes it: "https://conda.anaconda.org/conda-forge/linux-64" is conda-forge, and the channels of
-// Anaconda itself are "defaults". An address may hold a password or a token (https://host/t/TOKEN/channel): neither is
-// kept.
+// As `conda -c` takes it: "https://conda.anaconda.org/conda-forge/linux-64" is conda-forge, and the channels
+// of Anaconda itself are "defaults". An address may hold a password or a token
+// (https://host/t/TOKEN/channel): neither is kept.
 std::string channel_of(std::string channel) {
   while (channel.ends_with('/')) channel.pop_back();
-  for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"}) cut_end(channel, platform);
+  for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"})
+    cut_end(channel, platform);
   const std::size_t scheme = channel.find("://");
   std::string host;
   std::string path = channel;

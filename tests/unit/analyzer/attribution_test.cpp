@@ -148,7 +148,8 @@ TEST_F(Attribution, ABundleIsNamedByItsMaker) {
   EXPECT_EQ(got.package, "train, a bundle made by PyInstaller");
   EXPECT_THAT(text_of(got), HasSubstr("building the bundle again"));
   ASSERT_FALSE(got.fixes.empty());
-  EXPECT_THAT(got.fixes[0].caveat, HasSubstr("where the bundle is built, and build that again with PyInstaller"));
+  EXPECT_THAT(got.fixes[0].caveat,
+              HasSubstr("where the bundle is built, and build that again with PyInstaller"));
 }
 TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
   // The recorded path is the machine's own: it must lie outside of every temporary folder to be the system's.
@@ -167,15 +168,17 @@ TEST_F(Attribution, TheReportsOwnRecordWins) {
   EXPECT_THAT(text_of(got), HasSubstr("build b1, channel c"));
 }
 TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
-  machine_.write("envs/ml/conda-meta/foo-1-0.json",
-                 R"({"name":"foo","version":"1","channel":"nvidia","files":["lib/python3.11/site-packages/foo/_C.so"]})");
+  machine_.write(
+      "envs/ml/conda-meta/foo-1-0.json",
+      R"({"name":"foo","version":"1","channel":"nvidia","files":["lib/python3.11/site-packages/foo/_C.so"]})");
   const Finding got = failed(write("envs/ml/lib/python3.11/site-packages/foo/_C.so"));
   EXPECT_EQ(got.package, "foo 1 (conda)");
   bool condas = false;
   for (const Fix& fix : got.fixes) {
     EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
     for (const std::string& command : fix.commands)
-      condas = condas || command == "conda update -p " + (machine_.path() / "envs/ml").string() + " -c nvidia foo";
+      condas =
+          condas || command == "conda update -p " + (machine_.path() / "envs/ml").string() + " -c nvidia foo";
   }
   EXPECT_TRUE(condas);
 }

@@ -55,7 +55,8 @@ TEST_F(Conda, AChannelIsAsTheCommandTakesItAndKeepsNoSecret) {
       {"", ""},
   };
   for (std::size_t i = 0; i < std::size(rows); ++i)
-    record(fmt::format("p{}.json", i), fmt::format(R"({{"name":"p","version":"1","channel":"{}","files":["{}.so"]}})", rows[i].first, i));
+    record(fmt::format("p{}.json", i),
+           fmt::format(R"({{"name":"p","version":"1","channel":"{}","files":["{}.so"]}})", rows[i].first, i));
   for (std::size_t i = 0; i < std::size(rows); ++i)
     EXPECT_EQ(conda_.owner(write(fmt::format("{}.so", i)))->channel, rows[i].second) << rows[i].first;
 }
