@@ -164,7 +164,7 @@ class Run {
     }
     const auto parent = initialised_.find(key_of(report, report.process.ppid));
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
-    const Scene scene{report, index, files_, options_, advised_, child};
+    const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
     if (options_.record_packages) record_packages(scene);
     listed_.add(report, findings);
@@ -195,6 +195,7 @@ class Run {
   ObjectFiles files_;
   FindingTable findings_;
   Advised advised_;
+  FileGaps file_gaps_;
   Processes processes_;
   DeviceTable devices_;
   NoteList notes_;

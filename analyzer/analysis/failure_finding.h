@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a judged failure or gap to a finding with evidence, places and advice.
 #pragma once
+#include "analyzer/analysis/file_gaps.h"
 #include "analyzer/analysis/finding.h"
 #include "analyzer/analysis/scene.h"
 
@@ -8,11 +9,6 @@ namespace kshim::analysis {
 
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
                    const Diagnosis& diagnosis);
-/// How many modules of a file lack an image, and how many have one.
-struct ModuleShare {
-  std::size_t lacking = 0;
-  std::size_t served = 0;
-};
 /// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
 /// `confidence`: where more is known than what the images tell.
 Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,

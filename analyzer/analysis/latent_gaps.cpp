@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -17,9 +16,6 @@ namespace kshim::analysis {
 namespace {
 
 using image::ComputeCapability;
-
-// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
-constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
 
 struct Wanted {
   ComputeCapability cc;
@@ -72,95 +68,25 @@ class Known {
   std::set<Key> told_;
 };
 
-bool serves(const DeviceCode& code, const CodeModule& module, ComputeCapability cc, image::Version driver) {
-  bool any = false;
-  each_image_of(module, [&](std::uint32_t index) {
-    any = any || image::judge(code.images[index].candidate, {cc, driver, {}}).fits;
-  });
-  return any;
-}
-
-// Code that was deliberately locked to one architecture beside code that was not: the program has another
-// way.
-bool all_locked(const std::vector<FileImage>& images) {
-  return std::all_of(images.begin(), images.end(), [](const FileImage& image) {
-    return image.candidate.arch.suffix != image::Suffix::none ||
-           image.candidate.kind == image::ImageKind::ltoir;
-  });
-}
-
-struct Unserved {
-  std::vector<FileModule> modules;
-  std::size_t served = 0;
-  bool complete = true;  ///< every payload of them could be read
-};
-
-bool is_complete(const FileModule& module) {
-  return std::all_of(module.images.begin(), module.images.end(), [](const FileImage& image) {
-    return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
-  });
-}
-
-Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapability cc, image::Version driver) {
-  Unserved out;
-  const DeviceCode& code = file.code();
-  std::vector<std::size_t> unserved;
-  for (std::size_t index = 0; index < code.modules.size(); ++index) {
-    if (serves(code, code.modules[index], cc, driver)) {
-      ++out.served;
-    } else {
-      unserved.push_back(index);
-    }
-  }
-  // Such libraries keep most kernels for some GPUs only, and choose among them.
-  if (probing && out.served != 0) return out;
-  std::uint64_t budget = kMostPayload;
-  for (const std::size_t index : unserved) {
-    FileModule module = file.module(index, budget);
-    out.complete = out.complete && is_complete(module);
-    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images)))
-      out.modules.push_back(std::move(module));
-  }
-  return out;
-}
-
 // One finding for all modules of the file that nothing serves.
 std::optional<Finding> gap_in_file(const Scene& scene, const ObjectRecord& object, const Wanted& wanted) {
   const ObjectFile* file = scene.files.find(object);
   if (file == nullptr) return std::nullopt;
-  const bool probing = find_probing_library(object.path) != nullptr;
-  const Unserved unserved = unserved_modules(*file, probing, wanted.cc, driver_of(scene));
-  if (unserved.modules.empty()) return std::nullopt;
+  const auto code = scene.file_gaps.find(object, *file, wanted.cc, driver_of(scene));
+  if (code->modules.lacking == 0) return std::nullopt;
   Subject subject;
   subject.object = &object;
   subject.device = wanted.device;
   subject.facts.device = wanted.cc;
   subject.facts.driver = driver_of(scene);
-  std::set<std::string> kernels;
-  std::map<Program, std::size_t> known;
-  for (const FileModule& module : unserved.modules) {
-    for (const FileImage& image : module.images) {
-      kernels.insert(image.kernels.begin(), image.kernels.end());
-      ImageFact fact;
-      fact.candidate = image.candidate;
-      fact.compression = image.compression;
-      fact.toolkit = image.toolkit;
-      subject.images.toolkit = std::max(subject.images.toolkit, image.toolkit);
-      const auto [at, first] = known.try_emplace(program_of(fact.candidate), subject.images.images.size());
-      if (first) {
-        subject.images.images.push_back(fact);
-      } else {
-        ++subject.images.images[at->second].count;
-      }
-    }
-  }
+  subject.images.images = code->images;
+  subject.images.toolkit = code->toolkit;
   subject.images.scope = ImageScope::module;
   subject.images.source = "read from the file";
   subject.images.line = object.line;
   subject.facts.images = subject.images.images;
   subject.facts.scope = ImageScope::module;
-  return latent_finding(scene, subject, {kernels.begin(), kernels.end()}, unserved.complete,
-                        {unserved.modules.size(), unserved.served});
+  return latent_finding(scene, subject, code->kernels, code->complete, code->modules);
 }
 
 // The file is gone, and the report says what this module of it had.

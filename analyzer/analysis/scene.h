@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/analysis/file_gaps.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/model/module_images.h"
 #include "analyzer/model/report_index.h"
@@ -20,6 +21,7 @@ struct Scene {
   ObjectFiles& files;
   const Options& options;
   Advised& advised;
+  FileGaps& file_gaps;
   bool parent_initialised = false;  ///< the process is the child of one that had initialised CUDA
 };
 

@@ -109,7 +109,7 @@ std::variant<std::uint64_t, std::string> ObjectFile::locate(std::uint64_t addres
   return fmt::format("the fatbin's wrapper at offset {} points nowhere", *offset);
 }
 
-FileModule ObjectFile::module_at(std::uint64_t address) const {
+FileModule ObjectFile::read_module_at(std::uint64_t address) const {
   FileModule out;
   const auto place = locate(address);
   if (const auto* why = std::get_if<std::string>(&place)) {
@@ -147,7 +147,7 @@ bool ObjectFile::is_searchable() const {
   return true;
 }
 
-FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
+FileModule ObjectFile::find_module_with_kernel(const std::string& kernel) const {
   if (!is_searchable()) return {};
   for (std::size_t index = 0; index < code().modules.size(); ++index) {
     FileModule found = module(index);
@@ -158,7 +158,7 @@ FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
   return {};
 }
 
-FileModule ObjectFile::only_module_with_kernels() const {
+FileModule ObjectFile::find_only_module_with_kernels() const {
   if (!is_searchable()) return {};
   FileModule found;
   for (std::size_t index = 0; index < code().modules.size(); ++index) {
@@ -170,7 +170,7 @@ FileModule ObjectFile::only_module_with_kernels() const {
   return found;
 }
 
-std::string ObjectFile::symbol_at(std::uint64_t address) const {
+std::string ObjectFile::find_symbol_at(std::uint64_t address) const {
   for (const std::string_view table_name : {".symtab", ".dynsym"}) {
     const auto table = elf_.section(table_name);
     if (!table) continue;
@@ -184,6 +184,26 @@ std::string ObjectFile::symbol_at(std::uint64_t address) const {
     }
   }
   return {};
+}
+
+FileModule ObjectFile::module_at(std::uint64_t address) const {
+  return modules_.get(ModuleMemory::By::address, std::to_string(address), [&] { return read_module_at(address); });
+}
+
+FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {
+  return modules_.get(ModuleMemory::By::kernel, kernel, [&] { return find_module_with_kernel(kernel); });
+}
+
+FileModule ObjectFile::only_module_with_kernels() const {
+  return modules_.get(ModuleMemory::By::alone, {}, [&] { return find_only_module_with_kernels(); });
+}
+
+std::string ObjectFile::symbol_at(std::uint64_t address) const {
+  constexpr std::size_t kMost = 4096;
+  if (const auto known = symbols_.find(address); known != symbols_.end()) return known->second;
+  std::string found = find_symbol_at(address);
+  if (symbols_.size() < kMost) symbols_.emplace(address, found);
+  return found;
 }
 
 bool ObjectFile::has_dwarf() const { return host_ == HostFormat::elf && elf_.section(".debug_info"); }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "analyzer/model/image_contents.h"
 #include "analyzer/model/image_counts.h"
 #include "analyzer/model/mapped_file.h"
+#include "analyzer/model/module_memory.h"
 #include "kshim/image/elf.h"
 
 namespace kshim::analysis {
@@ -61,6 +63,10 @@ class ObjectFile {
   ObjectFile(MappedFile file, HostFormat host, image::ElfReader elf)
       : file_(std::move(file)), host_(host), elf_(elf) {}
   const PointerMap& pointers() const;
+  FileModule read_module_at(std::uint64_t address) const;
+  FileModule find_module_with_kernel(const std::string& kernel) const;
+  FileModule find_only_module_with_kernels() const;
+  std::string find_symbol_at(std::uint64_t address) const;
   bool is_searchable() const;
   /// File offset of the fatbin or bare image at an address, or through the wrapper there; else a clause.
   std::variant<std::uint64_t, std::string> locate(std::uint64_t address) const;
@@ -70,6 +76,8 @@ class ObjectFile {
   image::ElfReader elf_;  ///< empty but for HostFormat::elf
   mutable std::optional<DeviceCode> code_;
   mutable std::optional<PointerMap> pointers_;
+  mutable ModuleMemory modules_;
+  mutable std::unordered_map<std::uint64_t, std::string> symbols_;  ///< by address
 };
 
 }  // namespace kshim::analysis
