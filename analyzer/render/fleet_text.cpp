@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "analyzer/text/text.h"
 
@@ -38,21 +37,6 @@ bool is_news(const FleetPlan& plan) {
                                   plan.native.archs.size() != plan.smallest.archs.size());
 }
 
-void print_plan(const FleetPlan& plan, Page& page) {
-  page.row("file", plan.object);
-  page.row("lacks", names_of(plan.lacking));
-  if (const std::string breaks = breaks_text(plan); !breaks.empty()) page.row("breaks on", breaks);
-  page.row("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
-                                   image::to_name(image::ImageKind::ptx, plan.ptx).view()));
-  page.row("", cost_text(plan, plan.smallest));
-  if (plan.native.archs.size() != plan.smallest.archs.size()) {
-    page.row("native", list_text(plan.native));
-    page.row("", cost_text(plan, plan.native));
-  }
-  if (!plan.basis.empty()) page.row("", fmt::format("sizes are estimates: {}", plan.basis));
-  page.row("toolkit", toolkits_text(plan));
-}
-
 Json names(const std::vector<image::ComputeCapability>& gpus) {
   return json_list(gpus, [](image::ComputeCapability cc) { return Json(image::to_name(cc).view()); });
 }
@@ -70,16 +54,40 @@ Json to_json(const FleetList& list) {
 
 }  // namespace
 
+std::vector<const FleetPlan*> fleet_news(const std::vector<FleetPlan>& plans) {
+  std::vector<const FleetPlan*> out;
+  for (const FleetPlan& plan : plans) {
+    if (is_news(plan)) out.push_back(&plan);
+  }
+  return out;
+}
+
+std::vector<std::pair<std::string, std::string>> plan_rows(const FleetPlan& plan) {
+  std::vector<std::pair<std::string, std::string>> rows = {{"file", plan.object},
+                                                           {"lacks", names_of(plan.lacking)}};
+  if (std::string breaks = breaks_text(plan); !breaks.empty())
+    rows.emplace_back("breaks on", std::move(breaks));
+  rows.emplace_back("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
+                                            image::to_name(image::ImageKind::ptx, plan.ptx).view()));
+  rows.emplace_back("", cost_text(plan, plan.smallest));
+  if (plan.native.archs.size() != plan.smallest.archs.size()) {
+    rows.emplace_back("native", list_text(plan.native));
+    rows.emplace_back("", cost_text(plan, plan.native));
+  }
+  if (!plan.basis.empty()) rows.emplace_back("", fmt::format("sizes are estimates: {}", plan.basis));
+  rows.emplace_back("toolkit", toolkits_text(plan));
+  return rows;
+}
+
 void print_fleet(const std::vector<FleetPlan>& all, bool verbose, Page& page) {
-  std::vector<FleetPlan> plans;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(plans), is_news);
+  const std::vector<const FleetPlan*> plans = fleet_news(all);
   if (plans.empty()) return;
   page.blank();
-  page.titled(Tone::strong, "What to build for", names_of(plans.front().gpus));
+  page.titled(Tone::strong, "What to build for", names_of(plans.front()->gpus));
   const std::size_t most = verbose ? plans.size() : std::min(plans.size(), kPlans);
   for (std::size_t i = 0; i < most; ++i) {
     page.blank();
-    print_plan(plans[i], page);
+    for (const auto& [label, text] : plan_rows(*plans[i])) page.row(label, text);
   }
   if (plans.size() > most) {
     page.blank();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/render/fleet_text.h"
 #include "analyzer/render/share_finding.h"
 #include "analyzer/render/share_matrix.h"
 #include "analyzer/render/verdict_line.h"
@@ -73,6 +74,28 @@ void share_processes(const Analysis& analysis, SharePage& page) {
   page.table({"Process", "Rank", "Command", "Modules", "Failures", "Report", ""}, rows);
 }
 
+void share_fleet(const Analysis& analysis, SharePage& page) {
+  constexpr std::size_t kPlans = 20;
+  const std::vector<const FleetPlan*> plans = fleet_news(analysis.fleet);
+  if (plans.empty()) return;
+  page.heading(2, {{"What to build for"}});
+  page.paragraph({{fmt::format("So that it runs on {}.", names_of(plans.front()->gpus))}});
+  const std::size_t shown = std::min({plans.size(), page.limits().rows, kPlans});
+  for (std::size_t i = 0; i < shown; ++i) {
+    Rows rows;
+    for (auto& [label, text] : plan_rows(*plans[i])) {
+      const Style style = label == "file" ? Style::code : Style::plain;
+      if (!label.empty()) label.front() = static_cast<char>(label.front() - 'a' + 'A');
+      rows.push_back({{{label}}, {{std::move(text), style}}});
+    }
+    page.table({}, rows);
+  }
+  if (plans.size() > shown)
+    page.paragraph({{fmt::format("And {}: ", counted(plans.size() - shown, "more file"))},
+                    code("--format json"),
+                    {" has them all."}});
+}
+
 }  // namespace
 
 void share_analysis(const Analysis& analysis, SharePage& page) {
@@ -80,6 +103,7 @@ void share_analysis(const Analysis& analysis, SharePage& page) {
   share_contents(analysis.findings, page);
   share_matrix(analysis.findings, page.has_links(), page);
   share_findings(analysis.findings, page);
+  share_fleet(analysis, page);
   if (!analysis.devices.empty() || !analysis.processes.empty()) {
     page.heading(2, {{"Environment"}});
     share_devices(analysis, page);

@@ -61,6 +61,7 @@ inline analysis::Finding full_finding(analysis::Cause cause, analysis::Severity 
   out.fixes.resize(3);
   for (analysis::Fix& fix : out.fixes) fix.commands.resize(2);
   out.dead_ends.resize(2);
+  out.kernel_source.line = 3;
   return out;
 }
 
