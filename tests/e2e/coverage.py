@@ -9,6 +9,7 @@ CLIENTS = e2e.BUILD / "tests/clients"
 STATIC, SHARED, DRIVER = CLIENTS / "runtime_static", CLIENTS / "runtime_shared", CLIENTS / "driver"
 FATBIN = CLIENTS / "kernels.fatbin"
 LOOP = e2e.PROGRAMS / "launch_many"
+GUARDED = CLIENTS / "guarded"
 e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", STATIC, SHARED, DRIVER, LOOP)
 ALL = {"_Z5plainPf", "_Z11cooperativePf", "_Z8extendedPf", "_Z8capturedPf", "_Z4nodePf", "_Z11entry_pointPf"}
 
@@ -68,6 +69,29 @@ class Coverage(e2e.Case):
         self.assertEqual(len(found["kernels"]), 6)
         analysis, _ = self.analysis("--simulate", "9.0", "--target", "8.0", "--", LOOP, "1", "1", FATBIN, env=env)
         self.assertEqual([row["cause"] for row in analysis["findings"] if row["severity"] == "warning"], ["latent-gap"])
+
+    def guarded(self, *argv, devices, status=0, **env):
+        e2e_env = e2e.clean_environment(**env)
+        analysis, _ = self.analysis("--simulate", devices, "--", GUARDED.resolve(), *argv, env=e2e_env, status=status)
+        return [row for row in analysis["findings"] if row["cause"] == "compiled-out"], analysis
+
+    def test_what_a_guard_leaves_out_is_told(self):
+        if not GUARDED.exists():
+            self.skipTest("not built")
+        (found,), analysis = self.guarded(devices="7.5", KSHIM_COVERAGE=1)
+        self.assertEqual((analysis["verdict"], found["severity"], found["object"]), ("gap", "warning", str(GUARDED.resolve())))
+        self.assertEqual({name.split("(")[0] for name in found["kernels"]}, {"returns", "traps", "complains"})
+        self.assertGreater(found["confidence"], 0.8)
+        self.assertEqual(len([row for row in found["evidence"] if "in sm_75 of guarded" in row]), 3, found["evidence"])
+        for devices in ("8.0", "9.0"):
+            self.assertEqual(self.guarded(devices=devices, KSHIM_COVERAGE=1)[0], [])
+
+    def test_without_coverage_what_failed_is_looked_at(self):
+        if not GUARDED.exists():
+            self.skipTest("not built")
+        self.assertEqual(self.guarded(devices="7.5")[0], [])
+        (found,), _ = self.guarded("too-many", devices="7.5", status=1)
+        self.assertEqual([name.split("(")[0] for name in found["kernels"]], ["returns"])
 
 
 if __name__ == "__main__":

@@ -176,6 +176,12 @@ def cases():
     refused.rows[-1].update(path="libcufft.so.12", build_id=None)
     refused.rows[2].update(name="NVIDIA H100 80GB HBM3", compute_capability="9.0")
     yield "library-refuses", "no call failed, and cuFFT has nothing for the GPU", [refused.end()], 1, {"exit_status": 1}
+    cached = Report("/usr/bin/python3", TRITON_CACHE_DIR="@FOLDER@/cache").driver().device()
+    cached.module(owner=None, result=209, api="cuModuleLoadData", content_hash="880330a91f84035c", size=4328, toolkit="13.0")
+    cached.add("gap", object=None, offset=None, device=0, kernels=["_Z7guardedPfi"], complete=True, have=["sm_75"], need="sm_80")
+    cached.failure("load", "driver cuModuleLoadData 209 CUDA_ERROR_NO_BINARY_FOR_GPU", module=1,
+                   python=[{"file": "/home/ada/blur.py", "line": 12, "function": "blur"}])
+    yield "stale-cache-artifact", "a cubin from memory that lies in Triton's cache", [cached.end()], 1, {"moved": True}
     out = Report("/home/ada/train/train", KSHIM_COVERAGE="1").driver().device("Tesla T4", "7.5").object(
         "kernels.fatbin", runtime="none", build_id=None)
     out.module(offset=0, selected="sm_75").add("coverage", kernel="_Z7guardedPfi", object=1, module=1, launches=12)
