@@ -34,7 +34,8 @@ class FileGaps {
                                       image::ComputeCapability cc, image::Version driver);
 
  private:
-  std::map<std::tuple<const ObjectFile*, image::ComputeCapability, image::Version>, std::shared_ptr<const FileGap>>
+  std::map<std::tuple<const ObjectFile*, image::ComputeCapability, image::Version>,
+           std::shared_ptr<const FileGap>>
       known_;
   std::size_t bytes_ = 0;
 };

@@ -115,15 +115,12 @@ std::optional<ComputeCapability> known_cc(std::string_view text) {
 
 }  // namespace
 
-FactReader::FactReader(PatternSet& patterns, Clues& clues) : patterns_(patterns), clues_(clues) {
-  for (const ClueRow& row : kClues) {
-    const int index = patterns.add(row.pattern);
-    if (&row == &kClues[0]) first_ = index;
-  }
-  gpu_name_ = patterns.add(gpu_name_pattern());
-  first_software_ = patterns.size();
+FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
+  for (const ClueRow& row : kClues) patterns.add(row.pattern);
+  gpu_name = patterns.add(gpu_name_pattern());
+  first_software = patterns.size();
   for (const SoftwareRow& row : kSoftware) patterns.add(software_pattern(row));
-  end_ = patterns.size();
+  end = patterns.size();
 }
 
 void FactReader::set_driver(Version version) {
@@ -207,7 +204,7 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
 }
 
 void FactReader::add_software(int pattern, const std::string& text) {
-  const char* name = kSoftware[pattern - first_software_].package;
+  const char* name = kSoftware[pattern - own_.first_software].package;
   constexpr int kMostInALine = 8;
   std::size_t from = 0;
   for (int i = 0; i < kMostInALine; ++i) {
@@ -240,15 +237,15 @@ void FactReader::set_tag(const std::string& digits) {
 }
 
 void FactReader::take(int index, const std::string& text) {
-  if (index == gpu_name_) {
+  if (index == own_.gpu_name) {
     for (const GpuName& gpu : gpus_named_in(text)) add_device(gpu.cc, gpu.name);
     return;
   }
-  if (index >= first_software_) {
+  if (index >= own_.first_software) {
     add_software(index, text);
     return;
   }
-  const Kind kind = kClues[index - first_].kind;
+  const Kind kind = kClues[index - own_.first].kind;
   const std::string fact = patterns_.first_group(index, text);
   if (fact.empty()) return;
   switch (kind) {

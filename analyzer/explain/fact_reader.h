@@ -13,14 +13,22 @@
 
 namespace kshim::explain {
 
+/// Where the patterns of a FactReader are among the others.
+struct FactPatterns {
+  int first = 0;
+  int gpu_name = 0;
+  int first_software = 0;
+  int end = 0;
+  explicit FactPatterns(PatternSet& patterns);  ///< adds them
+  bool has(int pattern) const { return pattern >= first && pattern < end; }
+};
+
 class FactReader {
  public:
-  /// Its patterns are added to `patterns`, which must be compiled before take() is called, as `clues` must
-  /// live.
-  FactReader(PatternSet& patterns, Clues& clues);
+  /// All must live as long as the reader; `patterns` is compiled.
+  FactReader(const PatternSet& patterns, const FactPatterns& own, Clues& clues)
+      : patterns_(patterns), own_(own), clues_(clues) {}
 
-  /// Whether the pattern is one of this reader's.
-  bool owns(int pattern) const { return pattern >= first_ && pattern < end_; }
   void take(int pattern, const std::string& text);
   /// What a failing line says by the named groups of its row (messages.def).
   void take_groups(const std::map<std::string, std::string>& groups);
@@ -46,11 +54,8 @@ class FactReader {
   void set_toolkit(image::Version version);
 
   const PatternSet& patterns_;
+  const FactPatterns& own_;
   Clues& clues_;
-  int first_ = 0;
-  int gpu_name_ = 0;
-  int first_software_ = 0;
-  int end_ = 0;
   std::string file_;  ///< heading of the images that follow
   std::vector<std::string> software_;
   std::vector<analysis::Place> traceback_;

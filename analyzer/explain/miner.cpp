@@ -108,8 +108,12 @@ std::string plain_line(std::string_view text) {
   return out;
 }
 
-struct Miner::State {
+namespace {
+
+// Compiling the patterns takes as long as reading a megabyte of log: once a process.
+struct Vocabulary {
   PatternSet patterns;
+  FactPatterns facts{patterns};
   int first_message = 0;
   int first_other = 0;
   int name = 0;
@@ -117,10 +121,8 @@ struct Miner::State {
   int message_text = 0;
   int any_message = 0;
   int first_number = 0;
-  Clues clues;
-  FactReader facts;
 
-  State() : facts(patterns, clues) {
+  Vocabulary() {
     first_message = patterns.size();
     for (const MessageRow& row : kMessages) patterns.add(row.pattern);
     first_other = patterns.size();
@@ -133,6 +135,20 @@ struct Miner::State {
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
     patterns.compile();
   }
+};
+
+const Vocabulary& vocabulary() {
+  static const Vocabulary words;
+  return words;
+}
+
+}  // namespace
+
+struct Miner::State {
+  const Vocabulary& words = vocabulary();
+  const PatternSet& patterns = words.patterns;
+  Clues clues;
+  FactReader facts{words.patterns, words.facts, clues};
 
   void add_hit(Hit hit, const std::string& text) {
     if (clues.hits.size() >= kMostHits) return;
@@ -153,7 +169,7 @@ struct Miner::State {
   }
 
   void message(int index, const std::string& text) {
-    const MessageRow& row = kMessages[index - first_message];
+    const MessageRow& row = kMessages[index - words.first_message];
     Hit hit;
     if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
@@ -175,20 +191,20 @@ struct Miner::State {
   void own_words(int index, const std::string& text) {
     Hit hit;
     const CudaError* error = nullptr;
-    if (index == name || index == short_name) {
+    if (index == words.name || index == words.short_name) {
       const std::string written = patterns.first_group(index, text);
       const NamedError named = find_by_name(written);
       if (named.error == nullptr || named.guessed) return;
       error = named.error;
-      if (!named.really.empty() && index == name) hit.as_written = written;
-    } else if (index == any_message) {
+      if (!named.really.empty() && index == words.name) hit.as_written = written;
+    } else if (index == words.any_message) {
       error = find_whole_message(patterns.first_group(index, text));
-    } else if (index == message_text) {
+    } else if (index == words.message_text) {
       error = find_by_message(patterns.first_group(index, text));
     } else {
       const auto number = parse_number(patterns.first_group(index, text));
       // The third pattern is any program's "error 404".
-      if (!number || (index == first_number + 2 && !is_telling_number(*number))) return;
+      if (!number || (index == words.first_number + 2 && !is_telling_number(*number))) return;
       error = find_cuda_error(*number);
       if (const OldCode* old = find_old_code(*number); old != nullptr && *number != 4) {
         hit.old_code = *number;
@@ -214,17 +230,18 @@ void Miner::line(std::string_view bytes) {
     bytes = bytes.substr(0, kLongestLine);
   }
   const std::string text = plain_line(bytes);
-  const std::vector<int> found = state.patterns.match(text);  // a copy: the groups are matched one by one
+  const Vocabulary& words = state.words;
+  const std::vector<int> found = words.patterns.match(text);
   state.facts.begin_line();
   for (const int index : found) {  // facts first: a hit takes the traceback as it stands
-    if (state.facts.owns(index)) state.facts.take(index, text);
+    if (words.facts.has(index)) state.facts.take(index, text);
   }
   for (const int index : found) {
-    if (state.facts.owns(index)) continue;
-    if (index >= state.name) {
+    if (words.facts.has(index)) continue;
+    if (index >= words.name) {
       state.own_words(index, text);
-    } else if (index >= state.first_other) {
-      const OtherRow& row = kOthers[index - state.first_other];
+    } else if (index >= words.first_other) {
+      const OtherRow& row = kOthers[index - words.first_other];
       if (state.clues.others.size() < kMostOthers)
         state.clues.others.push_back({state.clues.lines, cut(text), row.what, row.remedy});
     } else {

@@ -38,11 +38,11 @@ void PatternSet::compile() {
   if (!set_->Compile()) throw std::logic_error("the patterns of kshim explain do not compile");
 }
 
-const std::vector<int>& PatternSet::match(std::string_view line) {
-  found_.clear();
-  set_->Match(piece(line), &found_);
-  std::sort(found_.begin(), found_.end());
-  return found_;
+std::vector<int> PatternSet::match(std::string_view line) const {
+  std::vector<int> found;
+  set_->Match(piece(line), &found);
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 std::string PatternSet::first_group(int index, std::string_view line) const {

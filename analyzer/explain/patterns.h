@@ -20,7 +20,7 @@ class PatternSet {
   void compile();
   int size() const { return static_cast<int>(single_.size()); }
   /// Indices of the patterns that occur in `line`, ascending.
-  const std::vector<int>& match(std::string_view line);
+  std::vector<int> match(std::string_view line) const;
   /// The text of the first group of pattern `index`, "" where it has none.
   std::string first_group(int index, std::string_view line) const;
   /// All groups by number, [0] the whole match; empty where it does not match after all.
@@ -36,7 +36,6 @@ class PatternSet {
   RE2::Options options_;
   std::unique_ptr<RE2::Set> set_;
   std::vector<std::unique_ptr<RE2>> single_;
-  std::vector<int> found_;
 };
 
 }  // namespace kshim::explain

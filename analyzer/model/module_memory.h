@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules of a file that were read: a thousand reports of one run ask for the same ones, and each takes a decompression.
+// Modules of a file that were read: a thousand reports of one run ask for the same ones, and each takes a
+// decompression.
 #pragma once
 #include <cstddef>
 #include <cstdint>

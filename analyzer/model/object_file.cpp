@@ -187,7 +187,8 @@ std::string ObjectFile::find_symbol_at(std::uint64_t address) const {
 }
 
 FileModule ObjectFile::module_at(std::uint64_t address) const {
-  return modules_.get(ModuleMemory::By::address, std::to_string(address), [&] { return read_module_at(address); });
+  return modules_.get(ModuleMemory::By::address, std::to_string(address),
+                      [&] { return read_module_at(address); });
 }
 
 FileModule ObjectFile::module_with_kernel(const std::string& kernel) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of which a guard leaves nothing for compute capability 7.5, and two that are the same everywhere. All are launched;
-// with an argument, with more threads than there may be.
+// Kernels of which a guard leaves nothing for compute capability 7.5, and two that are the same everywhere.
+// All are launched; with an argument, with more threads than there may be.
 #include <cstdio>
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -14,10 +14,13 @@
 #define OTHERWISE(what) what;
 #endif
 
-__global__ void returns(float* data, int count) { WORK(data, count) }
-__global__ void traps(float* data, int count) { WORK(data, count) OTHERWISE(__trap()) }
-__global__ void complains(float* data, int count) { WORK(data, count) OTHERWISE(printf("not for this GPU\n")) }
-__global__ void same(float* data, int count) { data[threadIdx.x] += static_cast<float>(count); }
+__global__ void returns(float* data, int count){WORK(data, count)} __global__
+    void traps(float* data, int count){WORK(data, count) OTHERWISE(__trap())} __global__
+    void complains(float* data,
+                   int count){WORK(data, count) OTHERWISE(printf("not for this GPU\n"))} __global__
+    void same(float* data, int count) {
+  data[threadIdx.x] += static_cast<float>(count);
+}
 __global__ void nothing() {}
 
 int main(int argc, char**) {
