@@ -50,8 +50,10 @@ class Known {
  public:
   explicit Known(const std::vector<Finding>& findings) {
     for (const Finding& finding : findings) {
-      if (finding.severity == Severity::error)
-        told_.insert(key_of(finding.object, finding.need, finding.have));
+      if (finding.severity != Severity::error) continue;
+      told_.insert(key_of(finding.object, finding.need, finding.have));
+      // The process had it in memory; that it is a cache's file was found out afterwards.
+      if (finding.cause == Cause::stale_cache_artifact) told_.insert(key_of({}, finding.need, finding.have));
     }
   }
   bool has(const std::string& object, ComputeCapability cc, const std::vector<std::string>& have = {}) const {

@@ -30,10 +30,11 @@ void cut_end(std::string& text, std::string_view end) {
 // of Anaconda itself are "defaults". An address may hold a password or a token
 // (https://host/t/TOKEN/channel): neither is kept.
 std::string channel_of(std::string channel) {
-  while (channel.ends_with('/')) channel.pop_back();
+  const std::size_t scheme = channel.find("://");
+  const std::size_t least = scheme == std::string::npos ? 0 : scheme + 3;
+  while (channel.size() > least && channel.ends_with('/')) channel.pop_back();
   for (const std::string_view platform : {"/linux-64", "/linux-aarch64", "/noarch"})
     cut_end(channel, platform);
-  const std::size_t scheme = channel.find("://");
   std::string host;
   std::string path = channel;
   if (scheme != std::string::npos) {
