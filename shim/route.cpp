@@ -10,6 +10,7 @@
 
 #include "compilers.h"
 #include "export_table.h"
+#include "lifetime.h"
 #include "options.h"
 #include "program.h"
 
@@ -163,6 +164,21 @@ bool is_there_without_shim(void* handle, const char* name, const ObjectView& cal
   return look_up_plainly(RTLD_NEXT, name, version) != nullptr;
 }
 
+bool is_first_door(std::size_t row) noexcept {
+  return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
+}
+
+/// A runtime looks for nothing else where the driver has no cuGetProcAddress (before CUDA 11.3): it answers
+/// 35 without having asked the driver for its version. `kshim run` is to know it all the same.
+void tell_old_driver(void* handle) noexcept {
+  if (options().run_socket.empty()) return;
+  using VersionFn = abi::Result (*)(int*);
+  const auto ask = reinterpret_cast<VersionFn>(look_up_plainly(handle, "cuDriverGetVersion", nullptr));
+  int number = 0;
+  if (ask != nullptr && !is_shim(reinterpret_cast<void*>(ask)) && ask(&number) == 0)
+    note_driver_version(number);
+}
+
 }  // namespace
 
 LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
@@ -180,6 +196,10 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     return is_there_without_shim(handle, name, asking, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
   }
   void* address = look_up_plainly(handle, name, version);
+  if (address == nullptr && is_first_door(row)) {
+    tell_old_driver(handle);
+    address = look_up_plainly(handle, name, version);  // dlerror() is about this name
+  }
   if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   if (address == nullptr || is_shim(address)) return {address, 1};
   return {route_found(address, row), 1};

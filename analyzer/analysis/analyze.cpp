@@ -51,6 +51,21 @@ void drop_known_gaps(std::vector<Finding>& findings) {
   std::erase_if(findings, [&](const Finding&) { return told[at++]; });
 }
 
+// What one process could not tell of a file, another's report may have told.
+void drop_answered_doubts(std::vector<Finding>& findings) {
+  std::set<std::pair<std::string, std::string>> told;  // object and need
+  for (const Finding& finding : findings) {
+    const bool about_images = is_image_cause(finding.cause) || finding.cause == Cause::latent_gap;
+    if (about_images && !finding.object.empty()) told.emplace(finding.object, finding.need);
+  }
+  std::erase_if(findings, [&](const Finding& finding) {
+    return !finding.unread.empty() && finding.unread.size() < kMostUnread &&
+           std::all_of(finding.unread.begin(), finding.unread.end(), [&](const std::string& path) {
+             return told.count({path, finding.need}) != 0;
+           });
+  });
+}
+
 /// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
 /// with their size.
 class Run {
@@ -93,6 +108,7 @@ class Run {
       out_.findings.push_back(std::move(row.finding));
     }
     drop_known_gaps(out_.findings);
+    drop_answered_doubts(out_.findings);
     processes_.summarise_runs();
     sort_findings(out_.findings);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);

@@ -81,6 +81,7 @@ void merge(Finding& to, Finding&& from) {
   add_images(to, from);
   add_new(to.devices, from.devices, kMostDevices);
   add_new(to.remarks, from.remarks, kMostRemarks);
+  add_new(to.unread, from.unread, kMostUnread);
   for (Evidence& row : from.evidence) {
     const bool known = std::any_of(to.evidence.begin(), to.evidence.end(),
                                    [&](const Evidence& other) { return other.text == row.text; });

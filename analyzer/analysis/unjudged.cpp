@@ -106,6 +106,7 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
            location(scene.report, gone[kNamed]->line)});
     }
     finding.count = gone.size();
+    finding.unread = std::move(paths);
     out.push_back(std::move(finding));
   }
   return out;

@@ -154,7 +154,8 @@ bool Diff::gained() const {
 void compare(const Options& options, Diff& diff) {
   diff.targets = options.targets;
   diff.driver = options.driver;
-  if (diff.a.has_objects && diff.b.has_objects) diff.pairs = match(diff.a.objects, diff.b.objects);
+  if (diff.a.has_objects && diff.b.has_objects)
+    diff.pairs = match(diff.a.objects, diff.b.objects, diff.a.kind == SideKind::scan);
   for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
     const Pair& pair = diff.pairs[i];
     if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known))

@@ -98,7 +98,7 @@ std::string distribution(std::string_view archive) {
   return lower(archive.substr(0, end));
 }
 
-std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b) {
+std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named) {
   std::vector<Pair> pairs(a.size());
   std::vector<bool> taken_a(a.size());
   std::vector<bool> taken_b(b.size());
@@ -106,8 +106,7 @@ std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>&
     pairs[i] = {&a[i], &b[k], how};
     taken_a[i] = taken_b[k] = true;
   };
-  // Two files that were named are each other's counterpart, whatever they are called.
-  if (a.size() == 1 && b.size() == 1)
+  if (named && a.size() == 1 && b.size() == 1)
     pair_up(0, 0, stem(file_of(a[0])) == stem(file_of(b[0])) ? "name" : "path");
   for (const Key& key : keys()) {
     const Places in_a = places_of(a, taken_a, key);

@@ -10,7 +10,8 @@ namespace kshim::diff {
 
 /// Which object of `a` is which of `b`: by path, then by the part of the path inside a distribution, then by
 /// name, then by build id. What has no counterpart stands alone. In the order of `a`, then of `b`.
-std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b);
+/// `named`: the user named the files, so that two which are alone are each other's, whatever they are called.
+std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named);
 
 /// "libcudart-e409450e.so.11.0" and "libcudart.so.12" as libcudart.so; "_C.cpython-311-x86_64-linux-gnu.so"
 /// as _C.so: what stays of a file's name when its version changes.

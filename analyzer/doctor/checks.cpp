@@ -133,13 +133,7 @@ void check_place(const Machine& machine, Facts& facts) {
     add(facts, Severity::warning, "no-uvm",
         "/dev/nvidia-uvm is missing: cuInit answers 999 where it cannot make it itself",
         "modprobe nvidia-uvm, or nvidia-modprobe -u -c 0");
-  if (machine.has_env("CUDA_VISIBLE_DEVICES")) {
-    const std::string_view devices = machine.env("CUDA_VISIBLE_DEVICES");
-    if (devices.empty() || devices.starts_with("-1") || devices == "NoDevFiles")
-      add(facts, Severity::warning, "hidden-devices",
-          fmt::format("CUDA_VISIBLE_DEVICES='{}' hides every GPU: programs are told 100, no device", devices),
-          "unset CUDA_VISIBLE_DEVICES");
-  }
+  if (machine.has_env("CUDA_VISIBLE_DEVICES")) check_visible_devices(machine, facts);
   for (const analysis::SwitchRow& row : analysis::switches()) {
     const std::string_view value = machine.env(row.variable);
     if (!value.empty() && value != "0")

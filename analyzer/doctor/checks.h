@@ -8,6 +8,7 @@ namespace kshim::doctor {
 
 void check_driver(const Loader& loader, Facts& facts);
 void check_place(const Machine& machine, Facts& facts);
+void check_visible_devices(const Machine& machine, Facts& facts);
 void check_toolkits(const Machine& machine, Facts& facts);
 void check_libraries(const Machine& machine, const Loader& loader, Facts& facts);
 void check_program(Facts& facts);

@@ -47,7 +47,12 @@ class Writer {
   void checks() {
     const bool wrong = std::any_of(facts_.checks.begin(), facts_.checks.end(),
                                    [](const Check& check) { return check.severity >= Severity::warning; });
-    if (!wrong)
+    const bool no_driver = std::any_of(facts_.checks.begin(), facts_.checks.end(),
+                                       [](const Check& check) { return check.id == "no-libcuda"; });
+    if (!wrong && no_driver)
+      page_.titled(Tone::strong, "no GPU:",
+                   "CUDA programs find no GPU on this machine; `kshim run --simulate` gives them one");
+    else if (!wrong)
       page_.titled(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
     for (const Check& check : facts_.checks) {
       const bool note = check.severity == Severity::info;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <limits>
 #include <string_view>
 #include <system_error>
@@ -51,6 +52,33 @@ std::string judge_schema(std::string_view schema) {
   return fmt::format(
       "is of schema {}, this kshim reads {}: use the kshim that belongs to the shim that wrote it",
       schema.substr(0, 40), report::kReportSchema);
+}
+
+/// JSON may write a surrogate that has no other half (RFC 8259, 8.2), which is no text in UTF-8.
+std::string whole_escapes(std::string_view text) {
+  constexpr std::size_t kEscape = 6;  // \\uXXXX
+  const auto half = [&](std::size_t at) {
+    unsigned value = 0;
+    if (text.size() - at < kEscape || text[at] != '\\' || text[at + 1] != 'u') return value;
+    const char* const end = text.data() + at + kEscape;
+    return std::from_chars(text.data() + at + 2, end, value, 16).ptr == end ? value : 0;
+  };
+  const auto is_high = [](unsigned value) { return value >= 0xd800 && value < 0xdc00; };
+  const auto is_low = [](unsigned value) { return value >= 0xdc00 && value < 0xe000; };
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '\\' || at + 1 == text.size()) {
+      out += text[at++];
+      continue;
+    }
+    const unsigned value = half(at);
+    const bool pair = is_high(value) && at + kEscape < text.size() && is_low(half(at + kEscape));
+    const std::size_t size = pair ? 2 * kEscape : value != 0 ? kEscape : 2;
+    const bool alone = !pair && (is_high(value) || is_low(value));
+    out += alone ? std::string_view("\\ufffd") : text.substr(at, size);
+    at += size;
+  }
+  return out;
 }
 
 /// Notes about lines: each kind once, at its first line, with how often.
@@ -105,6 +133,12 @@ class LineReader {
     if (error == simdjson::UTF8_ERROR) {
       notes_.add("is not UTF-8 in places, which were replaced", number_);
       repaired_ = utf8_of(text);
+      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
+      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    }
+    if (error == simdjson::STRING_ERROR) {
+      notes_.add("has escapes of half a character, which were replaced", number_);
+      repaired_ = whole_escapes(text);
       repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
       error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
     }

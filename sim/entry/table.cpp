@@ -78,6 +78,8 @@ constexpr std::array<Choice, kRowCount> kChoices = {{
 
 }  // namespace
 
+int introduced(unsigned row) noexcept { return kRows[row].introduced; }
+
 CUresult answer_not_supported(Row row) noexcept {
   const auto index = static_cast<unsigned>(row);
   if (log_level() >= LogLevel::info && !g_named[index].exchange(true, std::memory_order_relaxed)) {

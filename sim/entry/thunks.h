@@ -8,6 +8,8 @@
 namespace kshim::sim {
 
 extern const char* const kSymbols[kRowCount];
+/// CUDA version that brought the symbol: 11030.
+int introduced(unsigned row) noexcept;
 /// 801, named once under KSHIM_LOG=info.
 CUresult answer_not_supported(Row row) noexcept;
 

@@ -141,6 +141,14 @@ class Hardware(fixture.MachineCase):
         for value in ("", "-1", "NoDevFiles"):
             self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES=value)), ["hidden-devices"], value)
         self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES="0")), [])
+        for value in ("1", "foo", "0,0", "1,0"):
+            self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES=value)), ["hidden-devices"], value)
+        self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES="0,7")), ["unknown-device"])
+        self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES="MIG-1c1b")), [])
+
+    def test_what_cannot_be_compared_is_not_doubted(self):
+        self.assertNotIn("hidden-devices", self.ids(self.doctor(CUDA_VISIBLE_DEVICES="3")))
+        self.assertIn("hidden-devices", self.ids(self.doctor(CUDA_VISIBLE_DEVICES="-1")))
 
     def test_switches_of_the_jit(self):
         self.driver()

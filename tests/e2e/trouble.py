@@ -110,6 +110,12 @@ class Trouble(e2e.Case):
         self.assertEqual((analysis["verdict"], analysis["findings"]), ("no-cuda", []), "a program that goes on is fine")
         self.assertFalse(any("DEEPBIND" in note for note in analysis.get("notes", [])), analysis)
 
+    def test_a_driver_that_has_no_door_for_the_runtime(self):
+        """Before CUDA 11.3 there is no cuGetProcAddress, and the runtime asks for nothing else."""
+        finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="9.0,driver=11.0")
+        self.assertEqual(failures, [], "there is no report")
+        self.assertTrue(any("for CUDA 11.0" in line for line in finding["evidence"]), finding["evidence"])
+
 
 if __name__ == "__main__":
     e2e.main()

@@ -203,6 +203,28 @@ TEST_F(AnalyzeFleet, ATargetThatGoneFilesCannotAnswerIsNotOk) {
               ElementsAre("kshim scan --target sm_90 /nowhere/libfoo.so /nowhere/libbar.so"));
 }
 
+TEST_F(AnalyzeFleet, WhatOneRankTellsOfAFileIsNoDoubtOfAnothers) {
+  options_.targets = {*image::parse_arch("9.0")};
+  std::vector<ReportText> reports;
+  for (unsigned rank = 0; rank < 3; ++rank) {
+    ReportText text;
+    text.process("", 17, 1 + rank)
+        .driver()
+        .device(0, "6.1")
+        .object(1, "/nowhere/libfoo.so", {})
+        .module(1, "1");
+    if (rank == 1)
+      text.record(
+          "gap",
+          R"("object":1,"offset":4096,"device":0,"kernels":["k"],"complete":true,"have":["sm_75"],"need":"sm_61")");
+    reports.push_back(text.end(0));
+  }
+  for (const Finding& finding : run_all(reports).findings)
+    EXPECT_NE(finding.cause, Cause::unknown) << finding.headline;
+  reports.erase(reports.begin() + 1);
+  EXPECT_THAT(run_all(reports).findings, Contains(Field(&Finding::cause, Cause::unknown)));
+}
+
 TEST_F(AnalyzeFleet, AListInTheReportAnswersForAGoneFile) {
   options_.targets = {*image::parse_arch("9.0"), *image::parse_arch("8.9")};
   ReportText text;

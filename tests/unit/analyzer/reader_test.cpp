@@ -166,6 +166,22 @@ TEST_F(ReadReport, BytesThatAreNotUtf8AreReplaced) {
   EXPECT_EQ(notes_of(report), "2: is not UTF-8 in places, which were replaced\n");
 }
 
+TEST_F(ReadReport, EscapesOfHalfACharacterAreReplaced) {
+  const Report report = read(
+      ReportText()
+          .process()
+          .raw(R"({"type":"device","seq":1,"ordinal":1,"name":"\ud800 \udc00\ud83d\ude00\\ud800 \u00e9\ud8",)"
+               R"("compute_capability":"8.6"})"
+               "\n")
+          .raw(
+              R"({"type":"device","seq":1,"ordinal":2,"name":"\ud800 \udc00\ud83d\ude00\\ud800 \u00e9\ud83d",)"
+              R"("compute_capability":"8.6"})"
+              "\n")
+          .text());
+  ASSERT_THAT(report.devices, SizeIs(1)) << "an escape of two digits is none";
+  EXPECT_EQ(report.devices[0].name, "\ufffd \ufffd\U0001f600\\ud800 \u00e9\ufffd");
+}
+
 TEST_F(ReadReport, DeepNestingIsRefusedByLineNotByStack) {
   const std::string deep =
       "{\"type\":\"device\",\"x\":" + std::string(200000, '[') + std::string(200000, ']') + "}\n";

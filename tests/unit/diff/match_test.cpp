@@ -16,10 +16,11 @@ Object object(const std::string& place, const std::string& member = "", const st
 }
 
 /// "a=b(how)" by place or member, in order.
-std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b) {
+std::vector<std::string> matched(const std::vector<Object>& a, const std::vector<Object>& b,
+                                 bool named = true) {
   const auto name = [](const Object* one) { return one == nullptr ? std::string("-") : one->name; };
   std::vector<std::string> out;
-  for (const Pair& pair : match(a, b))
+  for (const Pair& pair : match(a, b, named))
     out.push_back(name(pair.a) + "=" + name(pair.b) + "(" + pair.match + ")");
   return out;
 }
@@ -95,9 +96,14 @@ TEST(DiffMatch, TwoFilesThatWereNamedBelongTogether) {
   EXPECT_TRUE(matched({}, {}).empty());
 }
 
+TEST(DiffMatch, WhatTwoReportsHoldAloneNeedNotBelongTogether) {
+  EXPECT_EQ(matched({object("saxpy")}, {object("transpose")}, false), (Names{"saxpy=-()", "-=transpose()"}));
+  EXPECT_EQ(matched({object("a/saxpy")}, {object("b/saxpy")}, false), Names{"a/saxpy=b/saxpy(name)"});
+}
+
 TEST(DiffMatch, TwinsOfAnArchiveInTheirOrder) {
   const auto pairs = match({object("x.a", "k.o"), object("x.a", "k.o"), object("x.a", "k.o")},
-                           {object("x.a", "k.o"), object("x.a", "k.o")});
+                           {object("x.a", "k.o"), object("x.a", "k.o")}, true);
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_NE(pairs[0].b, nullptr);
   EXPECT_NE(pairs[1].b, nullptr);

@@ -5,11 +5,25 @@
 
 #include <chrono>
 
+#include "analyzer/render/finding_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/text/escape.h"
 
 namespace kshim::analysis {
 namespace {
+
+TEST(Sentence, BeginsWithACapitalUnlessANameDoes) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"the driver is older", "The driver is older."},
+      {"cuDNN: parts of two releases", "cuDNN: parts of two releases."},
+      {"libcuda is a stub", "libcuda is a stub."},
+      {"libnvidia-ptxjitcompiler.so.1 is not there!", "libnvidia-ptxjitcompiler.so.1 is not there!"},
+      {"nvcc, of CUDA 12", "nvcc, of CUDA 12."},
+      {"user's own", "User's own."},
+      {"sm_61", "sm_61."},
+      {"", ""}};
+  for (const auto& [text, sentence] : rows) EXPECT_EQ(analysis::as_sentence(text), sentence);
+}
 
 TEST(Harmless, KeepsOrdinaryText) {
   EXPECT_EQ(harmless("saxpy<float>(int, float*) ~!@#"), "saxpy<float>(int, float*) ~!@#");
