@@ -15,6 +15,7 @@ if(TARGET kshim_shim)
 endif()
 if(TARGET kshim_sim)
   install(TARGETS kshim_sim kshim_sim_nvml LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
+  install(FILES "${CMAKE_BINARY_DIR}/sim/libcuda.so" DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
 endif()
 
 # As in the source tree, so that the links between the pages lead somewhere.

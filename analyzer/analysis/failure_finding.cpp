@@ -238,7 +238,17 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
   }
   add_ground(scene, subject, {Cause::latent_gap, {finding.confidence, why}},
              subject.object != nullptr ? subject.object->line : 0, finding.evidence);
-  add_advice(scene, subject, finding);
+  // Published packages keep some kernels for some GPUs alone, and choose; a file of the user's own is another
+  // matter, and so is a GPU that somebody asked about.
+  finding.is_by_design =
+      modules.served > modules.lacking && !finding.package.empty() && subject.device != nullptr;
+  if (finding.is_by_design) {
+    finding.remarks.push_back(
+        "Most of the file's modules have code for this GPU: the others may be for GPUs of another kind by "
+        "design.");
+  } else {
+    add_advice(scene, subject, finding);
+  }
   return finding;
 }
 

@@ -110,6 +110,7 @@ struct Finding {
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."
+  bool is_by_design = false;         ///< how such a library works: nothing to see to
   std::vector<std::string> unread;   ///< where the finding is a doubt: files that could not be looked into
 };
 

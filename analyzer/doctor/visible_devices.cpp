@@ -26,7 +26,8 @@ void check_visible_devices(const Machine& machine, Facts& facts) {
   const std::string_view value = machine.env("CUDA_VISIBLE_DEVICES");
   const auto names = [&](std::string_view item) -> std::optional<std::size_t> {
     for (std::size_t i = 0; i < facts.gpus.size(); ++i) {
-      const bool by_uuid = item.size() > 4 && item.starts_with("GPU-") && facts.gpus[i].uuid.starts_with(item);
+      const bool by_uuid =
+          item.size() > 4 && item.starts_with("GPU-") && facts.gpus[i].uuid.starts_with(item);
       if (by_uuid || item == std::to_string(i)) return i;
     }
     return std::nullopt;
@@ -56,16 +57,17 @@ void check_visible_devices(const Machine& machine, Facts& facts) {
   if (facts.gpus.empty() && !hides) return;
   if (shown.empty() || twice)
     warn(facts, "hidden-devices",
-        fmt::format("CUDA_VISIBLE_DEVICES='{}' hides every GPU{}: programs are told 100, no device", value,
-                    twice ? ", for it names one twice"
-                    : hides ? ""
-                            : fmt::format(", for '{}' names none of the {} here", stranger, facts.gpus.size())),
-        "unset CUDA_VISIBLE_DEVICES");
+         fmt::format("CUDA_VISIBLE_DEVICES='{}' hides every GPU{}: programs are told 100, no device", value,
+                     twice ? ", for it names one twice"
+                     : hides
+                         ? ""
+                         : fmt::format(", for '{}' names none of the {} here", stranger, facts.gpus.size())),
+         "unset CUDA_VISIBLE_DEVICES");
   else if (!stranger.empty())
     warn(facts, "unknown-device",
-        fmt::format("CUDA_VISIBLE_DEVICES='{}': '{}' names no GPU that is here, and hides what follows it",
-                    value, stranger),
-        fmt::format("see nvidia-smi -L; {} here", analysis::counted(facts.gpus.size(), "GPU")));
+         fmt::format("CUDA_VISIBLE_DEVICES='{}': '{}' names no GPU that is here, and hides what follows it",
+                     value, stranger),
+         fmt::format("see nvidia-smi -L; {} here", analysis::counted(facts.gpus.size(), "GPU")));
 }
 
 }  // namespace kshim::doctor

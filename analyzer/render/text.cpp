@@ -79,6 +79,11 @@ std::string reports_path(const Analysis& analysis) {
   return folder.empty() ? "." : shell_quote(folder);
 }
 
+// A library that tries what it has before it settles on something is no news either.
+bool is_by_design(const Finding& finding) {
+  return finding.cause == Cause::benign_probe || finding.is_by_design;
+}
+
 class Findings {
  public:
   Findings(const Analysis& analysis, bool verbose, Page& page)
@@ -108,10 +113,10 @@ class Findings {
   }
 
  private:
-  // What is no problem takes one line each.
+  // What is no problem takes one line each; what is how such libraries work takes none.
   void print_notes() {
     for (const Finding& finding : analysis_.findings) {
-      if (finding.severity != Severity::info) continue;
+      if (finding.severity != Severity::info || is_by_design(finding)) continue;
       page_.blank();
       page_.titled(Tone::strong, "note:", title_of(finding));
     }

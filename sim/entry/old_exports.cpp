@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver exports what there was when it was released: a runtime that looks for cuGetProcAddress_v2 in a driver of
-// CUDA 11 finds nothing. Names that the simulated driver is too old for are taken out of our own .dynsym, so
-// that dlsym() does not find them. A program that is linked to them has got them already.
+// A driver exports what there was when it was released: a runtime that looks for cuGetProcAddress_v2 in a
+// driver of CUDA 11 finds nothing. Names that the simulated driver is too old for are taken out of our own
+// .dynsym, so that dlsym() does not find them. A program that is linked to them has got them already.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -68,7 +68,8 @@ int rights_at(std::uintptr_t address) noexcept {
   for (unsigned row = 0; row < kRowCount; ++row)
     if (introduced(row) > driver_version()) newer.emplace(kSymbols[row], introduced(row));
   const DynamicSymbols symbols = own_symbols();
-  if (newer.empty() || symbols.first == nullptr || symbols.names == nullptr || symbols.hash == nullptr) return;
+  if (newer.empty() || symbols.first == nullptr || symbols.names == nullptr || symbols.hash == nullptr)
+    return;
   const std::size_t count = symbols.count();
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(symbols.first) & ~(page - 1);
