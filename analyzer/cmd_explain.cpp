@@ -68,8 +68,9 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   try {
     return read_log(path, options);
   } catch (const explain::NotALog& what) {
-    throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
-                    exit_status::kNoInput);
+    throw UserError(
+        fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
+        exit_status::kNoInput);
   }
 }
 

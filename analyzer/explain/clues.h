@@ -92,7 +92,9 @@ struct Clues {
   std::string compiler;  ///< which
   bool python = false;
   bool windows = false;
-  bool posix = false;        ///< paths of Linux stand there as well
+  bool posix = false;  ///< paths of Linux stand there as well
+  /// Its commands are to be those of Windows.
+  bool of_windows() const { return windows && !posix; }
   bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel
   std::uint64_t lines = 0;

@@ -135,7 +135,8 @@ std::string headline_of(const Clues& clues, const Judgement& judgement) {
   }
   const int code = judgement.facts.codes.empty() ? 0 : judgement.facts.codes.front();
   const std::string_view of_code = analysis::headline_of_code(code);
-  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault)) return std::string(of_code);
+  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
+    return std::string(of_code);
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
     return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
   if (judgement.list != nullptr && !judgement.list->owner.empty())
@@ -246,6 +247,7 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   add_facts(clues, out);
   if (clues.cut_lines != 0)
     out.notes.push_back(fmt::format("of {} overlong lines only the beginning was read", clues.cut_lines));
+  out.windows = clues.of_windows();
   const Judgement judgement = judge(clues, clues.lines <= kBrief);
   if (judgement.hit != nullptr) {
     out.line = judgement.hit->line;
@@ -343,7 +345,7 @@ Explanation explain_text(std::string_view text, const Options& options) {
   Explanation out;
   text = trimmed(text);
   out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
-  if (const auto number = parse_number(text)) {
+  if (const auto number = bare_number(text)) {
     out.asked = Asked::number;
     explain_number(*number, options, out);
     return out;

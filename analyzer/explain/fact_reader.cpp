@@ -27,6 +27,7 @@ constexpr std::size_t kMostEnv = 32;
 
 enum class Kind : std::uint8_t {
   cc,
+  cc_found,
   cc2,
   sm,
   driver_module,
@@ -105,9 +106,7 @@ void FactReader::set_driver(Version version) {
   clues_.driver_line = clues_.lines;
 }
 
-void FactReader::set_toolkit(Version version) {
-  clues_.toolkit = version;
-}
+void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
 void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
   const auto get = [&](const char* key) {
@@ -255,6 +254,9 @@ void FactReader::take(int index, const std::string& text) {
   switch (kind) {
     case Kind::cc:
       add_capabilities(index, text);
+      break;
+    case Kind::cc_found:
+      add_device(known_cc(fact));
       break;
     case Kind::cc2:
       add_cc2(fact);

@@ -278,13 +278,15 @@ void join_hint(const Judgement& hint, Judgement& decided) {
 void blame_compiling(const Judgement& hint, Judgement& failed) {
   constexpr int kNoKernel[] = {98, 200, 218, 400, 500};
   const std::vector<int>& codes = failed.facts.codes;
-  if (codes.empty() || std::find(std::begin(kNoKernel), std::end(kNoKernel), codes.front()) == std::end(kNoKernel))
+  if (codes.empty() ||
+      std::find(std::begin(kNoKernel), std::end(kNoKernel), codes.front()) == std::end(kNoKernel))
     return;
-  failed.suspect = {Cause::no_image_for_arch, kContradicted,
-                    fmt::format("The program said before that it has no code for this GPU and that its PTX is "
-                                "compiled instead (line {}); a kernel that is not found then, by whichever code, "
-                                "is mostly one whose PTX is missing or did not compile",
-                                hint.hit->line)};
+  failed.suspect = {
+      Cause::no_image_for_arch, kContradicted,
+      fmt::format("The program said before that it has no code for this GPU and that its PTX is "
+                  "compiled instead (line {}); a kernel that is not found then, by whichever code, "
+                  "is mostly one whose PTX is missing or did not compile",
+                  hint.hit->line)};
   failed.device = hint.device;
   failed.facts.device = hint.facts.device;
 }
@@ -348,9 +350,8 @@ class Deciding {
     const bool unsure = judgement.suspect.cause == Cause::unknown && judgement.suspect.confidence < kStrong;
     if (silent || unsure || line.front()->brief) {
       // The words of a person are weaker than any error that was printed.
-      const bool weaker =
-          undecided_ && ((undecided_->hit->brief && !line.front()->brief) ||
-                         (!undecided_->went_on.empty() && judgement.went_on.empty()));
+      const bool weaker = undecided_ && ((undecided_->hit->brief && !line.front()->brief) ||
+                                         (!undecided_->went_on.empty() && judgement.went_on.empty()));
       if (!undecided_ || weaker) undecided_ = std::move(judgement);
       return;
     }

@@ -37,8 +37,8 @@ void append_utf8(std::uint32_t point, std::string& out) {
   }
 }
 
-// Neither text nor UTF-16: control characters that no terminal is sent. Zeros alone are what a log has that was
-// cut while it was written to.
+// Neither text nor UTF-16: control characters that no terminal is sent. Zeros alone are what a log has that
+// was cut while it was written to.
 bool is_binary(std::string_view first) {
   const auto odd = std::count_if(first.begin(), first.end(), [](unsigned char c) {
     return (c >= 1 && c < 7) || (c >= 14 && c < 27) || (c > 27 && c < 32);
@@ -81,7 +81,8 @@ void LogText::begin(std::string_view& bytes) {
   if (is_binary(bytes.substr(0, kLook))) throw NotALog("is no text");
   if (bytes.starts_with(kMarkUtf8)) bytes.remove_prefix(kMarkUtf8.size());
   // As a terminal's copy has it: lines that end with a carriage return alone.
-  const bool returns = bytes.find('\n') == std::string_view::npos && bytes.find('\r') != std::string_view::npos;
+  const bool returns =
+      bytes.find('\n') == std::string_view::npos && bytes.find('\r') != std::string_view::npos;
   if (returns) newline_ = '\r';
 }
 

@@ -41,10 +41,10 @@ class LogText {
   Encoding encoding_ = Encoding::bytes;
   bool begun_ = false;
   char newline_ = '\n';
-  std::string rest_;         ///< of a line that has not ended
-  std::string text_;         ///< decoded
-  int half_ = -1;            ///< first byte of a unit of UTF-16, at the end of a piece
-  std::uint32_t high_ = 0;   ///< first half of a surrogate pair
+  std::string rest_;        ///< of a line that has not ended
+  std::string text_;        ///< decoded
+  int half_ = -1;           ///< first byte of a unit of UTF-16, at the end of a piece
+  std::uint32_t high_ = 0;  ///< first half of a surrogate pair
 };
 
 }  // namespace kshim::explain

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do about one message, where that is more than what its cause asks for.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -9,7 +10,7 @@
 
 namespace kshim::explain {
 
-enum class Rest : std::uint8_t { also, alone };
+enum class Rest : std::uint8_t { also, releases, alone };
 struct Remedy {
   std::string_view message;
   analysis::FixKind kind;

@@ -67,8 +67,8 @@ std::string removed(const std::string& variable) { return "Remove-Item Env:" + v
 // What the shells or the programs of Linux alone have.
 bool is_of_linux(const std::vector<std::string>& words) {
   constexpr std::array<std::string_view, 16> kPrograms = {
-      "sudo", "ls",    "ldconfig", "grep",    "cat",   "rm",       "systemctl", "modprobe",
-      "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head", "tail"};
+      "sudo", "ls",      "ldconfig", "grep",  "cat",   "rm",   "systemctl", "modprobe",
+      "find", "mokutil", "dkms",     "dmesg", "lsmod", "make", "head",      "tail"};
   if (std::find(kPrograms.begin(), kPrograms.end(), words.front()) != kPrograms.end()) return true;
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
     return word.starts_with("/proc/") || word.starts_with("/dev/") || word.find("$(") != std::string::npos ||

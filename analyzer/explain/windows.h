@@ -8,8 +8,8 @@
 
 namespace kshim::explain {
 
-/// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows has
-/// nothing like.
+/// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
+/// has nothing like.
 std::optional<std::string> for_windows(const std::string& command);
 /// All commands of a finding's fixes; those without a counterpart are dropped.
 void translate_commands(analysis::Finding& finding);

@@ -39,7 +39,8 @@ constexpr CodeCause kCodeCauses[] = {
 #define KSHIM_CODE_CAUSE(code, cause, confidence, tells) {code, Cause::cause, confidence, tells},
 #include "analyzer/rules/code_causes.def"
 #undef KSHIM_CODE_CAUSE
-#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, sources) \
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
   {code, Cause::cause, confidence, tells},
 #include "analyzer/rules/code_meanings.def"
 #undef KSHIM_CODE_MEANING
@@ -303,8 +304,9 @@ std::span<const RuleRow> rules() { return kRules; }
 
 std::string_view headline_of_code(int code) {
   switch (code) {
-#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, sources) \
-  case code:                                                                                                     \
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  case code:                                                                                            \
     return headline;
 #include "analyzer/rules/code_meanings.def"
 #undef KSHIM_CODE_MEANING
