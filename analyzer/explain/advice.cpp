@@ -89,7 +89,7 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);
   add_remedies(clues, judgement, finding);
-  if (clues.of_windows()) translate_commands(finding);
+  if (clues.of_windows()) translate(finding);
 }
 
 std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {

@@ -10,6 +10,18 @@
 namespace kshim::explain {
 namespace {
 
+struct Driver {
+  std::string_view linux;
+  std::string_view windows;
+};
+constexpr Driver kDrivers[] = {
+#define KSHIM_WINDOWS_DRIVER(of_linux, of_windows) {of_linux, of_windows},
+#include "analyzer/explain/windows_drivers.def"
+#undef KSHIM_WINDOWS_DRIVER
+};
+
+bool part_of_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
+
 // The words, with quotes taken as sh takes them and written as both shells of Windows do.
 std::vector<std::string> words_of(const std::string& command) {
   std::vector<std::string> out;
@@ -137,8 +149,25 @@ std::optional<std::string> for_windows(const std::string& command) {
   return out;
 }
 
-void translate_commands(analysis::Finding& finding) {
+std::string windows_drivers(std::string text) {
+  for (const Driver& row : kDrivers) {
+    std::size_t at = text.find(row.linux);
+    while (at != std::string::npos) {
+      const std::size_t end = at + row.linux.size();
+      const bool whole = (at == 0 || !part_of_number(text[at - 1])) &&
+                         (end == text.size() || !part_of_number(text[end]) || end + 1 == text.size());
+      if (whole) text.replace(at, row.linux.size(), row.windows);
+      at = text.find(row.linux, at + row.windows.size());
+    }
+  }
+  return text;
+}
+
+void translate(analysis::Finding& finding) {
+  for (analysis::DeadEnd& end : finding.dead_ends) end.why = windows_drivers(std::move(end.why));
+  for (std::string& remark : finding.remarks) remark = windows_drivers(std::move(remark));
   for (analysis::Fix& fix : finding.fixes) {
+    for (std::string* text : {&fix.title, &fix.why, &fix.caveat}) *text = windows_drivers(std::move(*text));
     std::vector<std::string> translated;
     for (const std::string& command : fix.commands) {
       if (auto other = for_windows(command)) translated.push_back(std::move(*other));

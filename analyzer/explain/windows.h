@@ -11,7 +11,9 @@ namespace kshim::explain {
 /// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
 /// has nothing like.
 std::optional<std::string> for_windows(const std::string& command);
-/// All commands of a finding's fixes; those without a counterpart are dropped.
-void translate_commands(analysis::Finding& finding);
+/// The driver that Windows has in the place of each of Linux that stands in a text.
+std::string windows_drivers(std::string text);
+/// All that a finding says to do; commands without a counterpart are dropped.
+void translate(analysis::Finding& finding);
 
 }  // namespace kshim::explain

@@ -140,6 +140,12 @@ TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows(""), std::nullopt);
 }
 
+TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
+  EXPECT_EQ(windows_drivers("it needs driver 525.60.13 or newer"), "it needs driver 527.41 or newer");
+  EXPECT_EQ(windows_drivers("570.26."), "570.65.");
+  EXPECT_EQ(windows_drivers("570.26.1 1570.26 570.261"), "570.26.1 1570.26 570.261");
+}
+
 TEST(Windows, ALogOfItIsAnsweredInItsWords) {
   const char* text =
       "Traceback (most recent call last):\n"
