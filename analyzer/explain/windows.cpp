@@ -11,11 +11,11 @@ namespace kshim::explain {
 namespace {
 
 struct Driver {
-  std::string_view linux;
-  std::string_view windows;
+  std::string_view of_linux;
+  std::string_view of_windows;
 };
 constexpr Driver kDrivers[] = {
-#define KSHIM_WINDOWS_DRIVER(of_linux, of_windows) {of_linux, of_windows},
+#define KSHIM_WINDOWS_DRIVER(linux_version, windows_version) {linux_version, windows_version},
 #include "analyzer/explain/windows_drivers.def"
 #undef KSHIM_WINDOWS_DRIVER
 };
@@ -151,13 +151,14 @@ std::optional<std::string> for_windows(const std::string& command) {
 
 std::string windows_drivers(std::string text) {
   for (const Driver& row : kDrivers) {
-    std::size_t at = text.find(row.linux);
+    std::size_t at = text.find(row.of_linux);
     while (at != std::string::npos) {
-      const std::size_t end = at + row.linux.size();
-      const bool whole = (at == 0 || !part_of_number(text[at - 1])) &&
-                         (end == text.size() || !part_of_number(text[end]) || end + 1 == text.size());
-      if (whole) text.replace(at, row.linux.size(), row.windows);
-      at = text.find(row.linux, at + row.windows.size());
+      const std::size_t end = at + row.of_linux.size();
+      const bool whole =
+          (at == 0 || !part_of_number(text[at - 1])) &&
+          (end == text.size() || !part_of_number(text[end]) || (text[end] == '.' && end + 1 == text.size()));
+      if (whole) text.replace(at, row.of_linux.size(), row.of_windows);
+      at = text.find(row.of_linux, at + row.of_windows.size());
     }
   }
   return text;

@@ -36,8 +36,9 @@ TEST(Course, WhatTheProgramDoesWithoutIsAWarning) {
   EXPECT_EQ(severity_of("W Could not load dynamic library 'libcudart.so.11.0'; dlerror: none\n"
                         "I Ignore above cudart dlerror if you do not have a GPU set up on your machine.\n"),
             Severity::warning);
-  EXPECT_EQ(severity_of("W Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 8.9\n"),
-            Severity::warning);
+  EXPECT_EQ(
+      severity_of("W Falling back to the CUDA driver for PTX compilation; ptxas does not support CC 8.9\n"),
+      Severity::warning);
   EXPECT_EQ(severity_of("WARNING: CUDA error: no kernel image is available for execution on the device - "
                         "falling back to eager\nINFO: training finished OK\n"),
             Severity::warning);
@@ -65,16 +66,15 @@ TEST(Course, AnotherDeathIsNamed) {
   EXPECT_NE(explanation.quote.find("ValueError"), std::string::npos);
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.findings.front().severity, Severity::warning);
-  EXPECT_TRUE(std::any_of(explanation.notes.begin(), explanation.notes.end(), [](const std::string& note) {
-    return note.find("line 5") != std::string::npos;
-  }));
+  EXPECT_TRUE(std::any_of(explanation.notes.begin(), explanation.notes.end(),
+                          [](const std::string& note) { return note.find("line 5") != std::string::npos; }));
 }
 
 TEST(Course, AWarningThatItWorksDoesNotHideWhatFailed) {
   for (const char* end : {"", "Aborted (core dumped)\n"}) {
     const Explanation explanation =
-        of(kCompiled + "InternalError: 'cuLaunchKernel(...)' failed with 'CUDA_ERROR_INVALID_HANDLE' [Op:Cast]\n" +
-           end);
+        of(kCompiled +
+           "InternalError: 'cuLaunchKernel(...)' failed with 'CUDA_ERROR_INVALID_HANDLE' [Op:Cast]\n" + end);
     EXPECT_EQ(explanation.line, 2U);
     ASSERT_EQ(explanation.findings.size(), 1U);
     EXPECT_EQ(explanation.findings.front().severity, Severity::error);
@@ -85,7 +85,8 @@ TEST(Course, AWarningThatItWorksDoesNotHideWhatFailed) {
 
 TEST(Course, AnAssertionIsQuotedAndTheTracebackPlacesIt) {
   const Explanation explanation =
-      of("Indexing.cu:1290: f: block: [60,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"
+      of("Indexing.cu:1290: f: block: [60,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` "
+         "failed.\n"
          "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 88, in <module>\n"
          "RuntimeError: CUDA error: device-side assert triggered\n");
   ASSERT_EQ(explanation.findings.size(), 1U);

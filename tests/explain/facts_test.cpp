@@ -51,9 +51,10 @@ TEST(Facts, ARequirementIsNoGpu) {
   EXPECT_EQ(devices_of("requires compute capability 3.0 or up, found 2.1\n"), "2.1 ");
   EXPECT_EQ(devices_of("needs compute capability 7.0, but the GPU has compute capability 6.1\n"), "6.1 ");
   EXPECT_EQ(devices_of("compute capability 8.0+\n"), "");
-  EXPECT_EQ(devices_of("Ignoring visible gpu device (name: x, compute capability: 3.0) . The minimum required "
-                       "Cuda capability is 3.5.\n"),
-            "3.0 ");
+  EXPECT_EQ(
+      devices_of("Ignoring visible gpu device (name: x, compute capability: 3.0) . The minimum required "
+                 "Cuda capability is 3.5.\n"),
+      "3.0 ");
   EXPECT_EQ(devices_of("GPU 0: compute capability 8.6\n"), "8.6 ");
 }
 
@@ -68,17 +69,19 @@ TEST(Facts, TheCudaThatBuiltAPackageIsNotItsRelease) {
 }
 
 TEST(Facts, NumbersOfOtherProgramsAreNone) {
-  for (const char* line : {"HTTP error 700", "Error 700: disk", "curl: (35) error 35", "ffmpeg exited with error 218",
-                           "npm ERR! errno 35", "Process finished with exit code 209"})
+  for (const char* line :
+       {"HTTP error 700", "Error 700: disk", "curl: (35) error 35", "ffmpeg exited with error 218",
+        "npm ERR! errno 35", "Process finished with exit code 209"})
     EXPECT_TRUE(clues_of(line).hits.empty()) << line;
-  for (const char* line : {"Warp CUDA error 700: x", "cuda failure 46", "error 218 from cuLinkAddData",
-                           "NVRTC: error 218"})
+  for (const char* line :
+       {"Warp CUDA error 700: x", "cuda failure 46", "error 218 from cuLinkAddData", "NVRTC: error 218"})
     EXPECT_FALSE(clues_of(line).hits.empty()) << line;
 }
 
 TEST(Facts, AmdsHipSpeaksInCudasWordsAndIsNone) {
   for (const char* text :
-       {"RuntimeError: HIP error: invalid device function", "torch.OutOfMemoryError: HIP out of memory. Tried",
+       {"RuntimeError: HIP error: invalid device function",
+        "torch.OutOfMemoryError: HIP out of memory. Tried",
         "rocBLAS error: Cannot read TensileLibrary.dat: No such file or directory for GPU arch : gfx1031",
         "RuntimeError: No HIP GPUs are available", "HIP error 98 (CUDA error: invalid device function)"}) {
     const Explanation explanation = explain_text(text, {});

@@ -27,13 +27,15 @@ std::vector<std::string> lines_of(const std::string& bytes, std::size_t piece = 
   // The first bytes tell what it is, so they come in one piece, as from a file.
   const std::size_t head = std::min<std::size_t>(bytes.size(), 20);
   text.take(std::string_view(bytes).substr(0, head));
-  for (std::size_t at = head; at < bytes.size(); at += piece) text.take(std::string_view(bytes).substr(at, piece));
+  for (std::size_t at = head; at < bytes.size(); at += piece)
+    text.take(std::string_view(bytes).substr(at, piece));
   text.finish();
   return out;
 }
 
 const std::u16string kText = u"RuntimeError: CUDA\nJ\u00f6rg \u20ac \U0001F600\nend";
-const std::vector<std::string> kLines = {"RuntimeError: CUDA", "J\xc3\xb6rg \xe2\x82\xac \xf0\x9f\x98\x80", "end"};
+const std::vector<std::string> kLines = {"RuntimeError: CUDA", "J\xc3\xb6rg \xe2\x82\xac \xf0\x9f\x98\x80",
+                                         "end"};
 
 TEST(LogText, Utf16OfBothOrdersWithAndWithoutAMark) {
   for (const bool big : {false, true}) {
@@ -48,13 +50,15 @@ TEST(LogText, Utf16OfBothOrdersWithAndWithoutAMark) {
 
 TEST(LogText, HalfCharactersAreNoneAndHarmNothing) {
   const std::string lone = utf16(u"\ufeffab", false) + std::string("\x00\xd8", 2) + utf16(u"c\n", false);
-  EXPECT_EQ(lines_of(lone), std::vector<std::string>{"ab\xef\xbf\xbd" "c"});
+  EXPECT_EQ(lines_of(lone), std::vector<std::string>{"ab\xef\xbf\xbd"
+                                                     "c"});
   EXPECT_EQ(lines_of(utf16(u"\ufeffabcdefghijk", false) + "x"), std::vector<std::string>{"abcdefghijk"});
 }
 
 TEST(LogText, BytesStayBytes) {
   EXPECT_EQ(lines_of("a\r\nb\n\nc"), (std::vector<std::string>{"a\r", "b", "", "c"}));
-  EXPECT_EQ(lines_of("a line\ra second one\rlast"), (std::vector<std::string>{"a line", "a second one", "last"}));
+  EXPECT_EQ(lines_of("a line\ra second one\rlast"),
+            (std::vector<std::string>{"a line", "a second one", "last"}));
   EXPECT_EQ(lines_of("\xef\xbb\xbfsaved"), std::vector<std::string>{"saved"});
   // Cut while it was written to: zeros on both sides.
   EXPECT_EQ(lines_of(std::string(64, '\0') + "\nCUDA error 209\n").back(), "CUDA error 209");
@@ -62,7 +66,9 @@ TEST(LogText, BytesStayBytes) {
 }
 
 TEST(LogText, WhatIsNoLogIsRefused) {
-  for (const std::string& bytes : {std::string("\x1f\x8b\x08"), std::string("\x7f" "ELF\x02\x01"),
+  for (const std::string& bytes : {std::string("\x1f\x8b\x08"),
+                                   std::string("\x7f"
+                                               "ELF\x02\x01"),
                                    std::string("PK\x03\x04xxxx"), std::string("\x28\xb5\x2f\xfd")})
     EXPECT_THROW(lines_of(bytes), NotALog);
   std::string noise;

@@ -47,7 +47,8 @@ TEST(Remedies, EveryRowIsOfAMessage) {
     // A command is a whole one: quotes and parentheses are closed.
     const std::string command = row.command;
     EXPECT_EQ(std::count(command.begin(), command.end(), '"') % 2, 0) << command;
-    EXPECT_EQ(std::count(command.begin(), command.end(), '('), std::count(command.begin(), command.end(), ')'));
+    EXPECT_EQ(std::count(command.begin(), command.end(), '('),
+              std::count(command.begin(), command.end(), ')'));
   }
 #define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat)
 #define KSHIM_MESSAGE_TITLE(message, text) EXPECT_EQ(kMessages.count(#message), 1U) << #message;
@@ -57,14 +58,17 @@ TEST(Remedies, EveryRowIsOfAMessage) {
 }
 
 TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
-  const Finding docker = finding_of("docker: could not select device driver \"\" with capabilities: [[gpu]].");
+  const Finding docker =
+      finding_of("docker: could not select device driver \"\" with capabilities: [[gpu]].");
   EXPECT_TRUE(any_command(docker, "nvidia-ctk runtime configure"));
   EXPECT_FALSE(docker.code);  // nobody printed 100
-  const Finding smi = finding_of("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.");
+  const Finding smi =
+      finding_of("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.");
   EXPECT_TRUE(any_command(smi, "modprobe nvidia"));
   EXPECT_FALSE(any_command(smi, "nvidia-smi"));
   EXPECT_FALSE(smi.code);
-  const Finding old = finding_of("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4");
+  const Finding old =
+      finding_of("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4");
   ASSERT_FALSE(old.fixes.empty());
   EXPECT_EQ(old.fixes.front().kind, analysis::FixKind::upgrade_driver);
   EXPECT_FALSE(old.code);
@@ -72,7 +76,8 @@ TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
 
 TEST(Remedies, AnEngineIsBuiltAgain) {
   const Finding finding = finding_of(
-      "[TRT] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6 got compute "
+      "[TRT] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6 got "
+      "compute "
       "7.5, please rebuild.");
   EXPECT_EQ(finding.cause, Cause::stale_cache_artifact);
   EXPECT_TRUE(any_command(finding, "trtexec"));
@@ -93,7 +98,8 @@ TEST(Remedies, ALibraryThatDroppedTheGpuIsExchanged) {
 
 TEST(Remedies, TheTargetOfTheVeryGpu) {
   const char* text =
-      "ERROR : Arch conditional MMA instruction used without targeting appropriate compute capability. Aborting.";
+      "ERROR : Arch conditional MMA instruction used without targeting appropriate compute capability. "
+      "Aborting.";
   const Finding hopper = finding_of(text, image::ComputeCapability{9, 0});
   ASSERT_FALSE(hopper.fixes.empty());
   EXPECT_NE(hopper.fixes.front().title.find("arch=compute_90a,code=sm_90a"), std::string::npos);
@@ -101,22 +107,24 @@ TEST(Remedies, TheTargetOfTheVeryGpu) {
   EXPECT_EQ(hopper.severity, analysis::Severity::error);  // it aborts
   // sm_86a is none.
   const Finding ampere = finding_of(text, image::ComputeCapability{8, 6});
-  for (const analysis::Fix& fix : ampere.fixes) EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
+  for (const analysis::Fix& fix : ampere.fixes)
+    EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
 }
 
-TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong) {
-#define KSHIM_CODE_MEANING(number, its_cause, sure, first, tells, kind, action, command, why, caveat, sources) \
-  {                                                                                                            \
-    ASSERT_NE(find_cuda_error(number), nullptr);                                                               \
-    EXPECT_GE(sure, 0.85);                                                                                     \
-    EXPECT_EQ(analysis::headline_of_code(number), first);                                                      \
-    const Finding found = finding_of(#number);                                                                 \
-    EXPECT_EQ(found.cause, Cause::its_cause);                                                                  \
-    EXPECT_EQ(found.headline, first);                                                                          \
-    ASSERT_FALSE(found.fixes.empty());                                                                         \
-    EXPECT_EQ(found.fixes.front().title, action);                                                              \
-    EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));                                                       \
-    EXPECT_NE(std::string(sources), "");                                                                       \
+TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong){
+#define KSHIM_CODE_MEANING(number, its_cause, sure, first, tells, kind, action, command, why, caveat, \
+                           sources)                                                                   \
+  {                                                                                                   \
+    ASSERT_NE(find_cuda_error(number), nullptr);                                                      \
+    EXPECT_GE(sure, 0.85);                                                                            \
+    EXPECT_EQ(analysis::headline_of_code(number), first);                                             \
+    const Finding found = finding_of(#number);                                                        \
+    EXPECT_EQ(found.cause, Cause::its_cause);                                                         \
+    EXPECT_EQ(found.headline, first);                                                                 \
+    ASSERT_FALSE(found.fixes.empty());                                                                \
+    EXPECT_EQ(found.fixes.front().title, action);                                                     \
+    EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));                                              \
+    EXPECT_NE(std::string(sources), "");                                                              \
   }
 #include "analyzer/rules/code_meanings.def"
 #undef KSHIM_CODE_MEANING
