@@ -14,6 +14,7 @@
 #include "analyzer/architectures.h"
 #include "analyzer/command.h"
 #include "analyzer/explain/explain.h"
+#include "analyzer/explain/log_text.h"
 #include "analyzer/output.h"
 #include "analyzer/progress.h"
 #include "analyzer/terminal.h"
@@ -43,7 +44,7 @@ explain::Options to_explain(const ExplainOptions& options) {
   return out;
 }
 
-explain::Explanation explain_log(const std::string& path, const explain::Options& options) {
+explain::Explanation read_log(const std::string& path, const explain::Options& options) {
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
@@ -61,6 +62,16 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   const auto total = static_cast<std::uint64_t>(status.st_size);
   return explain::explain_log(in, path, options,
                               [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+}
+
+explain::Explanation explain_log(const std::string& path, const explain::Options& options) {
+  try {
+    return read_log(path, options);
+  } catch (const explain::NotALog& what) {
+    throw UserError(
+        fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
+        exit_status::kNoInput);
+  }
 }
 
 int explain_it(const ExplainOptions& options) {

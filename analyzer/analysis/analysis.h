@@ -124,7 +124,8 @@ struct RenderOptions {
   bool unicode = false;  ///< UTF-8 beyond ASCII may be written
   unsigned width = 80;
   bool verbose = false;
-  bool full = false;  ///< do not shorten home, host and UUID in what is made to be shared
+  bool whole_commands = false;  ///< of another shell than sh: a backslash at a line's end continues nothing
+  bool full = false;            ///< do not shorten home, host and UUID in what is made to be shared
 };
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
 

@@ -8,6 +8,7 @@
 #include "analyzer/analysis/attribution.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
+#include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
 #include "kshim/base/cuda_error.h"
 
@@ -186,9 +187,9 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.code_name = code_name(*layer);
     finding.failed_call = layer->api;
   }
-  constexpr int kFileNotFound = 301;
-  if (finding.cause == Cause::unknown && finding.code == kFileNotFound)
-    finding.headline = "the file with the device code was not found";
+  const std::string_view of_code = headline_of_code(finding.code.value_or(0));
+  if (!of_code.empty() && (finding.cause == Cause::unknown || finding.cause == Cause::device_fault))
+    finding.headline = of_code;
   if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
     finding.object = subject.cached->file;
     finding.build_id.clear();

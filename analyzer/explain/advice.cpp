@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "analyzer/explain/judge.h"
+#include "analyzer/explain/remedies.h"
+#include "analyzer/explain/windows.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
 #include "analyzer/text/text.h"
@@ -46,7 +48,7 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
   at.driver = clues.driver;
   at.kernel_module = clues.kernel_module;
   at.toolkit = clues.toolkit;
-  at.toolkit_how = "it stands in the log";
+  at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "it stands in the log";
   for (const analysis::ImageFact& image : judgement.facts.images) at.have.push_back(image.candidate);
   at.python = clues.python;
   at.torch = find_package(clues, "torch") != nullptr;
@@ -76,12 +78,18 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
     if (set != clues.env.end() && !set->second.empty() && set->second != "0")
       at.switches.emplace_back(row.variable);
   }
+  // What says so itself is what was asked: cuDNN, where its status is the message.
+  if (const Hit* message = message_behind(clues, judgement);
+      message != nullptr && finding.cause == Cause::cudnn_mismatch && message->who == "cuDNN")
+    at.software = "cuDNN";
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
     set_compiler(clues, *judgement.hit, at);
   analysis::Advice advice = analysis::advise(at);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);
+  add_remedies(clues, judgement, finding);
+  if (clues.of_windows()) translate(finding);
 }
 
 std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {

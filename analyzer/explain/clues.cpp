@@ -25,11 +25,11 @@ const PackageClue* one_of(const Clues& clues, const std::vector<std::string>& na
 
 // ".../site-packages/flash_attn/flash_attn_interface.py": flash_attn.
 std::string package_of_path(const std::string& path) {
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/", "\\site-packages\\"}) {
     const std::size_t at = path.find(folder);
     if (at == std::string::npos) continue;
     const std::string rest = path.substr(at + folder.size());
-    return rest.substr(0, rest.find('/'));
+    return rest.substr(0, rest.find_first_of("/\\"));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
+#include "analyzer/explain/course.h"
 #include "kshim/image/select.h"
 
 namespace kshim::explain {
@@ -27,6 +28,8 @@ struct Hit {
   std::string tells;
   bool brief = false;                         ///< words that count only in what a person typed
   bool hint = false;                          ///< a warning: the failure itself may come later
+  bool goes_on = false;                       ///< the line says that the program does without what failed
+  bool thrown = false;                        ///< an exception, or the end of the program
   std::vector<std::string> software;          ///< packages that the line names (software.def)
   std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
@@ -70,12 +73,13 @@ struct PackageClue {
 struct Clues {
   std::vector<Hit> hits;
   std::vector<OtherFailure> others;
+  Course course;
   std::vector<DeviceClue> devices;
   image::Version driver;      ///< newest CUDA version it serves; unknown = {0, 0}
   std::string kernel_module;  ///< "535.288.01"
   std::uint64_t driver_line = 0;
   image::Version toolkit;
-  std::uint64_t toolkit_line = 0;
+  bool toolkit_assumed = false;  ///< by an option: no line says it
   std::vector<ImageList> lists;
   std::vector<PackageClue> packages;
   std::map<std::string, std::string> env;
@@ -88,6 +92,10 @@ struct Clues {
   std::string compiler;  ///< which
   bool python = false;
   bool windows = false;
+  bool posix = false;  ///< paths of Linux stand there as well
+  /// Its commands are to be those of Windows.
+  bool of_windows() const { return windows && !posix; }
+  bool rocm = false;         ///< AMD's HIP is at work
   std::string build_system;  ///< make, cmake, meson, bazel
   std::uint64_t lines = 0;
   std::uint64_t bytes = 0;

@@ -7,8 +7,10 @@
 #include <array>
 
 #include "analyzer/explain/judge.h"
+#include "analyzer/explain/log_text.h"
 #include "analyzer/explain/lookup.h"
 #include "analyzer/explain/miner.h"
+#include "analyzer/explain/remedies.h"
 #include "analyzer/knowledge/frames.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/render/finding_text.h"
@@ -108,17 +110,33 @@ void describe(const Judgement& judgement, Finding& finding) {
 }
 
 // The user's own line: the innermost frame outside of what is installed.
-void add_place(const Hit& hit, Finding& finding) {
-  for (auto frame = hit.frames.rbegin(); frame != hit.frames.rend(); ++frame) {
+void add_place(const std::vector<analysis::Place>& frames, Finding& finding) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     if (analysis::owner_of_python(frame->file, frame->function) != analysis::FrameOwner::user) continue;
     finding.where.push_back(*frame);
     return;
   }
 }
 
+// An assertion is printed before the traceback of the call that reports it.
+const std::vector<analysis::Place>& frames_of(const Clues& clues, const Hit& decider) {
+  if (!decider.frames.empty() || decider.code == 0) return decider.frames;
+  const auto later = std::find_if(clues.hits.begin(), clues.hits.end(), [&](const Hit& hit) {
+    return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
+  });
+  return later == clues.hits.end() ? decider.frames : later->frames;
+}
+
 // {gpu} is the GPU's name, where it is known.
-std::string headline_of(const Judgement& judgement) {
+std::string headline_of(const Clues& clues, const Judgement& judgement) {
   const Cause cause = judgement.suspect.cause;
+  if (const Hit* message = message_behind(clues, judgement); message != nullptr) {
+    if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
+  }
+  const int code = judgement.facts.codes.empty() ? 0 : judgement.facts.codes.front();
+  const std::string_view of_code = analysis::headline_of_code(code);
+  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
+    return std::string(of_code);
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
     return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
   if (judgement.list != nullptr && !judgement.list->owner.empty())
@@ -140,7 +158,7 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
   finding.cause = suspect.cause;
   const analysis::CauseRow& row = analysis::row_of(finding.cause);
   finding.severity = judgement.hit == nullptr ? analysis::Severity::warning : row.severity;
-  finding.headline = headline_of(judgement);
+  finding.headline = headline_of(clues, judgement);
   finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
   if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
   if (!judgement.facts.codes.empty()) {
@@ -165,7 +183,14 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
     finding.evidence.push_back({"Before it there was a warning, " + judgement.earlier->because, {}});
   for (const Suspect& other : judgement.others)
     finding.evidence.push_back({"Later there is also: " + other.because, {}});
-  if (hit != nullptr) add_place(*hit, finding);
+  if (!judgement.went_on.empty()) {
+    finding.severity = std::min(finding.severity, analysis::Severity::warning);
+    finding.evidence.push_back({analysis::as_sentence(judgement.went_on), {}});
+  } else if (hit != nullptr && hit->thrown && finding.cause == Cause::compiled_out) {
+    // It is no wrong result that went unseen: the program ended of it.
+    finding.severity = analysis::Severity::error;
+  }
+  if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
   add_advice(clues, judgement, finding);
   return finding;
 }
@@ -212,6 +237,7 @@ void apply(const Options& options, Clues& clues, Explanation& out) {
   }
   if (options.assume_toolkit) {
     clues.toolkit = *options.assume_toolkit;
+    clues.toolkit_assumed = true;
     out.notes.push_back(fmt::format("judged as if everything were built with CUDA {}", name(clues.toolkit)));
   }
 }
@@ -221,6 +247,7 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   add_facts(clues, out);
   if (clues.cut_lines != 0)
     out.notes.push_back(fmt::format("of {} overlong lines only the beginning was read", clues.cut_lines));
+  out.windows = clues.of_windows();
   const Judgement judgement = judge(clues, clues.lines <= kBrief);
   if (judgement.hit != nullptr) {
     out.line = judgement.hit->line;
@@ -241,6 +268,13 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   if (judgement.suspect.confidence > 0) {
     out.findings.push_back(finding_of(clues, judgement, out));
     out.next = next_steps(clues, judgement);
+    if (judgement.death != nullptr) {
+      out.line = judgement.death->line;
+      out.quote = judgement.death->quote;
+      out.notes.push_back(fmt::format(
+          "the program did not end of this: line {} tells what it died of, and that is no failure of CUDA's",
+          judgement.death->line));
+    }
     return;
   }
   if (!judgement.harmless.empty()) return;
@@ -300,14 +334,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-void feed(std::string_view text, Miner& miner) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    miner.line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-}
-
 }  // namespace
 
 std::string_view to_name(Asked asked) {
@@ -319,7 +345,7 @@ Explanation explain_text(std::string_view text, const Options& options) {
   Explanation out;
   text = trimmed(text);
   out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
-  if (const auto number = parse_number(text)) {
+  if (const auto number = bare_number(text)) {
     out.asked = Asked::number;
     explain_number(*number, options, out);
     return out;
@@ -340,7 +366,9 @@ Explanation explain_text(std::string_view text, const Options& options) {
     }
     out.nearest = nearest_names(text, 3);
   }
-  feed(text, miner);
+  LogText lines([&](std::string_view line) { miner.line(line); }, true);
+  lines.take(text);
+  lines.finish();
   conclude(miner.take(), options, out);
   return out;
 }
@@ -351,25 +379,16 @@ Explanation explain_log(std::istream& in, const std::string& name_text, const Op
   out.asked = Asked::log;
   out.subject = name_text;
   Miner miner;
-  std::string rest;
+  LogText text([&](std::string_view line) { miner.line(line); });
   std::string chunk(kChunk, '\0');
   std::uint64_t done = 0;
   while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), in.gcount() > 0) {
     const auto got = static_cast<std::size_t>(in.gcount());
     done += got;
-    std::string_view text(chunk.data(), got);
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      // A line of many megabytes is read in its beginning; the miner says so.
-      if (rest.size() < 2 * kChunk) rest.append(text.substr(0, end));
-      if (end == std::string_view::npos) break;
-      miner.line(rest);
-      rest.clear();
-      text.remove_prefix(end + 1);
-    }
+    text.take(std::string_view(chunk).substr(0, got));
     if (progress) progress(done);
   }
-  if (!rest.empty()) miner.line(rest);
+  text.finish();
   conclude(miner.take(), options, out);
   return out;
 }

@@ -56,6 +56,7 @@ struct Explanation {
   std::vector<std::string> facts;  ///< what was read beside the failure, each a clause
   std::vector<std::string> notes;
   std::vector<std::string> nearest;  ///< names that are like one that is none
+  bool windows = false;              ///< the log is of Windows, and so are the commands
   bool recognised = true;            ///< false: neither a failure of CUDA's nor one that is known as none
 };
 

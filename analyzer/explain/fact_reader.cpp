@@ -27,6 +27,7 @@ constexpr std::size_t kMostEnv = 32;
 
 enum class Kind : std::uint8_t {
   cc,
+  cc_found,
   cc2,
   sm,
   driver_module,
@@ -49,6 +50,7 @@ enum class Kind : std::uint8_t {
   run_time_compiler,
   python,
   windows,
+  posix,
   build_make,
   build_cmake,
   build_meson,
@@ -89,30 +91,6 @@ const char* build_system_of(Kind kind) {
                                      : "bazel";
 }
 
-Version version_of(std::string_view text) {
-  // 2.1.0 and 13.0.96 are versions too: the first two numbers count.
-  std::size_t dots = 0;
-  std::size_t end = 0;
-  while (end < text.size() &&
-         (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
-    if (text[end] == '.' && ++dots == 2) break;
-    ++end;
-  }
-  const auto version = image::parse_version(text.substr(0, end));
-  return version ? *version : Version{};
-}
-
-// GPUs before Kepler have no rows any more, and users.
-bool is_known(ComputeCapability cc) {
-  return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
-}
-
-std::optional<ComputeCapability> known_cc(std::string_view text) {
-  const auto arch = image::parse_arch(text);
-  if (!arch || !is_known(arch->cc)) return std::nullopt;
-  return arch->cc;
-}
-
 }  // namespace
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
@@ -128,10 +106,7 @@ void FactReader::set_driver(Version version) {
   clues_.driver_line = clues_.lines;
 }
 
-void FactReader::set_toolkit(Version version) {
-  clues_.toolkit = version;
-  clues_.toolkit_line = clues_.lines;
-}
+void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
 void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
   const auto get = [&](const char* key) {
@@ -166,10 +141,32 @@ void FactReader::add_device(std::optional<ComputeCapability> cc, std::string nam
   clues_.devices.push_back({*cc, std::move(name_text), clues_.lines, by_name});
 }
 
+// Every capability that the line has, but what it asks for: "3.0 or higher".
+void FactReader::add_capabilities(int pattern, const std::string& text) {
+  constexpr int kMostInALine = 4;
+  std::size_t from = 0;
+  for (int i = 0; i < kMostInALine; ++i) {
+    const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
+    if (groups.size() < 2) return;
+    const std::string_view line = text;
+    if (!is_requirement(line.substr(0, from - groups[0].size()), line.substr(from))) {
+      add_device(known_cc(groups[1]));
+      return;
+    }
+  }
+}
+
+// "(8, 6)".
+void FactReader::add_cc2(std::string fact) {
+  std::replace(fact.begin(), fact.end(), ',', '.');
+  fact.erase(std::remove(fact.begin(), fact.end(), ' '), fact.end());
+  add_device(known_cc(fact));
+}
+
 void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
                            bool by_itself) {
   const auto arch = image::parse_arch(arch_text);
-  if (!arch || !is_known(arch->cc)) return;
+  if (!arch || !known_cc(arch_text)) return;
   auto list = std::find_if(clues_.lists.begin(), clues_.lists.end(),
                            [&](const ImageList& known) { return known.owner == owner; });
   if (list == clues_.lists.end()) {
@@ -211,6 +208,12 @@ void FactReader::add_software(int pattern, const std::string& text) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
     if (groups.size() < 4) break;
     const bool from_source = groups[0].find("source") != std::string::npos;
+    const std::string_view before = std::string_view(text).substr(0, from - groups[0].size());
+    if (is_toolkit_of_build(before, groups[0], leading_version(groups[2]))) {
+      note_package({name, groups[1], {}, {}, clues_.lines, from_source});
+      if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
+      break;
+    }
     note_package({name, groups[1], groups[2], groups[3], clues_.lines, from_source});
     if (!groups[2].empty()) break;
     --from;  // what stands behind the name may stand before the next
@@ -233,7 +236,7 @@ void FactReader::note_package(const PackageClue& package) {
 
 void FactReader::set_tag(const std::string& digits) {
   if (digits.size() != 3 || clues_.toolkit.known()) return;
-  set_toolkit(version_of(digits.substr(0, 2) + '.' + digits.substr(2)));
+  set_toolkit(leading_version(digits.substr(0, 2) + '.' + digits.substr(2)));
 }
 
 void FactReader::take(int index, const std::string& text) {
@@ -250,15 +253,14 @@ void FactReader::take(int index, const std::string& text) {
   if (fact.empty()) return;
   switch (kind) {
     case Kind::cc:
+      add_capabilities(index, text);
+      break;
+    case Kind::cc_found:
       add_device(known_cc(fact));
       break;
-    case Kind::cc2: {
-      std::string cc = fact;
-      std::replace(cc.begin(), cc.end(), ',', '.');
-      cc.erase(std::remove(cc.begin(), cc.end(), ' '), cc.end());
-      add_device(known_cc(cc));
+    case Kind::cc2:
+      add_cc2(fact);
       break;
-    }
     case Kind::sm:
       add_device(known_cc("sm_" + fact));
       break;
@@ -266,10 +268,10 @@ void FactReader::take(int index, const std::string& text) {
       set_module(fact);
       break;
     case Kind::driver_cuda:
-      set_driver(version_of(fact));
+      set_driver(leading_version(fact));
       break;
     case Kind::toolkit:
-      set_toolkit(version_of(fact));
+      set_toolkit(leading_version(fact));
       break;
     case Kind::toolkit_tag:
       set_tag(fact);
@@ -322,6 +324,9 @@ void FactReader::take(int index, const std::string& text) {
       break;
     case Kind::windows:
       clues_.windows = true;
+      break;
+    case Kind::posix:
+      clues_.posix = true;
       break;
     case Kind::build_make:
     case Kind::build_cmake:

@@ -273,6 +273,30 @@ void join_hint(const Judgement& hint, Judgement& decided) {
   decided.suspect = hint.suspect;
 }
 
+// Code that was compiled from PTX, and a launch of which the driver then knows nothing: the image that would
+// have been right is not there.
+void blame_compiling(const Judgement& hint, Judgement& failed) {
+  constexpr int kNoKernel[] = {98, 200, 218, 400, 500};
+  const std::vector<int>& codes = failed.facts.codes;
+  if (codes.empty() ||
+      std::find(std::begin(kNoKernel), std::end(kNoKernel), codes.front()) == std::end(kNoKernel))
+    return;
+  failed.suspect = {
+      Cause::no_image_for_arch, kContradicted,
+      fmt::format("The program said before that it has no code for this GPU and that its PTX is "
+                  "compiled instead (line {}); a kernel that is not found then, by whichever code, "
+                  "is mostly one whose PTX is missing or did not compile",
+                  hint.hit->line)};
+  failed.device = hint.device;
+  failed.facts.device = hint.facts.device;
+}
+
+// Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
+bool explains(const Judgement& hint, const Judgement& failed) {
+  return hint.went_on.empty() && hint.suspect.cause != Cause::jit_tax &&
+         (analysis::is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
+}
+
 class Deciding {
  public:
   Deciding(const Clues& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
@@ -283,13 +307,18 @@ class Deciding {
     if (decided_) {
       out = std::move(*decided_);
       if (hint_) join_hint(*hint_, out);
-    } else if (hint_) {
+    } else if (hint_ && (!undecided_ || explains(*hint_, *undecided_) || !undecided_->went_on.empty())) {
       out = std::move(*hint_);
     } else if (undecided_) {
       out = std::move(*undecided_);
+      if (hint_ && hint_->suspect.cause == Cause::jit_tax) blame_compiling(*hint_, out);
+      if (hint_)
+        out.earlier = {hint_->suspect.cause, hint_->suspect.confidence,
+                       fmt::format("line {}: {}", hint_->hit->line, hint_->hit->quote)};
     } else if (harmless_.empty()) {
       if (auto quiet = judge_without_failure(clues_)) out = std::move(*quiet);
     }
+    if (out.hit != nullptr && !out.went_on.empty()) out.death = death_after(clues_.course, *out.hit);
     out.harmless = harmless_;
     out.others = std::move(others_);
     return out;
@@ -310,17 +339,24 @@ class Deciding {
 
   void take(Judgement judgement, const Line& line) {
     const bool silent = judgement.suspect.confidence < kDecides;
+    if (judgement.hit != nullptr)
+      judgement.went_on = survived(clues_.course, *judgement.hit, judgement.suspect.cause);
     // A wrong warning is no failure; what fails later may be one.
     if (!judgement.harmless.empty() && silent) {
       if (harmless_.empty()) harmless_ = judgement.harmless;
       return;
     }
-    if (silent || judgement.suspect.cause == Cause::unknown || line.front()->brief) {
+    // A code or a message that names no cause of the contract's may be clear all the same.
+    const bool unsure = judgement.suspect.cause == Cause::unknown && judgement.suspect.confidence < kStrong;
+    if (silent || unsure || line.front()->brief) {
       // The words of a person are weaker than any error that was printed.
-      if (!undecided_ || (undecided_->hit->brief && !line.front()->brief)) undecided_ = std::move(judgement);
+      const bool weaker = undecided_ && ((undecided_->hit->brief && !line.front()->brief) ||
+                                         (!undecided_->went_on.empty() && judgement.went_on.empty()));
+      if (!undecided_ || weaker) undecided_ = std::move(judgement);
       return;
     }
-    const bool warning = std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
+    const bool warning = !judgement.went_on.empty() ||
+                         std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
     if (warning) {
       if (!hint_) hint_ = std::move(judgement);
     } else if (!decided_) {

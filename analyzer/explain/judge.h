@@ -28,6 +28,8 @@ struct Judgement {
   const DeviceClue* device = nullptr;
   std::vector<Suspect> others;     ///< of other lines, later in the log
   std::optional<Suspect> earlier;  ///< a warning before it
+  std::string went_on;             ///< why the program survived it, as a sentence; empty where it did not
+  const Death* death = nullptr;    ///< what it died of instead
   std::string harmless;            ///< why the only thing that was said is wrong; then `hit` is no failure
 };
 

@@ -105,6 +105,23 @@ std::vector<Near> near_names(std::string_view name) {
   return out;
 }
 
+// Long enough that nobody writes it by chance, and of one error only.
+NamedError find_by_beginning(std::string_view key) {
+  constexpr std::size_t kShortest = 14;
+  NamedError out;
+  if (key.size() < kShortest) return out;
+  for (int code = 1; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    if (error == nullptr) continue;
+    for (const char* known : {error->driver_name, error->runtime_name}) {
+      if (known == nullptr || !folded(known).starts_with(key)) continue;
+      if (out.error != nullptr && out.error != error) return {};
+      if (out.error == nullptr) out = {error, known, true};
+    }
+  }
+  return out;
+}
+
 std::string header_name(const CudaError& error) {
   return error.runtime_name != nullptr ? error.runtime_name : error.driver_name;
 }
@@ -115,6 +132,23 @@ const OldCode* find_old_code(int number) {
   const auto* row = std::find_if(std::begin(kOldCodes), std::end(kOldCodes),
                                  [&](const OldCode& code) { return code.old == number; });
   return row == std::end(kOldCodes) ? nullptr : row;
+}
+
+// "error code 209", "#209", "CUDA failure 46": a number, and words that only say that it is one of an error.
+std::optional<int> bare_number(std::string_view text) {
+  static const RE2 kBare(
+      R"([\s#("'\[:]*(?:(?:cuda|driver|runtime|api|the|got|an?|with)\W+)*(?:(?:error|err|errno|failure|status|result|return(?:ed)?|code|number|no\.?)\W*)*#?\s*\(?(\d{1,3}|0x[0-9a-f]{1,3})\W*)",
+      [] {
+        RE2::Options options;
+        options.set_case_sensitive(false);
+        options.set_encoding(RE2::Options::EncodingLatin1);
+        return options;
+      }());
+  std::string number;
+  constexpr std::size_t kLongest = 60;
+  if (text.size() > kLongest || !RE2::FullMatch({text.data(), text.size()}, kBare, &number))
+    return std::nullopt;
+  return parse_number(number);
 }
 
 std::optional<int> parse_number(std::string_view text) {
@@ -143,6 +177,8 @@ NamedError find_by_name(std::string_view name) {
     const CudaError* error = find_cuda_error(other.code);
     return {error, header_name(*error), false};
   }
+  // The beginning of one error's name, and of no other's: CUDA_ERROR_NO_BINARY.
+  if (const NamedError begun = find_by_beginning(key); begun.error != nullptr) return begun;
   const bool like_one = key.starts_with("cuda") || key.starts_with("error");
   const std::vector<Near> near = like_one ? near_names(name) : std::vector<Near>();
   // Two names at the same distance would be a toss of a coin.

@@ -21,6 +21,9 @@ const OldCode* find_old_code(int number);
 /// "209", "0xd1": a decimal or hexadecimal number and nothing else.
 std::optional<int> parse_number(std::string_view text);
 
+/// The same with words around it that say no more: "error code 209", "#209".
+std::optional<int> bare_number(std::string_view text);
+
 struct NamedError {
   const CudaError* error = nullptr;
   std::string really;    ///< the name in the headers, where the one given stands in none

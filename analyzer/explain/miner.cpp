@@ -50,6 +50,20 @@ constexpr OtherRow kOthers[] = {
 #undef KSHIM_NOT_CUDA
 };
 
+enum class Sign : std::uint8_t { goes_on, works, finished, dies, thrown };
+struct SignRow {
+  Sign sign;
+  const char* pattern;
+};
+constexpr SignRow kSigns[] = {
+#define KSHIM_SIGN(kind, pattern) {Sign::kind, pattern},
+#include "analyzer/explain/signs.def"
+#undef KSHIM_SIGN
+};
+// AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
+constexpr const char* kHipPattern =
+    R"(\bHIP (?:runtime |driver )?error\b|\bHIP out of memory|\bNo HIP GPUs|(?-i:\bhip[A-Z]\w+)|\bHSA_STATUS|\brocBLAS\b|\bMIOpen\b|\bTensileLibrary|\bAMD_SERIALIZE_KERNEL|\bgfx\d{3,4}[a-f]?\b|\d\+rocm\d)";
+
 // CUDA's own words. A number counts where CUDA or one of its calls stands beside it.
 constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
 // As bindings for other languages name them: ERROR_INVALID_PTX of CUDA.jl, NoBinaryForGpu of Rust's.
@@ -59,8 +73,8 @@ constexpr const char* kShortNamePattern =
 constexpr const char* kAnyMessagePattern =
     R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
 constexpr const char* kNumberPatterns[] = {
-    R"(\bCUDA (?:runtime |driver )?(?:API )?error[: =#]*\(?(\d{1,3})\b)",
-    R"(\b(?:cuda|cu[A-Z])\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
+    R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
+    R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
     R"(\berr(?:or)?(?: code)?[ :=#(]+(\d{3})\b)",
     R"(\b(?:CUDA|cudaError\w*|CUresult)\((\d{1,3})\))",
     R"(\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",
@@ -68,7 +82,10 @@ constexpr const char* kNumberPatterns[] = {
     R"(\bcode (\d{3}), ERROR_)",
     R"(\b(?:check failed|error == cudaSuccess).{0,40}\((\d{1,3}) vs\. 0\))",
 };
-// What looks like one of CUDA's numbers in any line: HTTP's 404 and 500 are not.
+// Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not.
+constexpr const char* kCudaWordPattern =
+    R"(cuda|nvidia|\bGPUs?\b|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
+// What looks like one of CUDA's numbers in such a line: HTTP's 404 and 500 are not.
 bool is_telling_number(int code) {
   static constexpr int kTelling[] = {209, 218, 221, 222, 223, 300, 700, 701, 719, 803, 804, 48};
   return std::find(std::begin(kTelling), std::end(kTelling), code) != std::end(kTelling);
@@ -121,6 +138,9 @@ struct Vocabulary {
   int message_text = 0;
   int any_message = 0;
   int first_number = 0;
+  int first_sign = 0;
+  int hip = 0;
+  int cuda_word = 0;
 
   Vocabulary() {
     first_message = patterns.size();
@@ -133,6 +153,10 @@ struct Vocabulary {
     any_message = patterns.add(kAnyMessagePattern);
     first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
+    first_sign = patterns.size();
+    for (const SignRow& row : kSigns) patterns.add(row.pattern);
+    hip = patterns.add(kHipPattern);
+    cuda_word = patterns.add(kCudaWordPattern);
     patterns.compile();
   }
 };
@@ -149,11 +173,21 @@ struct Miner::State {
   const PatternSet& patterns = words.patterns;
   Clues clues;
   FactReader facts{words.patterns, words.facts, clues};
+  std::vector<int> found;  ///< patterns of the line at hand
+
+  bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
+  bool has(Sign sign) const {
+    return std::any_of(found.begin(), found.end(), [&](int index) {
+      return index >= words.first_sign && index < words.hip && kSigns[index - words.first_sign].sign == sign;
+    });
+  }
 
   void add_hit(Hit hit, const std::string& text) {
     if (clues.hits.size() >= kMostHits) return;
     hit.line = clues.lines;
     hit.software = facts.software();
+    hit.goes_on = has(Sign::goes_on);
+    hit.thrown = has(Sign::thrown);
     hit.quote = cut(text);
     if (clues.hits.size() < kMostTracebacks) hit.frames = facts.traceback();
     for (Hit& known : clues.hits) {
@@ -204,7 +238,8 @@ struct Miner::State {
     } else {
       const auto number = parse_number(patterns.first_group(index, text));
       // The third pattern is any program's "error 404".
-      if (!number || (index == words.first_number + 2 && !is_telling_number(*number))) return;
+      const bool any_error = index == words.first_number + 2;
+      if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;
       error = find_cuda_error(*number);
       if (const OldCode* old = find_old_code(*number); old != nullptr && *number != 4) {
         hit.old_code = *number;
@@ -215,6 +250,26 @@ struct Miner::State {
     hit.code = error->code;
     hit.column = patterns.position(index, text);
     add_hit(std::move(hit), text);
+  }
+
+  // What the line tells of how the program went on, where it tells of no failure of CUDA's.
+  void signs(const std::string& text, bool failing) {
+    Course& course = clues.course;
+    if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMostHits)
+      course.goes_on.push_back(clues.lines);
+    if (failing) return;
+    if (has(Sign::works)) {
+      course.last_works = clues.lines;
+      course.last_works_quote = cut(text);
+    }
+    if (has(Sign::finished)) {
+      course.last_finished = clues.lines;
+      course.last_finished_quote = cut(text);
+    }
+    if (!has(Sign::dies) || facts.traceback().empty()) return;
+    // The last one is what ended the program.
+    if (course.deaths.size() >= kMostOthers) course.deaths.pop_back();
+    course.deaths.push_back({clues.lines, cut(text), facts.traceback()});
   }
 };
 
@@ -231,23 +286,27 @@ void Miner::line(std::string_view bytes) {
   }
   const std::string text = plain_line(bytes);
   const Vocabulary& words = state.words;
-  const std::vector<int> found = words.patterns.match(text);
-  state.facts.begin_line();
-  for (const int index : found) {  // facts first: a hit takes the traceback as it stands
+  state.found = words.patterns.match(text);
+  state.facts.begin_line(text);
+  for (const int index : state.found) {  // facts first: a hit takes the traceback as it stands
     if (words.facts.has(index)) state.facts.take(index, text);
   }
-  for (const int index : found) {
-    if (words.facts.has(index)) continue;
-    if (index >= words.name) {
-      state.own_words(index, text);
-    } else if (index >= words.first_other) {
+  const bool hip = state.has(words.hip);
+  state.clues.rocm = state.clues.rocm || hip;
+  const std::size_t before = state.clues.hits.size();
+  for (const int index : state.found) {
+    if (words.facts.has(index) || index >= words.first_sign) continue;
+    if (index >= words.first_other && index < words.name) {
       const OtherRow& row = kOthers[index - words.first_other];
       if (state.clues.others.size() < kMostOthers)
         state.clues.others.push_back({state.clues.lines, cut(text), row.what, row.remedy});
-    } else {
+    } else if (!hip && index >= words.name) {
+      state.own_words(index, text);
+    } else if (!hip) {
       state.message(index, text);
     }
   }
+  state.signs(text, state.clues.hits.size() != before);
 }
 
 Clues Miner::take() { return std::move(state_->clues); }

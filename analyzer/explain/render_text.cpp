@@ -34,10 +34,17 @@ Explanation cleaned(Explanation dirty, bool unicode) {
   return dirty;
 }
 
+analysis::RenderOptions options_for(const Explanation& explanation, analysis::RenderOptions options) {
+  options.whole_commands = explanation.windows;
+  return options;
+}
+
 class Writer {
  public:
   Writer(const Explanation& dirty, const analysis::RenderOptions& options)
-      : explanation_(cleaned(dirty, options.unicode)), page_(options), verbose_(options.verbose) {}
+      : explanation_(cleaned(dirty, options.unicode)),
+        page_(options_for(dirty, options)),
+        verbose_(options.verbose) {}
 
   std::string write() {
     print_head();

@@ -39,6 +39,11 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
   {Cause::cause, code, FixKind::kind, title, command, why, caveat},
 #include "analyzer/fixes/plain_fixes.def"
 #undef KSHIM_PLAIN_FIX
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  {Cause::cause, code, FixKind::kind, title, command, why, caveat},
+#include "analyzer/rules/code_meanings.def"
+#undef KSHIM_CODE_MEANING
   };
   const bool own_row =
       at.code.value_or(0) != 0 && std::any_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {

@@ -248,12 +248,20 @@ const LibrarySupportRow* left_out_by(const Situation& at) {
   return row != nullptr && *at.device < row->min ? row : nullptr;
 }
 
-Fix do_without(const LibrarySupportRow& row) {
+Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
+  const LibrarySupportRow* older = last_library_for(row.library, device);
+  const std::string why =
+      older == nullptr
+          ? fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
+                        image::to_name(row.min).view())
+          : fmt::format(
+                "{} and newer are written for compute capability {} and newer; {} was the last that "
+                "serves this GPU, and its functions have other names",
+                row.first, image::to_name(row.min).view(), older->last);
   return {FixKind::code,
           fmt::format("Let the program do without {}", row.library),
           {},
-          fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
-                      image::to_name(row.min).view()),
+          why,
           std::string(row.note)};
 }
 
@@ -280,7 +288,7 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);
-  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row));
+  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.device));
   // Hours of building are no answer where a build exists.
   if (add_wheel_fix(at, fixes) && comes_built(at)) return;
   const auto have = list_to_keep(at);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 
 #include "analyzer/text/text.h"
 
@@ -33,6 +34,27 @@ bool is_script(std::string_view file, std::string_view function, std::string_vie
   return basename_of(file.substr(0, file.size() - name.size() - 1)) == folder;
 }
 
+bool is_windows_path(std::string_view file) {
+  const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  return file.starts_with("\\\\") ||
+         (file.size() > 2 && letter(file[0]) && file[1] == ':' && file[2] == '\\');
+}
+
+// As the rows write paths: C:\Python310\Lib\json\decoder.py, where the interpreter's folder is named as its
+// library is elsewhere, becomes c:/lib/python310/json/decoder.py.
+std::string as_rows_write(std::string_view file) {
+  std::string out(file);
+  for (char& c : out) c = c == '\\' ? '/' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::string_view kFolder = "/python3";
+  constexpr std::string_view kLibrary = "/lib/";
+  const std::size_t at = out.find(kFolder);
+  if (at == std::string::npos) return out;
+  const std::size_t end = out.find_first_not_of("0123456789", at + kFolder.size());
+  if (end != std::string::npos && std::string_view(out).substr(end).starts_with(kLibrary))
+    out = out.substr(0, at) + "/lib" + out.substr(at, end - at) + out.substr(end + kLibrary.size() - 1);
+  return out;
+}
+
 template <class Fits>
 FrameOwner first(std::span<const FrameRow> rows, Fits&& fits) {
   for (const FrameRow& row : rows) {
@@ -46,7 +68,9 @@ FrameOwner first(std::span<const FrameRow> rows, Fits&& fits) {
 std::span<const FrameRow> python_frames() { return kPython; }
 std::span<const FrameRow> native_frames() { return kNative; }
 
-FrameOwner owner_of_python(std::string_view file, std::string_view function) {
+FrameOwner owner_of_python(std::string_view written, std::string_view function) {
+  const std::string posix = is_windows_path(written) ? as_rows_write(written) : std::string(written);
+  const std::string_view file = posix;
   return first(kPython, [&](const FrameRow& row) {
     if (row.match == FrameMatch::script) return is_script(file, function, row.text);
     return row.match == FrameMatch::begins ? file.starts_with(row.text) : holds(file, row.text);

@@ -42,7 +42,8 @@ std::string_view sgr(Tone tone) {
 Page::Page(const RenderOptions& options)
     : width_(std::clamp(options.width, kNarrowest, kWidest)),
       colour_(options.colour),
-      unicode_(options.unicode) {}
+      unicode_(options.unicode),
+      whole_commands_(options.whole_commands) {}
 
 std::string Page::paint(Tone tone, std::string_view text) const {
   if (!colour_ || tone == Tone::plain || text.empty()) return std::string(text);
@@ -110,6 +111,7 @@ void Page::paragraph(std::string_view text, unsigned indent, unsigned hang, Tone
 
 void Page::command(std::string_view text, unsigned indent) {
   constexpr unsigned kHang = 4;
+  if (whole_commands_) return lines_.push_back(std::string(indent, ' ') + paint(Tone::command, text));
   for (const CommandLine& part : break_command(text, width_ - indent, kHang)) {
     lines_.push_back(std::string(indent + (part.continues ? kHang : 0), ' ') +
                      paint(Tone::command, part.text));

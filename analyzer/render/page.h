@@ -46,6 +46,7 @@ class Page {
   unsigned width_;
   bool colour_;
   bool unicode_;
+  bool whole_commands_;
 };
 
 /// Columns of Page::row's label, its indent included.

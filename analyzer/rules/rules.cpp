@@ -39,6 +39,11 @@ constexpr CodeCause kCodeCauses[] = {
 #define KSHIM_CODE_CAUSE(code, cause, confidence, tells) {code, Cause::cause, confidence, tells},
 #include "analyzer/rules/code_causes.def"
 #undef KSHIM_CODE_CAUSE
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  {code, Cause::cause, confidence, tells},
+#include "analyzer/rules/code_meanings.def"
+#undef KSHIM_CODE_MEANING
 };
 
 std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
@@ -296,6 +301,19 @@ std::optional<Diagnosis> by_code(const Facts& facts) {
 }  // namespace
 
 std::span<const RuleRow> rules() { return kRules; }
+
+std::string_view headline_of_code(int code) {
+  switch (code) {
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  case code:                                                                                            \
+    return headline;
+#include "analyzer/rules/code_meanings.def"
+#undef KSHIM_CODE_MEANING
+    default:
+      return {};
+  }
+}
 
 Diagnosis diagnose(const Facts& facts) {
   Diagnosis best;

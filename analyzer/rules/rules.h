@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/analysis/finding.h"
@@ -29,6 +30,9 @@ struct Diagnosis {
 };
 /// The rule of highest confidence; Cause::unknown where none is sure enough to be named.
 Diagnosis diagnose(const Facts& facts);
+
+/// What a person reads first of a code that says by itself what went wrong; empty for all others.
+std::string_view headline_of_code(int code);
 
 /// The causes about images: findings of one of them make the verdict `gap`.
 bool is_image_cause(Cause cause);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """kshim explain as a person calls it: its output, its exit statuses, its schema, and input that is none."""
+import gzip
 import json
 import os
 
@@ -60,6 +61,21 @@ class Explain(e2e.Case):
         self.assert_says(self.kshim("explain", "209", "--assume-cc", "nine"), 2, "--assume-cc")
         self.assert_says(self.kshim("explain", "--log", "missing.log"), 3, "missing.log", "No such file")
         self.assert_says(self.kshim("explain", "--log", "."), 3, "is a folder")
+
+    def test_a_log_of_windows_is_read_and_a_file_that_is_no_log_is_refused(self):
+        for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"):
+            (self.folder / "win.log").write_bytes(LOG.encode(name))
+            self.assertIn("train.py:17", self.explain("--log", "win.log", status=1), name)
+        (self.folder / "a.gz").write_bytes(gzip.compress(LOG.encode()))
+        self.assert_says(self.kshim("explain", "--log", "a.gz"), 3, "a.gz", "gzip")
+        self.assert_says(self.kshim("explain", "--log", "/bin/true"), 3, "program or library")
+
+    def test_a_program_that_went_on_has_not_failed(self):
+        text = "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"
+        (self.folder / "cpu.log").write_text(text)
+        self.assertIn("error:", self.explain("--log", "cpu.log", status=1))
+        (self.folder / "cpu.log").write_text(text + "Epoch 1/5\n")
+        self.assertIn("warning:", self.explain("--log", "cpu.log"))
 
     def test_what_is_not_known_says_so(self):
         done = self.kshim("explain", "cudaErrorXyzzy")

@@ -49,6 +49,16 @@ TEST(Lookup, ASlipOfTheKeyboard) {
   EXPECT_TRUE(named.guessed);
 }
 
+TEST(Lookup, TheBeginningOfOneNameAlone) {
+  EXPECT_EQ(code_of("cuda_error_no_binary"), 209);
+  EXPECT_EQ(code_of("cudaErrorJitCompilerNot"), 221);
+  EXPECT_NE(code_of("cudaErrorInvalid"), 1);  // of many
+  EXPECT_EQ(bare_number("Error code: 209"), 209);
+  EXPECT_EQ(bare_number("# 0xd1"), 209);
+  EXPECT_EQ(bare_number("epoch 209"), std::nullopt);
+  EXPECT_EQ(bare_number("HTTP error 209"), std::nullopt);
+}
+
 TEST(Lookup, WhatIsNoNameStaysNone) {
   for (const char* name :
        {"cudaMalloc", "hello", "", "cuda", "error", "CUDA_ERROR_", "cudaErrorXyzzyXyzzyXyzzy"})

@@ -50,7 +50,7 @@ constexpr Row kRows[] = {
     {"OSError: libcudnn.so.8: cannot open shared object file: No such file or directory",
      Cause::library_not_found, 0},
     {"ImportError: libcuda.so.1: cannot open shared object file: No such file or directory", Cause::no_device,
-     100},
+     0},
     {"Unable to load library libnvidia-ptxjitcompiler.so.367.44", Cause::jit_compiler_missing, 221},
     {"RuntimeError: CUDA error: an illegal memory access was encountered", Cause::device_fault, 700},
     {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", Cause::out_of_memory, 2},
@@ -61,9 +61,9 @@ constexpr Row kRows[] = {
     {"RuntimeError: CUDA error: CUBLAS_STATUS_ARCH_MISMATCH when calling cublasGemmEx",
      Cause::library_refuses, 0},
     {"nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8, please update your driver",
-     Cause::driver_too_old, 35},
-    {"could not select device driver \"\" with capabilities: [[gpu]].", Cause::no_device, 100},
-    {"Failed to initialize NVML: Driver/library version mismatch", Cause::driver_mismatch, 803},
+     Cause::driver_too_old, 0},
+    {"could not select device driver \"\" with capabilities: [[gpu]].", Cause::no_device, 0},
+    {"Failed to initialize NVML: Driver/library version mismatch", Cause::driver_mismatch, 0},
     {"The NVIDIA driver on your system is too old (found version 11040).", Cause::driver_too_old, 35},
     {"RuntimeError: Cannot re-initialize CUDA in forked subprocess.", Cause::fork_after_init, 3},
     {"Triton only supports devices of CUDA Capability >= 7.0, but your device is of CUDA capability 6.0",
@@ -77,8 +77,25 @@ constexpr Row kRows[] = {
     {"ImportError: undefined symbol: __nvJitLinkComplete_12_4, version libnvJitLink.so.12",
      Cause::mixed_cuda_libraries, 0},
     {"Error 804: forward compatibility was attempted on non supported HW", Cause::driver_mismatch, 804},
-    {"RuntimeError: CUDA error: device-side assert triggered", none, 710},
+    {"RuntimeError: CUDA error: device-side assert triggered", Cause::device_fault, 710},
     {"NCCL error: unhandled cuda error", none, 0},
+    {"ncclUnhandledCudaError: Call to CUDA function failed.", none, 0},
+    {"UserWarning: CUDA initialization: CUDA unknown error - this may be due to an incorrectly set up "
+     "environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start.",
+     none, 999},
+    {"ptxas x.ptx, line 1422; error   : Feature '.bf16' requires .target sm_80 or higher", none, 0},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasGemmEx", none, 0},
+    {"Failed to initialize NVML: Unknown Error", Cause::no_device, 0},
+    {"Found cuDNN version 8900, but JAX was built against version 8907", Cause::cudnn_mismatch, 0},
+    {"CUSOLVER_STATUS_ARCH_MISMATCH", Cause::library_refuses, 0},
+    {"cusparse error: CUSPARSE_STATUS_ARCH_MISMATCH", Cause::library_refuses, 0},
+    {"libNVVM cannot be found. Do `conda install cudatoolkit`", Cause::library_not_found, 0},
+    {"triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware "
+     "limit: 101376.",
+     Cause::launch_resources, 0},
+    {"cuda failure 46", none, 46},
+    {"#209", Cause::no_image_for_arch, 209},
+    {"error code 209", Cause::no_image_for_arch, 209},
 };
 
 TEST(Messages, AreTakenForWhatTheyAre) {
@@ -111,6 +128,14 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
         "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1099511627776 bytes",
         "terminate called: std::bad_alloc", "AssertionError: Torch not compiled with CUDA enabled",
         "Process finished with exit code 0xC000001D",
+        "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+        "False.",
+        "RuntimeError: Expected object of device type cuda but got device type cpu for argument #1",
+        "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE)",
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared "
+        "memory "
+        "(shm).",
+        "cv2.error: OpenCV(4.9.0) error: (-216:No CUDA support) The library is compiled without CUDA support",
         "hipErrorNoBinaryForGpu: Unable to find code object for all current devices!",
         "ImportError: _C.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs"}) {
     const Explanation explanation = explain_text(text, {});

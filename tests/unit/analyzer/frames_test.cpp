@@ -56,6 +56,13 @@ constexpr PythonExample kPythonExamples[] = {
     {"/home/u/bin/train.py", "<module>", FrameOwner::user},
     {"/home/u/bin/train", "main", FrameOwner::user},
     {"bin", "<module>", FrameOwner::user},
+    {"C:\\Users\\bob\\proj\\train.py", "<module>", FrameOwner::user},
+    {"D:\\proj\\lib\\train.py", "<module>", FrameOwner::user},
+    {"D:\\venvs\\t\\Lib\\site-packages\\torch\\nn\\modules\\module.py", "_call_impl", FrameOwner::library},
+    {"C:\\Python310\\Lib\\json\\decoder.py", "decode", FrameOwner::library},
+    {"C:\\Users\\bob\\AppData\\Local\\Programs\\Python\\Python311\\Lib\\threading.py", "run",
+     FrameOwner::library},
+    {"C:\\Users\\bob\\AppData\\Local\\Temp\\torchinductor_bob\\ab\\cab.py", "call", FrameOwner::generated},
 };
 
 TEST(PythonFrames, AreWhoseTheTableSays) {

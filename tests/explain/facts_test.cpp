@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts that stand beside a failure: of pasted sessions, of requirements, of what built a package.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "analyzer/explain/explain.h"
+#include "analyzer/explain/miner.h"
+
+namespace kshim::explain {
+namespace {
+
+Clues clues_of(const std::string& text) {
+  Miner miner;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) miner.line(line);
+  return miner.take();
+}
+
+std::string devices_of(const std::string& text) {
+  std::string out;
+  for (const DeviceClue& device : clues_of(text).devices)
+    out += std::string(image::to_name(device.cc).view()) + ' ';
+  return out;
+}
+
+TEST(Facts, ASessionThatWasPasted) {
+  const Clues clues = clues_of(
+      ">>> torch.__version__\n'2.5.1+cu124'\n>>> torch.version.cuda\n'12.4'\n"
+      ">>> torch.cuda.get_arch_list()\n['sm_50', 'sm_90', 'compute_90']\n"
+      ">>> torch.cuda.get_device_capability()\n(12, 0)\n");
+  ASSERT_EQ(clues.devices.size(), 1U);
+  EXPECT_EQ(clues.devices.front().cc, (image::ComputeCapability{12, 0}));
+  ASSERT_EQ(clues.lists.size(), 1U);
+  EXPECT_EQ(clues.lists.front().images.size(), 3U);
+  ASSERT_EQ(clues.packages.size(), 1U);
+  EXPECT_EQ(clues.packages.front().version, "2.5.1");
+  EXPECT_EQ(clues.packages.front().variant, "cu124");
+  EXPECT_EQ(clues.toolkit, (image::Version{12, 4}));
+}
+
+TEST(Facts, AnAnswerIsOneOnlyBehindItsQuestion) {
+  EXPECT_EQ(devices_of("(12, 0)\n"), "");
+  EXPECT_EQ(devices_of("get_device_capability()\nsome other line\n(12, 0)\n"), "");
+  EXPECT_EQ(devices_of("get_device_capability(0) = (8, 6)\n"), "8.6 ");
+  EXPECT_EQ(devices_of("torch.cuda.get_device_capability(device=None) (8, 9)\n"), "8.9 ");
+}
+
+TEST(Facts, ARequirementIsNoGpu) {
+  EXPECT_EQ(devices_of("requires compute capability 3.0 or up, found 2.1\n"), "2.1 ");
+  EXPECT_EQ(devices_of("needs compute capability 7.0, but the GPU has compute capability 6.1\n"), "6.1 ");
+  EXPECT_EQ(devices_of("compute capability 8.0+\n"), "");
+  EXPECT_EQ(
+      devices_of("Ignoring visible gpu device (name: x, compute capability: 3.0) . The minimum required "
+                 "Cuda capability is 3.5.\n"),
+      "3.0 ");
+  EXPECT_EQ(devices_of("GPU 0: compute capability 8.6\n"), "8.6 ");
+}
+
+TEST(Facts, TheCudaThatBuiltAPackageIsNotItsRelease) {
+  const Clues clues = clues_of(
+      "RuntimeError: The detected CUDA version (12.1) mismatches the version that was used to compile\n"
+      "PyTorch (11.8)\ncompiled with PyTorch (11.8)\n");
+  ASSERT_FALSE(clues.packages.empty());
+  EXPECT_EQ(clues.toolkit, (image::Version{11, 8}));
+  const Clues release = clues_of("xformers was built with PyTorch (2.1.0)\n");
+  ASSERT_FALSE(release.packages.empty());
+}
+
+TEST(Facts, NumbersOfOtherProgramsAreNone) {
+  for (const char* line :
+       {"HTTP error 700", "Error 700: disk", "curl: (35) error 35", "ffmpeg exited with error 218",
+        "npm ERR! errno 35", "Process finished with exit code 209"})
+    EXPECT_TRUE(clues_of(line).hits.empty()) << line;
+  for (const char* line :
+       {"Warp CUDA error 700: x", "cuda failure 46", "error 218 from cuLinkAddData", "NVRTC: error 218"})
+    EXPECT_FALSE(clues_of(line).hits.empty()) << line;
+}
+
+TEST(Facts, AmdsHipSpeaksInCudasWordsAndIsNone) {
+  for (const char* text :
+       {"RuntimeError: HIP error: invalid device function",
+        "torch.OutOfMemoryError: HIP out of memory. Tried",
+        "rocBLAS error: Cannot read TensileLibrary.dat: No such file or directory for GPU arch : gfx1031",
+        "RuntimeError: No HIP GPUs are available", "HIP error 98 (CUDA error: invalid device function)"}) {
+    const Explanation explanation = explain_text(text, {});
+    EXPECT_TRUE(explanation.findings.empty()) << text;
+    ASSERT_FALSE(explanation.notes.empty()) << text;
+    EXPECT_NE(explanation.notes.front().find("no failure of CUDA"), std::string::npos) << text;
+  }
+}
+
+TEST(Facts, AssumptionsAreNotSaidToStandInALog) {
+  Options options;
+  options.assume_cc = image::ComputeCapability{8, 9};
+  options.assume_toolkit = image::Version{11, 8};
+  const Explanation explanation = explain_text("209", options);
+  const std::string page = render_text(explanation, {});
+  EXPECT_EQ(page.find("stands in the log"), std::string::npos);
+  EXPECT_NE(page.find("--assume-toolkit"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kshim::explain

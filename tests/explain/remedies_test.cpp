@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of what to do: by message, by code, and for Windows.
+#include "analyzer/explain/remedies.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "analyzer/explain/explain.h"
+#include "analyzer/explain/windows.h"
+#include "analyzer/rules/rules.h"
+#include "kshim/base/cuda_error.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Finding;
+
+const std::set<std::string_view> kMessages = {
+#define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) #id,
+#include "analyzer/explain/messages.def"
+#undef KSHIM_MESSAGE
+};
+
+Finding finding_of(const char* text, std::optional<image::ComputeCapability> cc = {}) {
+  Options options;
+  options.assume_cc = cc;
+  const Explanation explanation = explain_text(text, options);
+  EXPECT_EQ(explanation.findings.size(), 1U) << text;
+  return explanation.findings.empty() ? Finding{} : explanation.findings.front();
+}
+
+bool any_command(const Finding& finding, const char* part) {
+  return std::any_of(finding.fixes.begin(), finding.fixes.end(), [&](const analysis::Fix& fix) {
+    return std::any_of(fix.commands.begin(), fix.commands.end(),
+                       [&](const std::string& command) { return command.find(part) != std::string::npos; });
+  });
+}
+
+TEST(Remedies, EveryRowIsOfAMessage) {
+  for (const Remedy& row : remedies()) {
+    EXPECT_EQ(kMessages.count(row.message), 1U) << row.message;
+    EXPECT_NE(std::string(row.why), "") << row.title;
+    // A command is a whole one: quotes and parentheses are closed.
+    const std::string command = row.command;
+    EXPECT_EQ(std::count(command.begin(), command.end(), '"') % 2, 0) << command;
+    EXPECT_EQ(std::count(command.begin(), command.end(), '('),
+              std::count(command.begin(), command.end(), ')'));
+  }
+#define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat)
+#define KSHIM_MESSAGE_TITLE(message, text) EXPECT_EQ(kMessages.count(#message), 1U) << #message;
+#include "analyzer/explain/remedies.def"
+#undef KSHIM_REMEDY
+#undef KSHIM_MESSAGE_TITLE
+}
+
+TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
+  const Finding docker =
+      finding_of("docker: could not select device driver \"\" with capabilities: [[gpu]].");
+  EXPECT_TRUE(any_command(docker, "nvidia-ctk runtime configure"));
+  EXPECT_FALSE(docker.code);  // nobody printed 100
+  const Finding smi =
+      finding_of("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.");
+  EXPECT_TRUE(any_command(smi, "modprobe nvidia"));
+  EXPECT_FALSE(any_command(smi, "nvidia-smi"));
+  EXPECT_FALSE(smi.code);
+  const Finding old =
+      finding_of("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4");
+  ASSERT_FALSE(old.fixes.empty());
+  EXPECT_EQ(old.fixes.front().kind, analysis::FixKind::upgrade_driver);
+  EXPECT_FALSE(old.code);
+}
+
+TEST(Remedies, AnEngineIsBuiltAgain) {
+  const Finding finding = finding_of(
+      "[TRT] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6 got "
+      "compute "
+      "7.5, please rebuild.");
+  EXPECT_EQ(finding.cause, Cause::stale_cache_artifact);
+  EXPECT_TRUE(any_command(finding, "trtexec"));
+  EXPECT_FALSE(any_command(finding, "pip install"));
+  EXPECT_TRUE(finding.remarks.empty());
+}
+
+TEST(Remedies, ALibraryThatDroppedTheGpuIsExchanged) {
+  const Finding known = finding_of("CUDNN_STATUS_ARCH_MISMATCH", image::ComputeCapability{6, 1});
+  EXPECT_TRUE(any_command(known, "nvidia-cudnn-cu12<9.11"));
+  EXPECT_FALSE(any_command(known, "LD_LIBRARY_PATH"));
+  const Finding unknown = finding_of("CUDNN_STATUS_ARCH_MISMATCH");
+  EXPECT_FALSE(any_command(unknown, "LD_LIBRARY_PATH"));
+  const Finding flash = finding_of("RuntimeError: FlashAttention only supports Ampere GPUs or newer.");
+  ASSERT_FALSE(flash.fixes.empty());
+  EXPECT_NE(flash.fixes.front().why.find("scaled_dot_product_attention"), std::string::npos);
+}
+
+TEST(Remedies, TheTargetOfTheVeryGpu) {
+  const char* text =
+      "ERROR : Arch conditional MMA instruction used without targeting appropriate compute capability. "
+      "Aborting.";
+  const Finding hopper = finding_of(text, image::ComputeCapability{9, 0});
+  ASSERT_FALSE(hopper.fixes.empty());
+  EXPECT_NE(hopper.fixes.front().title.find("arch=compute_90a,code=sm_90a"), std::string::npos);
+  EXPECT_TRUE(hopper.dead_ends.empty());
+  EXPECT_EQ(hopper.severity, analysis::Severity::error);  // it aborts
+  // sm_86a is none.
+  const Finding ampere = finding_of(text, image::ComputeCapability{8, 6});
+  for (const analysis::Fix& fix : ampere.fixes)
+    EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
+}
+
+TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong){
+#define KSHIM_CODE_MEANING(number, its_cause, sure, first, tells, kind, action, command, why, caveat, \
+                           sources)                                                                   \
+  {                                                                                                   \
+    ASSERT_NE(find_cuda_error(number), nullptr);                                                      \
+    EXPECT_GE(sure, 0.85);                                                                            \
+    EXPECT_EQ(analysis::headline_of_code(number), first);                                             \
+    const Finding found = finding_of(#number);                                                        \
+    EXPECT_EQ(found.cause, Cause::its_cause);                                                         \
+    EXPECT_EQ(found.headline, first);                                                                 \
+    ASSERT_FALSE(found.fixes.empty());                                                                \
+    EXPECT_EQ(found.fixes.front().title, action);                                                     \
+    EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));                                              \
+    EXPECT_NE(std::string(sources), "");                                                              \
+  }
+#include "analyzer/rules/code_meanings.def"
+#undef KSHIM_CODE_MEANING
+}
+
+TEST(Remedies, ALaunchOfTheWrongShapeIsNotOneOfTooManyRegisters) {
+  EXPECT_EQ(finding_of("9").fixes.front().why.find("registers"), std::string::npos);
+  EXPECT_NE(finding_of("701").fixes.front().why.find("registers"), std::string::npos);
+}
+
+TEST(Windows, CommandsOfPowerShell) {
+  EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
+  EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");
+  EXPECT_EQ(for_windows("env -u LD PROGRAM"), "Remove-Item Env:LD; PROGRAM");
+  EXPECT_EQ(for_windows("unset A B"), "Remove-Item Env:A; Remove-Item Env:B");
+  EXPECT_EQ(for_windows("export A=1"), "$env:A = \"1\"");
+  EXPECT_EQ(for_windows("cmake -B b && cmake --build b"), "cmake -B b; cmake --build b");
+  EXPECT_EQ(for_windows("nvidia-smi -L; ls -l /dev/nvidia*"), "nvidia-smi -L");
+  EXPECT_EQ(for_windows("sudo modprobe nvidia"), std::nullopt);
+  EXPECT_EQ(for_windows("ldconfig -p | grep x"), std::nullopt);
+  EXPECT_EQ(for_windows(""), std::nullopt);
+}
+
+TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
+  EXPECT_EQ(windows_drivers("it needs driver 525.60.13 or newer"), "it needs driver 527.41 or newer");
+  EXPECT_EQ(windows_drivers("570.26."), "570.65.");
+  EXPECT_EQ(windows_drivers("570.26.1 1570.26 570.261"), "570.26.1 1570.26 570.261");
+}
+
+TEST(Windows, ALogOfItIsAnsweredInItsWords) {
+  const char* text =
+      "Traceback (most recent call last):\n"
+      "  File \"C:\\Users\\bob\\proj\\train.py\", line 41, in <module>\n"
+      "  File \"D:\\venvs\\t\\Lib\\site-packages\\torch\\nn\\modules\\module.py\", line 1751, in _call_impl\n"
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+      "NVIDIA GeForce RTX 5070 Ti, torch 2.6.0+cu124\n";
+  const Explanation explanation = explain_text(text, {});
+  EXPECT_TRUE(explanation.windows);
+  const Finding& finding = explanation.findings.front();
+  ASSERT_EQ(finding.where.size(), 1U);
+  EXPECT_EQ(finding.where.front().line, 41U);
+  EXPECT_FALSE(any_command(finding, "'"));
+  analysis::RenderOptions options;
+  options.width = 60;
+  const std::string page = render_text(explanation, options);
+  EXPECT_EQ(page.find(" \\\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kshim::explain
