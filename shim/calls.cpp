@@ -124,13 +124,7 @@ void* resolve_routed(Hook hook) noexcept {
 
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept {
   const ErrnoKeeper keeper;
-  void* real = find_runtime(runtime, hook);
-  if (real != nullptr || runtime != Runtime::v13) return real;
-  // The default version answers for references without one: whichever runtime is there.
-  real = find_runtime(Runtime::v12, hook);
-  if (real == nullptr) real = find_runtime(Runtime::v11, hook);
-  g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].store(real, std::memory_order_release);
-  return real;
+  return find_runtime(runtime, hook);
 }
 
 abi::Result absent(Hook hook) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What programs that are linked to libnvrtc and libnvJitLink are bound to: one function a row of
-// compilers.def and version node. The newest node is the default, which a reference without a version gets.
+// compilers.def and version node. None is the default (runtime_exports.cpp says why).
 #include "compilers.h"
 
 using namespace kshim::shim;
@@ -16,12 +16,12 @@ using namespace kshim::shim;
 #define KSHIM_NODES_nvrtc(name)                        \
   KSHIM_EXPORT(name, nvrtc11, "@", "libnvrtc.so.11.2") \
   KSHIM_EXPORT(name, nvrtc12, "@", "libnvrtc.so.12")   \
-  KSHIM_EXPORT(name, nvrtc13, "@@", "libnvrtc.so.13")
+  KSHIM_EXPORT(name, nvrtc13, "@", "libnvrtc.so.13")
 #define KSHIM_NODES_link(name)                          \
   KSHIM_EXPORT(name, link12, "@", "libnvJitLink.so.12") \
-  KSHIM_EXPORT(name, link13, "@@", "libnvJitLink.so.13")
-#define KSHIM_NODES_link12(name) KSHIM_EXPORT(name, link12, "@@", "libnvJitLink.so.12")
-#define KSHIM_NODES_link13(name) KSHIM_EXPORT(name, link13, "@@", "libnvJitLink.so.13")
+  KSHIM_EXPORT(name, link13, "@", "libnvJitLink.so.13")
+#define KSHIM_NODES_link12(name) KSHIM_EXPORT(name, link12, "@", "libnvJitLink.so.12")
+#define KSHIM_NODES_link13(name) KSHIM_EXPORT(name, link13, "@", "libnvJitLink.so.13")
 
 #define KSHIM_COMPILER(layer, name, nodes) KSHIM_NODES_##nodes(name)
 #include "compilers.def"

@@ -86,12 +86,6 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
   const ErrnoKeeper keeper;
   Copies copies{.row = row_of(hook), .node = node};
   each_mapped(collect_copy, &copies);
-  // The newest node also answers references without a version, whichever library there is.
-  if (copies.count == 0 && !node.empty()) {
-    copies.node = {};
-    copies.after_shim = false;
-    each_mapped(collect_copy, &copies);
-  }
   if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
   const ObjectView from = object_at(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrappers of the shared runtime's functions, expanded from hooks.def: one a runtime version, exported as
-// name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. Version
-// 13 is the default, which an unversioned reference gets; it then serves whichever runtime there is.
+// name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. None is
+// the default version: a reference without one belongs to whoever exports a runtime of its own (TensorFlow's
+// libtensorflow_framework.so.2), which has the caller's kernels and nobody else; ld.so passes us by.
 #include "call.h"
 #include "reads.h"
 #include "real.h"
@@ -127,7 +128,7 @@ void register_with(Told<kHook>, Real real, Rest... rest) {
 #define KSHIM_LAYER_runtime(name, ret, params, args, stage)                \
   KSHIM_WRAP_##stage(v11, "@libcudart.so.11.0", name, ret, params, args)   \
       KSHIM_WRAP_##stage(v12, "@libcudart.so.12", name, ret, params, args) \
-          KSHIM_WRAP_##stage(v13, "@@libcudart.so.13", name, ret, params, args)
+          KSHIM_WRAP_##stage(v13, "@libcudart.so.13", name, ret, params, args)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, args, stage)
 #include "hooks.def"
 #undef KSHIM_HOOK

@@ -29,9 +29,13 @@ std::set<std::string_view> hosts_of(const std::vector<Member>& members) {
   return out;
 }
 
-bool tells_ranks(const std::vector<Member>& members) {
-  return std::all_of(members.begin(), members.end(), [](const Member& member) { return member.rank; }) &&
-         ranks_of(members).size() > 1;
+bool all_ranked(const std::vector<Member>& members) {
+  return std::all_of(members.begin(), members.end(), [](const Member& member) { return member.rank; });
+}
+
+/// A launcher (torchrun) has no rank of its own: where it does not matter, ranks are told all the same.
+bool tells_ranks(const std::vector<Member>& some, const std::vector<Member>& all) {
+  return all_ranked(some) && ranks_of(all).size() > 1;
 }
 
 std::string on_hosts(const std::set<std::string_view>& hosts) {
@@ -84,7 +88,7 @@ std::string ranges_text(std::vector<std::uint64_t> numbers) {
 
 std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all) {
   if (some.empty()) return {};
-  const bool ranks = tells_ranks(all);
+  const bool ranks = tells_ranks(some, all);
   const std::size_t of = ranks ? ranks_of(all).size() : all.size();
   const std::size_t count = ranks ? ranks_of(some).size() : some.size();
   const char* noun = ranks ? "rank" : "process";

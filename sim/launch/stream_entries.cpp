@@ -167,6 +167,14 @@ CUresult entry::cuStreamGetCtx_v2(CUstream handle, CUcontext* context, CUgreenCt
   return result;
 }
 
+CUresult entry::cuStreamGetGreenCtx(CUstream handle, CUgreenCtx* green) {
+  Stream* stream = nullptr;
+  if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;
+  if (green == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *green = nullptr;  // there are none here
+  return CUDA_SUCCESS;
+}
+
 CUresult entry::cuStreamGetDevice(CUstream handle, CUdevice* device) {
   Stream* stream = nullptr;
   if (const CUresult result = require_stream(handle, stream); result != CUDA_SUCCESS) return result;

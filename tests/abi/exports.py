@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shim_file import compiler_rows, count, dynamic_symbols, hook_rows, output, parenthesised
 
-RUNTIMES = ("@libcudart.so.11.0", "@libcudart.so.12", "@@libcudart.so.13")
+RUNTIMES = ("@libcudart.so.11.0", "@libcudart.so.12", "@libcudart.so.13")
 LARGEST = 1_000_000  # bytes of the file that are mapped
 # A weak reference to what the compiler's start files look for.
 TOLERATED = {"__cxa_finalize", "__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}

@@ -54,7 +54,7 @@ def main():
     wanted = [(layer, name) for layer, name, stage, _ in hook_rows() if stage == "launch"]
     failed = False
     for layer, name in wanted:
-        nodes = ["@@KSHIM_1"] if layer == "driver" else ["@libcudart.so.12", "@@libcudart.so.13"]
+        nodes = ["@@KSHIM_1"] if layer == "driver" else ["@libcudart.so.12", "@libcudart.so.13"]
         for node in nodes:
             steps = success_path(path, defined[name + node])
             print(f"{name + node}: {len(steps)} instructions")

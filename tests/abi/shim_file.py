@@ -26,9 +26,9 @@ def hook_rows():
 
 
 # Which version nodes define the rows of compilers.def; the last one is the default.
-NODES = {"nvrtc": ("@libnvrtc.so.11.2", "@libnvrtc.so.12", "@@libnvrtc.so.13"),
-         "link": ("@libnvJitLink.so.12", "@@libnvJitLink.so.13"),
-         "link12": ("@@libnvJitLink.so.12",), "link13": ("@@libnvJitLink.so.13",)}
+NODES = {"nvrtc": ("@libnvrtc.so.11.2", "@libnvrtc.so.12", "@libnvrtc.so.13"),
+         "link": ("@libnvJitLink.so.12", "@libnvJitLink.so.13"),
+         "link12": ("@libnvJitLink.so.12",), "link13": ("@libnvJitLink.so.13",)}
 
 
 def compiler_rows():
