@@ -8,6 +8,7 @@
 #include "analyzer/analysis/failure_finding.h"
 #include "analyzer/analysis/torch_link.h"
 #include "analyzer/fixes/advice.h"
+#include "analyzer/fixes/program.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/model/places.h"
 #include "analyzer/packages/bundles.h"
@@ -176,6 +177,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.switches = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
   at.python = runs_python(scene);
+  at.program = command_line(scene.report.process.argv);
   Advice advice = advise(at);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);

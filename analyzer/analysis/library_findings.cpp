@@ -7,6 +7,7 @@
 #include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/fixes/library_fixes.h"
+#include "analyzer/fixes/program.h"
 #include "analyzer/model/cuda_library.h"
 #include "analyzer/model/needed_libraries.h"
 #include "analyzer/rules/libraries.h"
@@ -121,6 +122,7 @@ void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaL
   if (driver && driver->simulated) at.simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.conda = env_of(scene, "CONDA_PREFIX");
   at.python = basename_of(scene.report.process.exe).starts_with("python");
+  at.program = command_line(scene.report.process.argv);
   if (match.kind == Mixture::dropped) at.device = match.device;
   Advice advice = advise_libraries(at);
   out.fixes = std::move(advice.fixes);

@@ -36,6 +36,27 @@ void set_compiler(const Clues& clues, const Hit& hit, Situation& at) {
   at.compiler_version = clues.toolkit;
 }
 
+image::Version version_of(const std::string& text) {
+  return image::parse_version(text).value_or(image::Version{});
+}
+
+// "Unsupported .version 8.5; current version is '8.2'" need not be the line that decides.
+void set_ptx(const Clues& clues, Situation& at) {
+  for (const Hit& hit : clues.hits) {
+    if (group(hit, "ptx").empty() || group(hit, "reads").empty()) continue;
+    at.ptx = version_of(group(hit, "ptx"));
+    at.reads = version_of(group(hit, "reads"));
+    return;
+  }
+}
+
+// What the runtime is, or what a container's image demands.
+void set_runtime(const Hit* hit, Situation& at) {
+  const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
+  at.asks_for_cuda = asked.known();
+  at.runtime = asked.known() ? asked : at.toolkit;
+}
+
 }  // namespace
 
 void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding) {
@@ -84,6 +105,8 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
     at.software = "cuDNN";
   if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
     set_compiler(clues, *judgement.hit, at);
+  if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
+  if (finding.cause == Cause::driver_too_old) set_runtime(judgement.hit, at);
   analysis::Advice advice = analysis::advise(at);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);

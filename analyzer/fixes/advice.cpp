@@ -9,8 +9,12 @@
 #include "analyzer/fixes/compiler_fixes.h"
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/driver_fixes.h"
+#include "analyzer/fixes/gpu_driver.h"
+#include "analyzer/fixes/program.h"
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/remarks.h"
+#include "analyzer/fixes/wheel_choice.h"
 #include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/rules/rules.h"
@@ -19,10 +23,6 @@
 
 namespace kshim::analysis {
 namespace {
-
-using image::Version;
-
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
   struct Row {
@@ -52,23 +52,42 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
   for (const Row& row : kRows) {
     if (row.cause != at.cause || row.code != (own_row ? at.code.value_or(0) : 0)) continue;
     Fix fix{row.kind, row.title, {}, row.why, row.caveat};
-    if (*row.command != '\0') fix.commands.emplace_back(row.command);
+    if (*row.command != '\0') fix.commands.push_back(for_program(row.command, at.program));
     fixes.push_back(std::move(fix));
   }
 }
 
 void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
-  if (at.switches.empty()) return;
+  const bool bypassed = at.cause == Cause::sass_bypassed;
+  const char* why = bypassed ? "the file holds code for this GPU; without the switch the driver takes it"
+                             : "the PTX fits this GPU; without the switch the driver compiles it";
+  constexpr const char* kWhere =
+      "set where the program is started: a shell profile, a job script or a container image";
+  if (at.switches.empty()) {
+    // The code says that one of them is on, and no list of the environment which.
+    std::vector<std::string> names;
+    std::string unset = "env";
+    for (const SwitchRow& row : switches()) {
+      const bool forces =
+          row.field == &image::JitSwitches::force_ptx_jit || row.field == &image::JitSwitches::force_jit;
+      if (forces != bypassed) continue;
+      names.emplace_back(row.variable);
+      unset += fmt::format(" -u {}", row.variable);
+    }
+    fixes.push_back({FixKind::environment,
+                     fmt::format("Start it without {}", enumerate(names)),
+                     {for_program(unset + " PROGRAM", at.program)},
+                     fmt::format("one of them is on, and tells the driver to {}: {}",
+                                 bypassed ? "ignore machine code" : "compile no PTX", why),
+                     fmt::format("it is {}: env | grep -E 'CUDA_.*JIT'", kWhere)});
+    return;
+  }
   const bool one = at.switches.size() == 1;
-  fixes.push_back(
-      {FixKind::environment,
-       fmt::format("Unset {}", enumerate(at.switches)),
-       {"unset " + join(at.switches, " ")},
-       at.cause == Cause::sass_bypassed
-           ? "the file holds code for this GPU; without the switch the driver takes it"
-           : "the PTX fits this GPU; without the switch the driver compiles it",
-       fmt::format("{} set where the program is started: a shell profile, a job script or a container image",
-                   one ? "it is" : "they are")});
+  fixes.push_back({FixKind::environment,
+                   fmt::format("Unset {}", enumerate(at.switches)),
+                   {"unset " + join(at.switches, " ")},
+                   why,
+                   fmt::format("{} {}", one ? "it is" : "they are", kWhere)});
 }
 
 void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -156,20 +175,6 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
                    ""});
 }
 
-// PTX without a file was made at run time, by NVRTC or what is built on it: its version is that of this
-// compiler.
-void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
-  const ToolkitRow* row = at.driver.known() ? toolkit_at_most(at.driver) : nullptr;
-  if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, at.driver))) return;
-  fixes.push_back(
-      {FixKind::downgrade,
-       fmt::format("Let the program compile with CUDA {} or older", name(row->version)),
-       {},
-       fmt::format("the NVRTC or libNVVM of that release writes PTX {} at most, which this driver reads",
-                   name(row->isa)),
-       ""});
-}
-
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(
@@ -188,7 +193,8 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
   const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
   fixes.push_back({FixKind::environment,
                    "Run on the GPU that the file has code for",
-                   {fmt::format("CUDA_VISIBLE_DEVICES={} PROGRAM", shell_quote(at.serving_device))},
+                   {fmt::format("CUDA_VISIBLE_DEVICES={} {}", shell_quote(at.serving_device),
+                                for_program("PROGRAM", at.program))},
                    "another GPU of this machine is served; hide this one from the program",
                    number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
                             "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
@@ -211,44 +217,9 @@ void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
   fixes.push_back({FixKind::fallback,
                    "Run on the CPU",
-                   {"CUDA_VISIBLE_DEVICES= PROGRAM"},
+                   {for_program("CUDA_VISIBLE_DEVICES= PROGRAM", at.program)},
                    "without a visible GPU, most frameworks take the CPU",
                    "slow, and only where the program has a way without a GPU"});
-}
-
-// The GPU's own driver, and who could help nobody by building.
-void add_build_remarks(const Situation& at, Advice& advice) {
-  if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
-  if (is_vendors(at) || !release_range(at).empty())
-    advice.remarks.push_back("No rebuild mends this: the library comes built from NVIDIA.");
-  if (first_toolkit_for({*at.device, image::Suffix::none}) == nullptr)
-    advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
-                                         image::to_name(*at.device).view()));
-  const bool hopper = std::any_of(at.have.begin(), at.have.end(), [](const image::Candidate& image) {
-    return image.arch == image::Arch{{9, 0}, image::Suffix::a};
-  });
-  if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
-    advice.remarks.push_back(
-        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) have to be written anew for "
-        "newer "
-        "GPUs, so another backend of the library may be the only way.");
-}
-
-void add_remarks(const Situation& at, Advice& advice) {
-  // What cannot be read may be in order and too new, as long as nobody knows who built it.
-  const bool perhaps_too_new =
-      at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
-  const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
-                              at.cause == Cause::jit_compiler_missing ||
-                              at.cause == Cause::driver_too_old_for_image || perhaps_too_new;
-  const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported ||
-                              at.cause == Cause::library_refuses;
-  if (!not_the_driver || at.cause == Cause::latent_gap || driver_matters || !at.driver.known() || !at.device)
-    return;
-  advice.remarks.push_back(
-      at.kernel_module.empty()
-          ? fmt::format("Your driver (for CUDA {}) is fine.", name(at.driver))
-          : fmt::format("Your driver ({}, for CUDA {}) is fine.", at.kernel_module, name(at.driver)));
 }
 
 // What follows from what is said: the package from the software, the toolkit from the flavour.
@@ -269,8 +240,11 @@ Situation completed(const Situation& given) {
 }  // namespace
 
 Advice advise(const Situation& given) {
-  const Situation at = completed(given);
+  const Situation told = completed(given);
+  const Serving serving = serving_of(told);
   Advice advice;
+  const Situation at = asks_for_the_driver(told) ? with_serving_driver(told, serving) : told;
+  if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
   if (at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled)
     add_switch_fix(at, advice.fixes);
   switch (at.cause) {
@@ -279,7 +253,11 @@ Advice advise(const Situation& given) {
     case Cause::ptx_newer_than_device:
     case Cause::ptx_jit_disabled:
       if (!at.device) add_fix_for_any_gpu(at, advice.fixes);
-      add_rebuild_fixes(at, advice.fixes);
+      if (const WheelRow* there = lacks_code(at.cause) ? serving_already(at) : nullptr) {
+        add_serving_fixes(at, *there, advice);
+      } else {
+        add_rebuild_fixes(at, advice.fixes);
+      }
       break;
     case Cause::stale_cache_artifact:
       add_cache_fix(at, advice);
@@ -300,10 +278,7 @@ Advice advise(const Situation& given) {
       }
       break;
     case Cause::ptx_newer_than_driver:
-      if (at.origin == Origin::memory) add_older_compiler_fix(at, advice.fixes);
-      if (at.origin == Origin::installed) add_driver_fix(at, advice);
-      add_rebuild_fixes(at, advice.fixes);
-      if (at.origin != Origin::installed) add_driver_fix(at, advice);
+      add_newer_ptx_fixes(at, advice);
       break;
     case Cause::jit_compiler_missing:
       add_plain_fixes(at, advice.fixes);
@@ -347,9 +322,8 @@ Advice advise(const Situation& given) {
   }
   add_hiding_fix(at, advice.fixes);
   add_fallback(at, advice.fixes);
-  add_dead_ends(at, advice);
-  add_remarks(at, advice);
-  add_build_remarks(at, advice);
+  add_dead_ends(at, serving, advice);
+  add_remarks(told, serving, advice);
   return advice;
 }
 

@@ -72,6 +72,10 @@ struct Situation {
   std::string caller_package;              ///< the Python package whose code called it, for pip
   bool python = false;                     ///< the process runs Python
   bool torch = false;                      ///< with PyTorch in it
+  image::Version ptx;                      ///< ISA version of the PTX that was refused, where that was said
+  image::Version reads;                    ///< and the newest that its reader takes
+  bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
+  std::string program;         ///< the command line, quoted for the shell; empty where it is not known
 };
 
 /// Whether what failed was fetched as a finished build.

@@ -130,9 +130,17 @@ const ToolkitRow* recommend_toolkit(ComputeCapability device, std::optional<Vers
   return newest != nullptr ? newest : oldest;
 }
 
+const ToolkitRow* last_with_code_for(ComputeCapability device) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : toolkits()) {
+    if (emits_code_for(row, device)) found = &row;
+  }
+  return found;
+}
+
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
   const bool other = !words.toolkit.empty();
-  const std::array<std::pair<std::string_view, std::string>, 13> values = {{
+  const std::array<std::pair<std::string_view, std::string>, 14> values = {{
       {"{nvcc}", words.nvcc},
       {"{mode}", words.mode},
       {"{toolkit}", other ? words.toolkit : "/usr/local/cuda"},
@@ -146,6 +154,7 @@ std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeW
       {"{build}", words.build},
       {"{package}", words.package},
       {"{tag}", words.tag},
+      {"{program}", words.program},
   }};
   // One pass from left to right: a value that happens to hold a placeholder is not expanded again.
   std::string out;

@@ -37,6 +37,9 @@ std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have,
 const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::optional<image::Version> near,
                                     image::Version driver, const std::vector<image::Candidate>& have = {});
 
+/// The newest toolkit that emits machine code which runs on the device; nullptr where none does.
+const ToolkitRow* last_with_code_for(image::ComputeCapability device);
+
 /// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX". Empty where the build system has
 /// no word for any of it. arch_lists.cpp.
 std::string arch_list(const BuildPlan& plan, ArchList style);
@@ -49,7 +52,8 @@ struct RecipeWords {
   std::string output;
   std::string build = "build";
   std::string package = ".";
-  std::string tag;  ///< of the release in the project's repository: "@v0.24.1", or nothing
+  std::string program = "PROGRAM";  ///< the command line, quoted
+  std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing
 };
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
 

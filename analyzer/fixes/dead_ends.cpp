@@ -3,7 +3,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/other_ways.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/wheel_choice.h"
 #include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
@@ -59,19 +64,59 @@ void add_guard(const Situation& at, std::vector<DeadEnd>& out) {
                    "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
 }
 
-void add_attempts(const Situation& at, std::vector<DeadEnd>& out) {
+// What one of the fixes asks for is no dead end.
+bool builds(const Advice& advice) {
+  return std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
+    return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.commands.empty();
+  });
+}
+
+bool updates_driver(const Advice& advice) {
+  return std::any_of(advice.fixes.begin(), advice.fixes.end(),
+                     [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+}
+
+void add_attempts(const Situation& at, Advice& advice) {
+  auto& out = advice.dead_ends;
   const bool installed = comes_built(at);
   const bool image =
       lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
+  const bool serves = serving_already(at) != nullptr;
   if (image && at.device) add_same_major(at, out);
-  if (image && at.device) add_other_flavours(at, out);
-  if (image && installed)
+  if (image && at.device && !serves) add_other_flavours(at, out);
+  if (image && installed && !serves && !builds(advice))
     out.push_back({"installing a CUDA toolkit",
                    "the package brings its own CUDA libraries, and its kernels come built"});
   if (image && installed)
     out.push_back(
         {"CUDA_LAUNCH_BLOCKING=1", "it makes errors appear where they happen, and this one does already"});
   add_guard(at, out);
+}
+
+void add_driver_update(const Situation& at, Serving serving, Advice& advice) {
+  const bool switched = at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled;
+  // The GPU of a latent gap need not be in this machine.
+  if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  // A driver that does not drive the GPU is no dead end, but not the whole way either.
+  if (serving == Serving::too_old || serving == Serving::too_new) return;
+  std::string why = switched ? "it heeds the same switch" : "a driver brings no code for your kernels";
+  if (gpu != nullptr && gpu->last_branch != 0) {
+    why = fmt::format("it is not the cause, and R{} is the last branch for {} GPUs", gpu->last_branch,
+                      gpu->family);
+  } else if (serving == Serving::yes) {
+    why = switched ? "it serves this GPU already, and heeds the same switch"
+                   : "it serves this GPU already, and brings no code for your kernels";
+  }
+  advice.dead_ends.push_back({"updating the driver", std::move(why)});
+}
+
+// The last toolkit with code for the GPU, under whatever name: Thor is 10.1 to CUDA 12 and 11.0 to CUDA 13.
+// nullptr where the newest has it.
+const ToolkitRow* last_before_dropped(const Situation& at) {
+  if (!at.device) return nullptr;
+  const ToolkitRow* last = last_with_code_for(*at.device);
+  return last == nullptr || last == &toolkits().back() ? nullptr : last;
 }
 
 }  // namespace
@@ -82,34 +127,19 @@ bool lacks_code(Cause cause) {
          cause == Cause::latent_gap;
 }
 
-void add_dead_ends(const Situation& at, Advice& advice) {
+void add_dead_ends(const Situation& at, Serving serving, Advice& advice) {
   auto& out = advice.dead_ends;
   const bool switched = at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled;
-  const bool latent = at.cause == Cause::latent_gap;  // the GPU in question need not be in this machine
-  if ((lacks_code(at.cause) || switched) && !latent) {
-    const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-    if (gpu != nullptr && at.driver.known() && at.driver < gpu->first_toolkit) {
-      // It does not know this GPU: an update is called for, though not enough.
-    } else if (gpu != nullptr && gpu->last_branch != 0) {
-      out.push_back(
-          {"updating the driver", fmt::format("it is not the cause, and R{} is the last branch for {} GPUs",
-                                              gpu->last_branch, gpu->family)});
-    } else if (gpu == nullptr && !switched) {
-      out.push_back({"updating the driver", "a driver brings no code for your kernels"});
-    } else {
-      out.push_back({"updating the driver",
-                     switched ? "it serves this GPU already, and heeds the same switch"
-                              : "it serves this GPU already, and brings no code for your kernels"});
-    }
-  }
+  const bool latent = at.cause == Cause::latent_gap;
+  add_driver_update(at, serving, advice);
   if (lacks_code(at.cause)) {
     const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
-    const ToolkitRow* last = at.device ? last_toolkit_for({*at.device, image::Suffix::none}) : nullptr;
+    const ToolkitRow* last = last_before_dropped(at);
     if (other_kernel && at.asked_by_name) {
       // About the name, not about what was built.
     } else if (is_vendors(at)) {
       // Nobody builds it but NVIDIA.
-    } else if (last != nullptr && last != &toolkits().back()) {
+    } else if (last != nullptr) {
       out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
                      "nvcc refuses this architecture since then"});
     } else if (!other_kernel && !comes_built(at)) {
@@ -128,14 +158,17 @@ void add_dead_ends(const Situation& at, Advice& advice) {
     out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
                    "it is read when an extension is built, not when it runs"});
   }
-  if (at.cause == Cause::ptx_newer_than_driver) {
+  // What is compiled at run time, an older CUDA does mend.
+  if (at.cause == Cause::ptx_newer_than_driver && at.origin != Origin::memory && !has_other_ways(at)) {
     out.push_back(
         {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
   }
   if (switched) {
     out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
   }
-  add_attempts(at, out);
+  add_attempts(at, advice);
+  if (updates_driver(advice))
+    std::erase_if(out, [](const DeadEnd& row) { return row.action == "updating the driver"; });
 }
 
 }  // namespace kshim::analysis

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "analyzer/fixes/advice.h"
+#include "analyzer/knowledge/reach.h"
 
 namespace kshim::analysis {
 
@@ -8,6 +9,6 @@ namespace kshim::analysis {
 bool lacks_code(Cause cause);
 
 /// What people try in this situation although it cannot help, with why not.
-void add_dead_ends(const Situation& at, Advice& advice);
+void add_dead_ends(const Situation& at, Serving serving, Advice& advice);
 
 }  // namespace kshim::analysis

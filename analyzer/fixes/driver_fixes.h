@@ -2,11 +2,14 @@
 // A driver update where it helps, and never past the last branch that drives the GPU.
 #pragma once
 #include "analyzer/fixes/advice.h"
+#include "analyzer/knowledge/knowledge.h"
 
 namespace kshim::analysis {
 
+/// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.
+const ToolkitRow* toolkit_that_driver_reads(const Situation& at);
 /// 222: PTX that is newer than the driver.
-void add_driver_fix(const Situation& at, Advice& advice);
+void add_newer_ptx_fixes(const Situation& at, Advice& advice);
 /// 200: cubins or compression that the driver does not read.
 void add_newer_driver_fixes(const Situation& at, Advice& advice);
 /// 35: a runtime that wants a newer driver.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/fixes/program.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
 
@@ -164,12 +165,13 @@ Advice advise_libraries(const LibrarySituation& at) {
   add_reinstall(at, out);
   add_majors(at, out);
   if (out.fixes.empty()) {
-    out.fixes.push_back({FixKind::environment,
-                         "See what is found first, and why",
-                         {fmt::format("LD_DEBUG=libs PROGRAM 2>&1 | grep -E 'find library|{}'",
-                                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
-                         "the loader says which folders it looks through for each library",
-                         "kshim doctor PROGRAM says it without running the program"});
+    out.fixes.push_back(
+        {FixKind::environment,
+         "See what is found first, and why",
+         {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'", for_program("PROGRAM", at.program),
+                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
+         "the loader says which folders it looks through for each library",
+         "kshim doctor PROGRAM says it without running the program"});
   }
   add_dead_ends(at, out);
   return out;

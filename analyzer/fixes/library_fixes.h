@@ -18,6 +18,7 @@ struct LibrarySituation {
   std::string conda;                   ///< CONDA_PREFIX
   std::optional<image::ComputeCapability> device;  ///< that the library does not serve
   bool python = false;
+  std::string program;  ///< the command line, quoted for the shell; empty where it is not known
 };
 
 Advice advise_libraries(const LibrarySituation& situation);

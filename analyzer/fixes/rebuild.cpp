@@ -7,8 +7,11 @@
 
 #include "analyzer/fixes/arch_lists.h"
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/other_ways.h"
 #include "analyzer/fixes/package_fixes.h"
 #include "analyzer/fixes/releases.h"
+#include "analyzer/fixes/source_build.h"
+#include "analyzer/fixes/wheel_choice.h"
 #include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/text/text.h"
 
@@ -67,6 +70,7 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
   if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
   if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
   words.tag = release_tag(at);
+  if (!at.program.empty()) words.program = at.program;
   return words;
 }
 
@@ -108,6 +112,11 @@ std::string caveat_for(const Situation& at, const Chosen& chosen) {
     parts.emplace_back(at.other_devices.empty()
                            ? "it builds the package from its source, for this GPU alone"
                            : "it builds the package from its source, for this machine's GPUs alone");
+    const ToolkitRow* last = last_with_code_for(*at.device);
+    if (last != nullptr && last != &toolkits().back())
+      parts.push_back(
+          fmt::format("today's source may ask for a newer CUDA than {}: then take an older release of it",
+                      name(last->version)));
   } else if (at.origin == Origin::system) {
     parts.emplace_back(
         "it builds the package from its source; a release built for this GPU, if there is one, saves that");
@@ -158,6 +167,9 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
     fix.why =
         at.toolkit.known()
             ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
+        : comes_built(at)
+            ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
+                          toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package)
             : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
   } else {
     const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
@@ -240,6 +252,18 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
+// What nobody says of a toolkit: that of the newest published builds.
+std::optional<Version> near_published(const Situation& at) {
+  if (!comes_built(at)) return std::nullopt;
+  const std::string distribution = wheel_of(at).distribution;
+  Version newest;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution == distribution && row.platform == kLinux)
+      newest = std::max(newest, cuda_of(row.variant));
+  }
+  return newest.known() ? std::optional(newest) : std::nullopt;
+}
+
 // The authors leave this GPU out on purpose: their source has nothing for it.
 const LibrarySupportRow* left_out_by(const Situation& at) {
   const BuildRow* build = find_build(at.package, at.object);
@@ -282,6 +306,28 @@ void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
       fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
 }
 
+void add_extension_rebuild(const Situation& at, std::vector<Fix>& fixes) {
+  Situation extension = at;
+  extension.origin = Origin::python_extension;
+  extension.package.clear();
+  extension.package_version.clear();
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.device, image::Suffix::none});
+  const ToolkitRow* toolkit =
+      here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.device, std::nullopt, at.driver, {});
+  const auto plan = toolkit != nullptr ? plan_build({}, *at.device, *toolkit, at.driver) : std::nullopt;
+  if (!plan) return;
+  RecipeWords words = words_for(extension, {*plan, !here});
+  words.package = "EXTENSION";
+  fixes.push_back(
+      {FixKind::rebuild,
+       "Rebuild the package of that file for this GPU",
+       {expand(row_of(here ? Recipe::torch : Recipe::torch_toolkit), *plan, words)},
+       fmt::format("{} can do it", toolkit_range(*plan)),
+       "EXTENSION is that package; the CUDA of the nvcc must be of the major version that PyTorch is "
+       "built for"});
+}
+
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
@@ -291,10 +337,14 @@ void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
   if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.device));
   // Hours of building are no answer where a build exists.
   if (add_wheel_fix(at, fixes) && comes_built(at)) return;
+  if (add_other_ways(at, fixes)) return;
+  if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
+    return add_package_fix(at, fixes);
+  if (comes_built(at) && source_asks_beyond(at).known()) return add_package_fix(at, fixes);
   const auto have = list_to_keep(at);
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(
-      *at.device, at_hand ? std::optional(at_hand->version) : std::nullopt, at.driver, have);
+      *at.device, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver, have);
   std::optional<BuildPlan> here;
   if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver);
   if (here && !here->by_ptx) {

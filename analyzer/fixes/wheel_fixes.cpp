@@ -4,9 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "analyzer/fixes/rebuild.h"
+#include "analyzer/fixes/wheel_choice.h"
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"
 
@@ -16,69 +17,12 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-constexpr std::string_view kArm = "linux aarch64";
-
-// "cu126", "cuda12.6", "cuda12x", "cu12": 12.6 or 12.0; unknown where it names no CUDA.
-Version cuda_of(std::string_view variant) {
-  if (!variant.starts_with("cu")) return {};
-  variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
-  std::uint16_t digits = 0;
-  const auto [end, error] = std::from_chars(variant.data(), variant.data() + variant.size(), digits);
-  if (error != std::errc{}) return {};
-  if (digits >= 80) return {static_cast<std::uint16_t>(digits / 10), static_cast<std::uint16_t>(digits % 10)};
-  std::uint16_t minor = 0;
-  if (end != variant.data() + variant.size() && *end == '.')
-    std::from_chars(end + 1, variant.data() + variant.size(), minor);
-  return {digits, minor};
-}
-
 // "12.6", and "12" of a build that serves all of 12.
 std::string cuda_text(std::string_view variant) {
   const Version cuda = cuda_of(variant);
   const bool fine = cuda.minor != 0 || std::count_if(variant.begin(), variant.end(),
                                                      [](char c) { return c >= '0' && c <= '9'; }) > 2;
   return fine ? std::string(image::to_name(cuda).view()) : std::to_string(cuda.major);
-}
-
-bool runs_on(const WheelRow& row, Version driver) {
-  const Version cuda = cuda_of(row.variant);
-  return !driver.known() || !cuda.known() || cuda.major <= driver.major;
-}
-
-// A release that comes from a report or a log may be any text.
-bool is_plain(std::string_view release) {
-  return !release.empty() && release.front() >= '0' && release.front() <= '9' &&
-         release.find_first_not_of("0123456789.post") == std::string_view::npos;
-}
-
-bool is_open(const WheelRow& row) { return row.last == "0"; }
-
-// The better of two of the same release.
-bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
-  const bool sass_a = serves(a, device) == image::Choice::sass;
-  const bool sass_b = serves(b, device) == image::Choice::sass;
-  if (sass_a != sass_b) return sass_a;
-  return cuda_of(a.variant) < cuda_of(b.variant);
-}
-
-// PyPI has one variant of a release: another one is there only where the command can name it.
-bool can_be_asked_for(const WheelRow& row, const InstallerRow& installer) {
-  for (const std::string_view word : {"{variant}", "{major}", "{cuda}"}) {
-    if (installer.command.find(word) != std::string_view::npos) return true;
-  }
-  WheelName name;
-  name.distribution = row.distribution;
-  name.version = row.first;
-  const std::string_view there = default_variant(name, row.platform);
-  return there.empty() || there == row.variant;
-}
-
-const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapability device) {
-  const WheelRow* best = nullptr;
-  for (const WheelRow* row : rows) {
-    if (best == nullptr || is_better(*row, *best, device)) best = row;
-  }
-  return best;
 }
 
 std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
@@ -118,13 +62,12 @@ std::vector<std::string> commands_of(std::string_view command,
 
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
-std::string caveat_for(const Situation& at, const WheelChoice& choice, const WheelName& wheel,
-                       const InstallerRow& installer) {
+std::string caveat_for(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
   const Version cuda = cuda_of(choice.row->variant);
   if (!choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution))
     parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
-  if (!installer.caveat.empty()) parts.emplace_back(installer.caveat);
+  if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   const ToolkitRow* toolkit = cuda.known() ? toolkit_at_most({cuda.major, 0}) : nullptr;
   if (toolkit != nullptr && !toolkit->minor_driver.empty() && toolkit->version.major == cuda.major) {
@@ -139,73 +82,53 @@ std::string caveat_for(const Situation& at, const WheelChoice& choice, const Whe
   return join(parts, "; ");
 }
 
-}  // namespace
+const char* manager_of(const Situation& at) { return at.manager == "conda" ? "conda" : "pip"; }
 
-std::string platform_of(const Situation& at) {
-  if (!at.platform.empty()) return at.platform;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  return std::string(gpu != nullptr && gpu->tegra ? kArm : kLinux);
-}
-
-WheelName wheel_of(const Situation& at) {
-  const BuildRow* build = find_build(at.package, at.object);
-  const bool torch = build != nullptr && build->recipe == Recipe::torch_itself;
-  std::string package = at.package;
-  if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
-  WheelName out = wheel_name(package, at.package_version, at.variant);
-  if (torch && out.distribution.empty()) out.distribution = "torch";
-  if (at.manager == "conda" && (out.distribution == "torch" || out.distribution == "pytorch"))
-    out.distribution = "pytorch-gpu";
-  return out;
-}
-
-std::optional<WheelChoice> choose_wheel(const WheelName& wheel, const InstallerRow& installer,
-                                        ComputeCapability device, std::string_view platform, Version driver) {
-  // The build that is there is not the answer, whatever the table says of it.
-  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
-  std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
-  std::erase_if(rows, [&](const WheelRow* row) {
-    // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
-    const bool older = is_plain(wheel.version) && !is_open(*row) &&
-                       compare_releases(row->last, wheel.version) < 0 &&
-                       !is_within(wheel.version, row->first, row->last);
-    const bool weak = serves(*row, device) == image::Choice::jit && (!row->verified || older);
-    return row == there || weak || !can_be_asked_for(*row, installer);
-  });
-  if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))
-    std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
-  if (rows.empty()) return std::nullopt;
-  if (is_plain(wheel.version)) {
-    std::vector<const WheelRow*> same;
-    for (const WheelRow* row : rows) {
-      if (is_within(wheel.version, row->first, row->last)) same.push_back(row);
-    }
-    if (const WheelRow* best = best_of(same, device)) return WheelChoice{best, "==" + wheel.version, true};
-  }
-  std::vector<const WheelRow*> newest;
-  for (const WheelRow* row : rows) {
-    if (newest.empty() || row->last == newest.front()->last) newest.push_back(row);
-  }
-  const WheelRow* best = best_of(newest, device);
-  return WheelChoice{best, is_open(*best) ? "" : fmt::format("=={}.*", best->last), false};
-}
-
-bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution) {
-  if (at.from_source) return false;
-  if (!at.device) return false;
+// The package to ask for: what failed is of it, or comes with it.
+WheelName wanted(const Situation& at, std::string_view distribution, bool& by_torch) {
   WheelName wheel = wheel_of(at);
   // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's.
-  const bool by_torch = wheel.distribution == "bitsandbytes";
+  by_torch = wheel.distribution == "bitsandbytes";
   if (by_torch) distribution = "torch";
   if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
     wheel = {};
     wheel.distribution = at.manager == "conda" && distribution == "torch" ? "pytorch-gpu" : distribution;
   }
+  return wheel;
+}
+
+// Title without its end, commands and caveat.
+Fix install(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+  const Version cuda = cuda_of(choice.row->variant);
+  const std::string release = choice.same               ? wheel.version
+                              : choice.row->last == "0" ? ""
+                                                        : std::string(choice.row->last);
+  Fix fix;
+  fix.kind = FixKind::reinstall;
+  fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
+                          cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
+  const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
+  fix.commands = commands_of(choice.installer->command, {{"{pin}", choice.pin},
+                                                         {"{variant}", std::string(choice.row->variant)},
+                                                         {"{major}", std::to_string(cuda.major)},
+                                                         {"{cuda}", name(cuda)},
+                                                         {"{installed}", shell_quote(installed)}});
+  fix.caveat = caveat_for(at, choice, wheel);
+  return fix;
+}
+
+}  // namespace
+
+bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution) {
+  if (at.from_source) return false;
+  if (!at.device) return false;
+  bool by_torch = false;
+  const WheelName wheel = wanted(at, distribution, by_torch);
   if (wheel.distribution.empty()) return false;
-  const std::string manager = at.manager == "conda" ? "conda" : "pip";
-  const InstallerRow* installer = find_installer(wheel.distribution, manager);
-  if (installer == nullptr || at.manager == "dpkg" || at.manager == "rpm") return false;
-  const auto choice = choose_wheel(wheel, *installer, *at.device, platform_of(at), at.driver);
+  const char* manager = manager_of(at);
+  if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
+    return false;
+  const auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver);
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
@@ -223,31 +146,72 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
                        ""});
     return false;
   }
-  const Version cuda = cuda_of(choice->row->variant);
   const std::string served = image_that_serves(*choice->row, *at.device);
   const bool compiled = serves(*choice->row, *at.device) == image::Choice::jit;
-  const std::string release = choice->same            ? wheel.version
-                              : is_open(*choice->row) ? ""
-                                                      : std::string(choice->row->last);
-  Fix fix;
-  fix.kind = FixKind::reinstall;
-  fix.title = fmt::format("Install {}{}{}, which has code for this GPU", installer->title,
-                          release.empty() ? "" : " " + release,
-                          cuda.known() ? " for CUDA " + cuda_text(choice->row->variant) : "");
-  std::string which(choice->row->variant);
+  Fix fix = install(at, *choice, wheel);
+  fix.title += ", which has code for this GPU";
+  const std::string_view which = choice->row->variant;
   fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
                         served, compiled ? "which the driver compiles for it" : "which runs on it");
-  const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
-  fix.commands = commands_of(installer->command, {{"{pin}", choice->pin},
-                                                  {"{variant}", which},
-                                                  {"{major}", std::to_string(cuda.major)},
-                                                  {"{cuda}", name(cuda)},
-                                                  {"{installed}", shell_quote(installed)}});
-  fix.caveat = caveat_for(at, *choice, wheel, *installer);
   if (by_torch)
     fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
   fixes.push_back(std::move(fix));
   return choice->row->verified && !compiled && is_plain(wheel.version);
+}
+
+bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+  if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
+  bool by_torch = false;
+  const WheelName wheel = wanted(at, {}, by_torch);
+  if (wheel.distribution.empty()) return false;
+  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver);
+  if (!choice || choice->row->variant.empty()) return false;
+  Fix fix = install(at, *choice, wheel);
+  fix.title += ", which this driver runs";
+  fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver),
+                        cuda_of(choice->row->variant).major);
+  fixes.push_back(std::move(fix));
+  return true;
+}
+
+void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advice) {
+  const WheelName wheel = wheel_of(at);
+  const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
+  const std::string title(installer != nullptr ? installer->title : there.distribution);
+  const std::string image = image_that_serves(there, *at.device);
+  const std::string gpu(image::to_name(*at.device).view());
+  advice.fixes.push_back(
+      {FixKind::reinstall,
+       "Find the file that has no code for this GPU, and update its package",
+       {fmt::format("kshim scan --target {} \"$(python -c 'import sysconfig; "
+                    "print(sysconfig.get_path(\"purelib\"))')\"",
+                    gpu),
+        at.manager == "conda" ? "conda update EXTENSION" : "pip install --upgrade EXTENSION"},
+       fmt::format("{} {} has {} itself{}, which runs on this GPU: what fails is another package's file, or "
+                   "another copy of {}",
+                   title, wheel.version, image,
+                   there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant), title),
+       fmt::format(
+           "EXTENSION is the package of that file{}",
+           there.verified ? "" : fmt::format("; what the build of {} holds is known second hand", title))});
+  const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
+  if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
+  advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
+                              fmt::format("its build has {} already, by a table of such packages", image)});
+}
+
+void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks) {
+  if (!at.device || at.from_source) return;
+  const WheelName wheel = wheel_of(at);
+  const char* manager = manager_of(at);
+  const InstallerRow* installer = find_installer(wheel.distribution, manager);
+  const std::string platform = platform_of(at);
+  if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
+      serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))
+    return;
+  remarks.push_back(
+      fmt::format("No build of {} that {} installs is known to have code for compute capability {}.",
+                  installer->title, manager, image::to_name(*at.device).view()));
 }
 
 std::vector<std::string> useless_variants(const Situation& at) {

@@ -84,17 +84,11 @@ constexpr CacheRow kCaches[] = {
 #undef KSHIM_CACHE
 };
 constexpr InstallerRow kInstallers[] = {
-#define KSHIM_INSTALLER(distribution, manager, title, command, caveat, source_ids) \
-  {distribution, manager, title, command, caveat, source_ids},
+#define KSHIM_INSTALLER(distribution, manager, title, command, first, last, caveat, source_ids) \
+  {distribution, manager, title, command, first, last, caveat, source_ids},
 #include "analyzer/knowledge/installers.def"
 #undef KSHIM_INSTALLER
 };
-
-unsigned branch_of(std::string_view driver) {
-  unsigned branch = 0;
-  std::from_chars(driver.data(), driver.data() + driver.size(), branch);
-  return branch;
-}
 
 // "CuPy-cuda12x" names what the folder cupy_cuda12x does.
 bool same_letter(char a, char b) {
@@ -138,6 +132,12 @@ std::span<const BuildRow> builds() { return kBuilds; }
 std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
 std::span<const InstallerRow> installers() { return kInstallers; }
 std::span<const CacheRow> caches() { return kCaches; }
+
+unsigned branch_of(std::string_view driver) {
+  unsigned branch = 0;
+  std::from_chars(driver.data(), driver.data() + driver.size(), branch);
+  return branch;
+}
 
 const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
 
@@ -246,9 +246,11 @@ const BuildRow* find_build(std::string_view package, std::string_view path) {
   return nullptr;
 }
 
-const InstallerRow* find_installer(std::string_view distribution, std::string_view manager) {
+const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
+                                   std::string_view release) {
   for (const InstallerRow& row : kInstallers) {
-    if (row.distribution == distribution && row.manager == manager) return &row;
+    const bool asked = release.empty() || is_within(release, row.first, row.last);
+    if (row.distribution == distribution && row.manager == manager && asked) return &row;
   }
   return nullptr;
 }

@@ -92,6 +92,8 @@ struct InstallerRow {
   std::string_view manager;  ///< pip, conda
   std::string_view title;    ///< "PyTorch"
   std::string_view command;  ///< several, where lines break
+  std::string_view first;    ///< releases that it can ask for
+  std::string_view last;     ///< "0" = the newest too
   std::string_view caveat;
   std::string_view sources;
 };
@@ -145,6 +147,8 @@ const ToolkitRow* toolkit_of_isa(image::Version isa);
 /// The newest CUDA version that the last driver branch of this GPU serves; unknown (0.0) where it is still
 /// supported.
 image::Version last_driver_cuda(const GpuRow& gpu);
+/// "550.54.15" is of 550; 0 for what begins with no number.
+unsigned branch_of(std::string_view driver);
 /// The newest toolkit whose driver this branch (580) is, or comes after; nullptr for a branch before all of
 /// them, and for one after the newest, which may serve a toolkit that has no row yet.
 const ToolkitRow* toolkit_of_branch(unsigned branch);
@@ -154,7 +158,8 @@ const VendorLibraryRow* find_vendor_library(std::string_view path);
 /// By the package that the file belongs to ("cupy-cuda12x", may be empty), its name, and the folders it lies
 /// in.
 const BuildRow* find_build(std::string_view package, std::string_view path);
-/// nullptr where it is not known how.
-const InstallerRow* find_installer(std::string_view distribution, std::string_view manager);
+/// nullptr where it is not known how. The first row of the project; with a release, the one that installs it.
+const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
+                                   std::string_view release = {});
 
 }  // namespace kshim::analysis

@@ -15,8 +15,10 @@
 #include <set>
 #include <string>
 
-#include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/program.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "tests/unit/analyzer/advice_promises.h"
+#include "tests/unit/analyzer/advice_situations.h"
 
 namespace kshim::analysis {
 namespace {
@@ -24,88 +26,7 @@ namespace {
 using image::Arch;
 using image::Suffix;
 using image::Version;
-
-constexpr Cause kCauses[] = {
-#define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
-#include "analyzer/analysis/causes.def"
-#undef KSHIM_CAUSE
-};
-constexpr Origin kOrigins[] = {Origin::program,   Origin::cmake,  Origin::python_extension,
-                               Origin::installed, Origin::system, Origin::memory};
-constexpr Version kToolkits[] = {{0, 0}, {11, 8}, {12, 9}, {13, 0}};
-
-struct Package {
-  const char* name;
-  const char* version;
-  const char* manager;
-  const char* object;
-};
-constexpr Package kPackages[] = {
-    {"", "", "", "/home/u/libmine.so"},
-    {"", "", "", ""},
-    {"torch", "2.9.1+cu128", "pip", "/v/site-packages/torch/lib/libtorch_cuda.so"},
-    {"torch", "2.9.1", "", ""},
-    {"pytorch", "2.5.1", "conda", "/c/lib/libtorch_cuda.so"},
-    {"flash-attn", "2.8.3", "pip", "/v/site-packages/flash_attn_2_cuda.so"},
-    {"cupy-cuda13x", "14.2.0", "pip", "/v/site-packages/cupy/_core/core.so"},
-    {"libmine", "1.0", "conda", "/c/lib/libmine.so"},
-    {"libmine", "1.0", "dpkg", "/usr/lib/libmine.so"},
-    {"libmine", "1.0", "rpm", "/usr/lib64/libmine.so"},
-    {"", "", "", "/usr/local/cuda/lib64/libcudnn_ops.so.9"},
-};
-
-std::vector<image::Candidate> some_images() {
-  return {{image::ImageKind::cubin, *image::parse_arch("sm_75"), {}},
-          {image::ImageKind::cubin, *image::parse_arch("sm_90a"), {}},
-          {image::ImageKind::ptx, *image::parse_arch("compute_90"), {9, 0}}};
-}
-
-template <class Visit>
-void each_situation(Visit&& visit) {
-  for (const Cause cause : kCauses) {
-    for (const GpuRow& gpu : gpus()) {
-      for (const Version toolkit : kToolkits) {
-        for (const Origin origin : kOrigins) {
-          for (const Package& package : kPackages) {
-            Situation at;
-            at.cause = cause;
-            at.code = 209;
-            at.device = gpu.cc;
-            at.toolkit = toolkit;
-            at.toolkit_how = "so it says";
-            at.origin = origin;
-            at.loose = origin == Origin::memory;
-            at.bare = at.loose;
-            at.package = package.name;
-            at.package_version = package.version;
-            at.manager = package.manager;
-            if (origin != Origin::memory) at.object = package.object;
-            at.shared_library = true;
-            at.have = some_images();
-            at.newest_cubin = {13, 0};
-            at.driver = toolkit.major >= 13 ? Version{12, 8} : toolkit.known() ? Version{13, 0} : Version{};
-            at.switches = {"CUDA_FORCE_PTX_JIT"};
-            at.cache = "Triton";
-            at.cache_variable = "TRITON_CACHE_DIR";
-            at.cache_entry = "/home/u/.triton/cache/abc";
-            at.compiler = origin == Origin::system ? "nvcc" : "NVRTC";
-            at.asked = {gpu.cc, Suffix::none};
-            at.compiler_version = toolkit;
-            at.runtime = {13, 0};
-            at.torch = at.package == "torch";
-            visit(at, advise(at));
-          }
-        }
-      }
-    }
-  }
-}
-
-std::string described(const Situation& at) {
-  return std::string(row_of(at.cause).name) + " " + image::to_name(*at.device).c_str() + " toolkit " +
-         image::to_name(at.toolkit).c_str() + " origin " + std::to_string(static_cast<int>(at.origin)) + " " +
-         at.package + " " + at.manager + " " + at.object;
-}
+using namespace situations;
 
 // Every sm_NN and compute_NN of a command.
 std::vector<Arch> named_in(const std::string& command) {
@@ -140,13 +61,15 @@ std::vector<Arch> named_in(const std::string& command) {
 }
 
 Version toolkit_of(const std::string& command) {
-  constexpr std::string_view kFolder = "/usr/local/cuda-";
-  const std::size_t found = command.find(kFolder);
-  if (found == std::string::npos) return {};
-  const std::size_t begin = found + kFolder.size();
-  return image::parse_version(
-             std::string_view(command).substr(begin, command.find_first_of("/ \"", begin) - begin))
-      .value_or(Version{});
+  for (const std::string_view lead : {"/usr/local/cuda-", "HERMETIC_CUDA_VERSION=", "--cuda_version="}) {
+    const std::size_t found = command.find(lead);
+    if (found == std::string::npos) continue;
+    const std::size_t begin = found + lead.size();
+    return image::parse_version(
+               std::string_view(command).substr(begin, command.find_first_of("/ \"", begin) - begin))
+        .value_or(Version{});
+  }
+  return {};
 }
 
 void expect_buildable(const Situation& at, const Advice& advice, std::size_t& checked) {
@@ -257,13 +180,16 @@ void expect_served_by_wheel(const Situation& at, const Advice& advice, std::size
 // One walk over all situations: they are hundreds of thousands.
 TEST(Advice, KeepsItsPromisesInEverySituation) {
   std::array<std::size_t, 5> checked{};
+  HonestAdvice honest;
   each_situation([&](const Situation& at, const Advice& advice) {
     expect_buildable(at, advice, checked[0]);
     expect_complete(at, advice, checked[1]);
     expect_driver_in_reach(at, advice, checked[2]);
     expect_conda_left_alone(at, advice, checked[3]);
     expect_served_by_wheel(at, advice, checked[4]);
+    honest.check(at, advice);
   });
+  honest.expect_enough();
   EXPECT_GT(checked[0], 10000U);
   EXPECT_GT(checked[1], 10000U);
   EXPECT_GT(checked[2], 100U);
@@ -301,12 +227,27 @@ TEST(Advice, IsSafeForTheShell) {
         at.compiler = "NVRTC";
         at.asked = {{8, 6}, Suffix::none};
         at.compiler_version = {10, 2};
+        at.program =
+            command_line({"./x y;>pwned;$(>pwned)", "`>pwned`'>pwned'\">pwned\"", "$HOME", "~", "PROGRAM"});
+        ASSERT_FALSE(at.program.empty());
+        at.switches.clear();
         for (const char* version : {"", "2.9.1"}) {
           if (*version != '\0') at.package_version = version + hostile;
           for (const std::string& package :
-               {std::string(), hostile, std::string("torch"), std::string("torchvision"), "mmcv" + hostile}) {
+               {std::string(), hostile, std::string("torch"), std::string("torchvision"), "mmcv" + hostile,
+                std::string("numba-cuda"), std::string("paddlepaddle-gpu")}) {
             if (!package.empty()) at.package = package;
             for (const Fix& fix : advise(at).fixes) commands.insert(fix.commands.begin(), fix.commands.end());
+            // What a log names, with no file at hand, and a GPU that only old sources take.
+            Situation told = at;
+            told.object.clear();
+            told.have.clear();
+            told.code = 35;
+            told.runtime = {13, 0};
+            told.driver = {11, 4};
+            told.device = image::ComputeCapability{3, 5};
+            for (const Fix& fix : advise(told).fixes)
+              commands.insert(fix.commands.begin(), fix.commands.end());
           }
         }
       }

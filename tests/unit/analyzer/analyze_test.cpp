@@ -167,7 +167,7 @@ TEST_F(Analyze, OneOfTwoGpusFailsAndTheOtherIsOffered) {
   EXPECT_EQ(got.devices.at(1).findings, 1U);
   const Fix* hide = fix_of(got.findings[0], FixKind::environment);
   ASSERT_NE(hide, nullptr);
-  EXPECT_THAT(hide->commands, ElementsAre("CUDA_VISIBLE_DEVICES=GPU-aa PROGRAM"));
+  EXPECT_THAT(hide->commands, ElementsAre("CUDA_VISIBLE_DEVICES=GPU-aa /home/u/train"));
 }
 
 TEST_F(Analyze, ALooseImageIsJudgedByItsGap) {

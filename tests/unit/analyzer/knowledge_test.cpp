@@ -9,7 +9,9 @@
 #include <string>
 
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/other_ways.h"
 #include "analyzer/knowledge/frames.h"
+#include "analyzer/knowledge/reach.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -58,6 +60,8 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
+  for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
+  for (const OtherWayRow& row : other_ways()) expect_sources(row.package, row.sources);
 }
 
 TEST(Knowledge, EverySourceIsUsed) {
@@ -78,6 +82,8 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
   for (const LibrarySupportRow& row : library_support()) add(row.sources);
+  for (const SourceNeedRow& row : source_needs()) add(row.sources);
+  for (const OtherWayRow& row : other_ways()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;
 }

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <string>
 
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/knowledge/reach.h"
 
 namespace kshim::analysis {
 namespace {
@@ -89,6 +91,24 @@ TEST(Wheels, HoldWhatTheirCudaCanBuild) {
       EXPECT_TRUE(can) << at(row) << " " << image::to_name(image.kind, image.arch).view();
     }
   }
+}
+
+// What is built from the source of a release is built with a CUDA that it was published for.
+TEST(Wheels, AreOfACudaThatTheirSourceTakes) {
+  std::size_t checked = 0;
+  for (const WheelRow& row : wheels()) {
+    unsigned cuda = 0;
+    if (row.variant.size() != 5 || !row.variant.starts_with("cu") || row.last == "0") continue;
+    std::from_chars(row.variant.data() + 2, row.variant.data() + 5, cuda);
+    for (const std::string_view release : {row.first, row.last}) {
+      const image::Version least = oldest_cuda_of(row.distribution, release);
+      if (!least.known()) continue;
+      ++checked;
+      EXPECT_GE(cuda, least.major * 10U + least.minor)
+          << row.distribution << " " << release << " " << row.variant;
+    }
+  }
+  EXPECT_GT(checked, 40U);
 }
 
 TEST(Releases, CompareAsPeopleNumberThem) {

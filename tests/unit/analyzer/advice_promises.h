@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What advice must never say, whatever the situation: that a driver is fine which does not drive the GPU,
+// that something is to be installed again which serves the GPU already, and that the same thing helps and
+// does not.
+#pragma once
+#include <cstddef>
+
+#include "analyzer/fixes/advice.h"
+
+namespace kshim::analysis {
+
+class HonestAdvice {
+ public:
+  void check(const Situation& at, const Advice& advice);
+  /// Each promise was put to the test.
+  void expect_enough() const;
+
+ private:
+  void check_driver(const Situation& at, const Advice& advice);
+  void check_reinstall(const Situation& at, const Advice& advice);
+  void check_dead_ends(const Situation& at, const Advice& advice);
+  void check_sources(const Situation& at, const Advice& advice);
+
+  std::size_t fine_ = 0;
+  std::size_t contradicted_ = 0;
+  std::size_t served_ = 0;
+  std::size_t dead_ends_ = 0;
+  std::size_t sources_ = 0;
+};
+
+}  // namespace kshim::analysis

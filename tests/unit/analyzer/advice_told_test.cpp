@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was told of a machine contradicts itself, is served already, or is beyond what a package can be built
+// for.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "analyzer/fixes/advice.h"
+#include "analyzer/fixes/program.h"
+#include "analyzer/knowledge/reach.h"
+#include "analyzer/text/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+Situation told(Cause cause, const char* package, const char* version,
+               std::optional<ComputeCapability> device) {
+  Situation at;
+  at.cause = cause;
+  at.software = package;
+  at.package_version = version;
+  at.device = device;
+  at.python = true;
+  return at;
+}
+
+// All that is said, a line for each sentence and command.
+std::string text_of(const Advice& advice) {
+  std::string out;
+  for (const Fix& fix : advice.fixes)
+    out += "fix " + fix.title + "\n" + join(fix.commands, "\n") + "\n" + fix.why + "\n" + fix.caveat + "\n";
+  for (const DeadEnd& row : advice.dead_ends) out += "not " + row.action + ": " + row.why + "\n";
+  for (const std::string& remark : advice.remarks) out += "and " + remark + "\n";
+  return out;
+}
+
+void expect(const Situation& at, const std::vector<const char*>& says,
+            const std::vector<const char*>& never) {
+  const std::string text = text_of(advise(at));
+  for (const char* part : says) EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
+  for (const char* part : never) EXPECT_EQ(text.find(part), std::string::npos) << part << "\nin\n" << text;
+}
+
+TEST(Told, ADriverThatDoesNotDriveTheGpu) {
+  Situation at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
+  at.driver = {12, 4};
+  at.kernel_module = "550.54.15";
+  expect(at, {"fix Update the driver to 570.26 or newer", "does not drive this GPU", "contradict each other"},
+         {"is fine", "serves this GPU already"});
+  at.device = ComputeCapability{6, 1};
+  expect(at, {"Your driver (550.54.15, for CUDA 12.4) is fine"}, {"contradict"});
+  at.kernel_module = "590.44.01";
+  at.driver = {13, 1};
+  expect(at, {"fix Install a driver of branch R580", "R580 is the last branch for Pascal GPUs"},
+         {"is fine", "not updating the driver"});
+  // On Windows, R580 goes up to 582.
+  at.kernel_module = "582.28";
+  at.driver = {13, 0};
+  expect(at, {"is fine"}, {"contradict"});
+}
+
+TEST(Told, DriversByTheirBranch) {
+  const auto of = [](ComputeCapability cc, Version driver, const char* module) {
+    return serving_of(*find_gpu(cc), driver, module);
+  };
+  EXPECT_EQ(of({8, 9}, {11, 4}, ""), Serving::too_old);
+  EXPECT_EQ(of({8, 9}, {}, "515.43.04"), Serving::too_old);
+  EXPECT_EQ(of({8, 9}, {11, 8}, "520.61.05"), Serving::yes);
+  EXPECT_EQ(of({3, 5}, {11, 4}, "475.14"), Serving::yes);
+  EXPECT_EQ(of({3, 5}, {}, "495.29.05"), Serving::too_new);
+  EXPECT_EQ(of({7, 0}, {13, 1}, ""), Serving::too_new);
+  EXPECT_EQ(of({7, 5}, {13, 3}, "610.43.02"), Serving::yes);
+  EXPECT_EQ(of({8, 7}, {12, 6}, "540.4.0"), Serving::yes) << "a Jetson's driver has numbers of its own";
+  EXPECT_EQ(of({8, 6}, {}, ""), Serving::unknown);
+  EXPECT_EQ(of({8, 6}, {}, "of no number"), Serving::unknown);
+}
+
+TEST(Told, AnInstalledBuildThatServesTheGpu) {
+  struct Row {
+    const char* version;
+    const char* variant;
+  };
+  for (const Row& row :
+       {Row{"2.4.0", "cu121"}, Row{"2.0.1", "cu117"}, Row{"2.1.0", "cu121"}, Row{"2.3.1", "cu121"},
+        Row{"2.4.0", "cu124"}, Row{"2.5.1", "cu124"}, Row{"2.6.0", "cu124"}, Row{"2.7.0", "cu126"},
+        Row{"2.8.0", "cu128"}, Row{"2.9.1", "cu130"}}) {
+    Situation at = told(Cause::no_image_for_arch, "torch", row.version, ComputeCapability{8, 9});
+    at.variant = row.variant;
+    expect(at, {"has sm_86 itself", "EXTENSION", "not installing PyTorch again"},
+           {"fix Install PyTorch", "torchvision", "installing the build for"});
+    // What the program said of itself is another build.
+    at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
+    expect(at, {"fix Install PyTorch"}, {"EXTENSION"});
+  }
+}
+
+TEST(Told, TensorFlowOfThePast) {
+  expect(told(Cause::no_image_for_arch, "tensorflow", "", ComputeCapability{12, 0}),
+         {"nvcr.io/nvidia/tensorflow:", "No build of TensorFlow that pip installs"},
+         {"1.4", "pip install --"});
+  expect(told(Cause::no_image_for_arch, "tensorflow", "2.15.0", ComputeCapability{3, 0}),
+         {"No build of TensorFlow that pip installs", "asks for CUDA 11.8"},
+         {"1.4", "pip install --", "bazel"});
+  expect(told(Cause::no_image_for_arch, "tensorflow", "1.12.0", ComputeCapability{3, 0}),
+         {"'tensorflow-gpu==1.4.*'"}, {"and-cuda"});
+  expect(told(Cause::no_image_for_arch, "tensorflow", "2.4.1", ComputeCapability{8, 9}),
+         {"'tensorflow[and-cuda]"}, {"tensorflow-gpu"});
+}
+
+TEST(Told, SourcesThatStillTakeTheToolkit) {
+  expect(told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{3, 5}),
+         {"--branch v2.7.0 ", "/usr/local/cuda-11.8", "CUDA 8.0 to 11.8 can target sm_35", "from 2.9 on"},
+         {});
+  expect(told(Cause::no_image_for_arch, "torch", "2.4.0", ComputeCapability{3, 5}), {"--branch v2.4.0 "}, {});
+  expect(told(Cause::no_image_for_arch, "torch", "2.4.0", ComputeCapability{3, 0}),
+         {"--branch v1.12.0 ", "/usr/local/cuda-10.2", "whether all of the source compiles"}, {});
+  expect(told(Cause::no_image_for_arch, "vllm", "0.6.0", ComputeCapability{7, 0}),
+         {"its own documents say", "take an older release"}, {"can do it"});
+  EXPECT_EQ(oldest_cuda_of("torch", "2.15.0"), (Version{12, 6}));
+  EXPECT_EQ(first_beyond("torch", {11, 8}), "2.9");
+  EXPECT_FALSE(source_release_for("torch", "2.9.1", {3, 0}, {}).value().same);
+}
+
+TEST(Told, PackagesThatNoRebuildMends) {
+  expect(told(Cause::library_refuses, "triton", "", ComputeCapability{6, 1}), {"TORCHDYNAMO_DISABLE=1"},
+         {"pip install"});
+  Situation numba = told(Cause::ptx_newer_than_driver, "numba-cuda", "", std::nullopt);
+  numba.code = 222;
+  numba.origin = Origin::memory;
+  numba.ptx = {8, 5};
+  numba.reads = {8, 2};
+  expect(numba, {"CUDA_HOME=/usr/local/cuda-12.2", "fix Update the driver to 555.42.02"},
+         {"pip install", "an older CUDA runtime"});
+  expect(told(Cause::no_image_for_arch, "paddlepaddle-gpu", "3.2.0", ComputeCapability{5, 2}),
+         {"-DCUDA_ARCH_NAME=Manual -DCUDA_ARCH_BIN=\"52\""}, {"--no-binary"});
+  expect(told(Cause::no_image_for_arch, "ggml", "", ComputeCapability{6, 1}), {"DGGML_CUDA=ON"},
+         {"installing a CUDA toolkit"});
+  expect(told(Cause::fork_after_init, "torch", "", std::nullopt), {"set_start_method('spawn')"},
+         {"python -c"});
+}
+
+TEST(Told, VersionsOfADriver) {
+  Situation at = told(Cause::ptx_newer_than_driver, "", "", std::nullopt);
+  at.code = 222;
+  at.driver = {12, 4};
+  expect(at, {"fix Update the driver to 555.42.02", "fix Build it with CUDA 12.4 or older"}, {});
+  Situation old = told(Cause::driver_too_old, "torch", "2.9.0", std::nullopt);
+  old.variant = "cu130";
+  old.code = 35;
+  old.runtime = {13, 0};
+  old.driver = {12, 2};
+  expect(old, {"fix Install PyTorch 2.9.0 for CUDA 12.6", "/whl/cu126", "fix Update the driver to 580.65.06"},
+         {});
+  old.device = ComputeCapability{3, 5};
+  old.driver = {11, 4};
+  expect(old, {"not updating the driver: R470", "/usr/local/cuda-11.8"}, {"fix Update the driver"});
+  Situation image = told(Cause::driver_too_old, "", "", std::nullopt);
+  image.code = 35;
+  image.runtime = {12, 4};
+  image.asks_for_cuda = true;
+  expect(image, {"fix Update the driver to 550.54.14", "fix Use an image for an older CUDA"}, {});
+}
+
+TEST(Told, ThorByBothOfItsNames) {
+  for (const ComputeCapability cc : {ComputeCapability{10, 1}, ComputeCapability{11, 0}})
+    expect(told(Cause::no_image_for_arch, "", "", cc), {"sm_110"}, {"building with a CUDA newer"});
+  Situation at = told(Cause::no_image_for_arch, "", "", ComputeCapability{10, 1});
+  at.toolkit = {12, 9};
+  expect(at, {"sm_101"}, {"building with a CUDA newer"});
+}
+
+TEST(Told, SwitchesThatNobodyListed) {
+  expect(told(Cause::ptx_jit_disabled, "", "", std::nullopt),
+         {"env -u CUDA_DISABLE_PTX_JIT -u CUDA_DISABLE_JIT PROGRAM"}, {"FORCE"});
+  Situation at = told(Cause::sass_bypassed, "", "", ComputeCapability{8, 6});
+  expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT PROGRAM"}, {"DISABLE"});
+  at.program = command_line({"./a b", "--x=1"});
+  expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT './a b' --x=1\n"}, {"PROGRAM"});
+  at.switches = {"CUDA_FORCE_JIT"};
+  expect(at, {"unset CUDA_FORCE_JIT"}, {"env -u"});
+}
+
+TEST(Told, MemoryThatDidNotSuffice) {
+  expect(told(Cause::out_of_memory, "", "", ComputeCapability{8, 6}), {"nvidia-smi"}, {"images fit"});
+}
+
+TEST(Told, ACommandLineThatCanBeTyped) {
+  EXPECT_EQ(command_line({"python", "train.py", "--name", "it's"}), "python train.py --name 'it'\\''s'");
+  EXPECT_EQ(command_line({}), "");
+  EXPECT_EQ(command_line({"python", "-c", "a\nb"}), "") << "two lines";
+  EXPECT_EQ(command_line({"x", std::string(200, 'y')}), "") << "too long to be read";
+  EXPECT_EQ(command_line({"python", "--token=***"}), "") << "masked by the shim";
+  EXPECT_EQ(command_line({"A=b", "c"}), "") << "an assignment to the shell";
+  EXPECT_EQ(for_program("env -u X PROGRAM", "./PROGRAM PROGRAM"), "env -u X ./PROGRAM PROGRAM");
+  EXPECT_EQ(for_program("ls", "x"), "ls");
+}
+
+}  // namespace
+}  // namespace kshim::analysis
