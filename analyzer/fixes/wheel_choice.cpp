@@ -185,7 +185,11 @@ const WheelRow* serving_already(const Situation& at) {
   if (!at.device || at.from_source || !at.object.empty()) return nullptr;
   const WheelName wheel = wheel_of(at);
   if (wheel.distribution.empty() || !is_plain(wheel.version)) return nullptr;
-  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform_of(at));
+  const std::string platform = platform_of(at);
+  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  // Of few of the builds for Windows the table has a row; they are of the same release and CUDA.
+  if (there == nullptr && platform.starts_with("windows"))
+    there = find_wheel(wheel.distribution, wheel.version, wheel.variant, kLinux);
   if (there == nullptr || serves(*there, *at.device) != image::Choice::sass) return nullptr;
   // What everybody builds for himself, the table does not know.
   if (find_installer(wheel.distribution, at.manager == "conda" ? "conda" : "pip") == nullptr) return nullptr;

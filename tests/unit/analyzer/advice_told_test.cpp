@@ -92,6 +92,9 @@ TEST(Told, AnInstalledBuildThatServesTheGpu) {
     at.variant = row.variant;
     expect(at, {"has sm_86 itself", "EXTENSION", "not installing PyTorch again"},
            {"fix Install PyTorch", "torchvision", "installing the build for"});
+    at.platform = "windows x86_64";
+    expect(at, {"itself", "EXTENSION"}, {"fix Install PyTorch"});
+    at.platform.clear();
     // What the program said of itself is another build.
     at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
     expect(at, {"fix Install PyTorch"}, {"EXTENSION"});
