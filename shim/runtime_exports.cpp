@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrappers of the shared runtime's functions, expanded from hooks.def: one a runtime version, exported as
 // name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. None is
-// the default version: a reference without one belongs to whoever exports a runtime of its own (TensorFlow's
-// libtensorflow_framework.so.2), which has the caller's kernels and nobody else; ld.so passes us by.
+// the default version: a reference without one belongs to whoever lends a runtime under names of its own
+// (TensorFlow's libtensorflow_framework.so.2, which opens NVIDIA's when it is first called); ld.so passes us
+// by.
 #include "call.h"
 #include "reads.h"
 #include "real.h"

@@ -54,6 +54,7 @@ def routes(runtimes):
               "runtime_static", RUNTIME),
         Route("runtime 13, shared", "the same", [program("runtime_shared")], "runtime_shared", RUNTIME),
         Route("runtime 13, static, eager", "the same", [program("runtime_static")], "runtime_static", RUNTIME, env=EAGER),
+        Route("a runtime that a library lends", "<<<>>>, names without a version", [program("lent")], "lent", ("_Z4lentPf",)),
         Route("per-thread default stream", "the same, --default-stream per-thread", [program("per_thread_stream")],
               "per_thread_stream", RUNTIME),
         Route("-rdc=true", "nvcc, two files", [program("relocatable")], "relocatable", ("_Z11relocatablePf",)),
