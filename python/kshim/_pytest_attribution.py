@@ -56,12 +56,8 @@ class _Journal:
         return self._marks[at - 1].label if at else None
 
     def at_time(self, time: int) -> Optional[str]:
-        # The process record's time is cut to milliseconds, so a failure can seem that much earlier than it was.
         at = bisect.bisect_right(self._times, time)
-        found = self._marks[at - 1].label if at else None
-        if found is None and at < len(self._marks) and self._times[at] - time < 1_000_000:
-            return self._marks[at].label
-        return found
+        return self._marks[at - 1].label if at else None
 
 
 def _read_journal(path: str) -> Optional[Tuple[Json, List[Mark]]]:

@@ -106,9 +106,9 @@ def summarize(run: Run, targets: List[str], folder: str) -> Summary:
     if len(findings) > MOST_FINDINGS:
         lines += ["", f"and {len(findings) - MOST_FINDINGS} findings more"]
     processes = _counted(len(run.reports), "process")
+    if not analysis["devices"] and all(finding["cause"] == "no-device" for finding in findings):
+        return Summary([], "kshim: no process had a GPU: nothing could be looked at", None, False)
     if not findings:
-        if analysis["verdict"] == "no-cuda":
-            return Summary([], "kshim: no process had a GPU, nothing to say", None, False)
         notes = len(analysis["findings"])
         rest = f"; {_counted(notes, 'note')}: kshim analyze {folder}" if notes else ""
         return Summary([], clean(f"kshim: {processes} used CUDA, nothing was missing{rest}"), None, False)
