@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pytest --kshim leaves pytest as it is: exit status, capture, input, terminal, xdist, coverage; and says what it could not do."""
+import json
 import os
+import pathlib
 import pty
 import re
 import shutil
@@ -13,7 +15,8 @@ import e2e  # noqa: E402
 import staged  # noqa: E402
 from staged import TESTED, findings_in  # noqa: E402
 
-staged.require_modules("pytest", "xdist", "pytest_cov")
+staged.require_modules("pytest", "xdist", "pytest_cov", "jsonschema")
+import jsonschema  # noqa: E402
 e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", staged.LIBRARIES / "libnarrow.so")
 
 NARROW = TESTED + 'def test_it(): assert lib("narrow").launch(0) == 209\n'
@@ -71,6 +74,14 @@ class Runs(staged.Staged):
         again = self.kshim("analyze", ours[0].rpartition("kshim analyze ")[2])
         self.assertEqual(again.returncode, 1)
         self.assertIn("no-image-for-arch", again.stdout)
+        folder = pathlib.Path(ours[0].rpartition("kshim analyze ")[2])
+        analysis = json.loads(self.kshim("analyze", "--verbose", "--format", "json", folder).stdout)
+        jsonschema.validate(analysis, json.loads((e2e.SOURCE / "docs" / "schema" / "analysis.json").read_text()))
+        path, _, line = analysis["findings"][0]["failures"][0].rpartition(":")
+        record = json.loads(pathlib.Path(path).read_text().splitlines()[int(line) - 1])
+        self.assertEqual(record["type"], "failure")
+        plain = json.loads(self.kshim("analyze", "--format", "json", folder).stdout)
+        self.assertNotIn("failures", plain["findings"][0])
 
     def test_target(self):
         self.write(test_a=TESTED + 'def test_it(): assert lib("narrow").launch(0) == 0\n')
