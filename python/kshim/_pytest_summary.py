@@ -47,7 +47,8 @@ def _rows(finding: Dict[str, Any]) -> Iterator["tuple[str, str]"]:
     for device in finding["devices"][:2]:
         yield "on", device
     if finding.get("failed_kernel"):
-        yield "kernel", finding["failed_kernel"]
+        others = len(finding["kernels"]) - 1
+        yield "kernel", finding["failed_kernel"] + (f" and {others} more" if others > 0 else "")
     elif finding.get("failed_call"):
         yield "call", f"{finding['failed_call']}: {finding.get('code')} {finding.get('code_name') or ''}".rstrip()
     if finding.get("have"):
