@@ -27,6 +27,11 @@ def label_of(test: str, when: Optional[str]) -> str:
     return f"{test} ({when})" if when in ("setup", "teardown") else test
 
 
+def _number(record: Json, name: str) -> Optional[int]:
+    value = record.get(name)
+    return value if isinstance(value, int) else None
+
+
 def _lines(path: str) -> Iterator[Tuple[int, int, Json]]:
     """Number, offset and record of each line; a torn or foreign line is left out."""
     offset = 0
@@ -46,7 +51,7 @@ def _lines(path: str) -> Iterator[Tuple[int, int, Json]]:
 
 class _Journal:
     def __init__(self, head: Json, marks: List[Mark]) -> None:
-        self.pid, self.start, self.worker = head.get("pid"), head.get("start"), head.get("worker")
+        self.pid, self.start, self.worker = _number(head, "pid"), _number(head, "start"), head.get("worker")
         self._marks = marks
         self._sizes = [mark.size for mark in marks]
         self._times = [mark.time for mark in marks]
@@ -69,8 +74,8 @@ def _read_journal(path: str) -> Optional[Tuple[Json, List[Mark]]]:
                 return None
             head = record
             continue
-        size, time, test = record.get("size"), record.get("time"), record.get("test")
-        if isinstance(size, int) and isinstance(time, int) and (test is None or isinstance(test, str)):
+        size, time, test = _number(record, "size"), _number(record, "time"), record.get("test")
+        if size is not None and time is not None and (test is None or isinstance(test, str)):
             marks.append(Mark(size, time, None if test is None else label_of(test, record.get("when"))))
     return None if head is None else (head, marks)
 
@@ -116,36 +121,43 @@ class Run:
         """By REPORT:LINE of the failure record, with the report's name alone."""
         out: Dict[str, Tests] = {}
         heads = [(path, _pytest_journal.first_record(path) or {}) for path in self.reports]
-        self._parents = {head["pid"]: head["ppid"] for _, head in heads if "pid" in head and "ppid" in head}
+        pairs = [(_number(head, "pid"), _number(head, "ppid")) for _, head in heads]
+        self._parents = {pid: parent for pid, parent in pairs if pid is not None and parent is not None}
         for path, head in heads:
             self._read_report(path, head, out)
         return out
 
     def _read_report(self, path: str, head: Json, out: Dict[str, Tests]) -> None:
-        own = self._by_process.get((head.get("pid"), head.get("start")))
+        own = self._by_process.get((_number(head, "pid"), _number(head, "start")))
         began = _nanoseconds(head.get("time"))
-        counted: Dict[Any, int] = {}
-        lines: Dict[Any, str] = {}
+        counted: Dict[int, int] = {}
+        lines: Dict[int, str] = {}
         for number, offset, record in _lines(path):
+            failure = _number(record, "id")
+            if failure is None:
+                continue
             if record.get("type") == "failure":
-                lines[record.get("id")] = f"{os.path.basename(path)}:{number}"
+                lines[failure] = f"{os.path.basename(path)}:{number}"
                 times = 1
-            elif record.get("type") == "repeat" and record.get("id") in lines:
-                times = record.get("count", 0) - counted.get(record.get("id"), 0)
+            elif record.get("type") == "repeat" and failure in lines:
+                times = (_number(record, "count") or 0) - counted[failure]
             else:
                 continue
-            counted[record.get("id")] = counted.get(record.get("id"), 0) + times
+            if times <= 0:
+                continue
+            counted[failure] = counted.get(failure, 0) + times
             if own is not None:
                 label = own.at_offset(offset)
             else:
-                label = self._of_child(head, None if began is None else began + record.get("t", 0))
-            tests = out.setdefault(lines[record.get("id")], {})
+                label = self._of_child(head, None if began is None else began + (_number(record, "t") or 0))
+            tests = out.setdefault(lines[failure], {})
             if label is not None:
                 tests[label] = tests.get(label, 0) + times
 
     def _of_child(self, head: Json, time: Optional[int]) -> Optional[str]:
-        environment = head.get("env") or {}
-        named, _, phase = environment.get("PYTEST_CURRENT_TEST", "").rpartition(" (")
+        recorded = head.get("env")
+        environment = recorded if isinstance(recorded, dict) else {}
+        named, _, phase = str(environment.get("PYTEST_CURRENT_TEST", "")).rpartition(" (")
         phase = phase.rstrip(")")
         if named and phase == "call":
             return label_of(named, phase)
@@ -158,11 +170,11 @@ class Run:
     def _journals_of(self, head: Json, worker: Optional[str]) -> List[_Journal]:
         """Of the pytest process that started this one: by its parents, else by the worker's name, else all of them."""
         by_pid = {journal.pid: journal for journal in self._journals}
-        pid = head.get("ppid")
+        pid = _number(head, "ppid")
         for _ in range(64):
             if pid in by_pid:
                 return [by_pid[pid]]
-            pid = self._parents.get(pid)
             if pid is None:
                 break
+            pid = self._parents.get(pid)
         return [journal for journal in self._journals if journal.worker == worker] or self._journals

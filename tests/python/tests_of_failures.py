@@ -70,6 +70,14 @@ def test_that_asks_the_server(server): assert asked(server) == 209
 def test_that_asks_nothing(server): time.sleep(0.05)
 def test_that_asks_again(server): assert asked(server) == 209
 """
+LEFT_BEHIND = TESTED + '''
+CODE = "import ctypes, sys; sys.stdin.readline(); print(ctypes.CDLL(sys.argv[1]).launch(0))"
+left = []
+def test_that_leaves_a_child():
+    left.append(subprocess.Popen([sys.executable, "-c", CODE, str(FOLDER / "libnarrow.so")], text=True,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+def test_behind(): assert left[0].communicate("go")[0] == "209\\n"
+'''
 OF_CHILDREN = ["test_a.py::test_started", "test_a.py::test_that_does_not_say", "test_a.py::test_through_a_shell",
                "test_a.py::test_spawned", "test_a.py::test_that_asks_the_server", "test_a.py::test_that_asks_again"]
 
@@ -104,6 +112,12 @@ class TestsOfFailures(staged.Staged):
         done = self.pytest("--kshim-simulate", "sm_120", "-n", "2", "--dist", "loadfile")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(sorted(self.listed_in(done)), sorted(OF_CHILDREN))
+
+    def test_a_child_that_outlives_its_test(self):
+        self.write(test_a=LEFT_BEHIND)
+        done = self.pytest("--kshim-simulate", "sm_120")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.listed_in(done), ["test_a.py::test_that_leaves_a_child"])
 
     def test_import_of_a_test_file(self):
         self.write(test_a=TESTED + 'lib("narrow").launch(0)\ndef test_it(): pass\n', test_b="def test_other(): pass\n")
