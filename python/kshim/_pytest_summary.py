@@ -41,7 +41,7 @@ def analyze(run: Run, targets: List[str], folder: str) -> Dict[str, Any]:
 
 
 def _rows(finding: Dict[str, Any]) -> Iterator["tuple[str, str]"]:
-    package = f" ({finding['package']})" if finding.get("package") else ""
+    package = f", {finding['package']}" if finding.get("package") else ""
     if finding.get("object"):
         yield "file", finding["object"] + package
     for device in finding["devices"][:2]:
