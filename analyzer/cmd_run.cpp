@@ -98,7 +98,8 @@ fs::path require(const Located& located, std::string_view what, std::string_view
 }
 
 void add_simulator(const Simulation& simulation, Environment& environment) {
-  const fs::path folder = require(find_simulator(), "the simulator", ":;", " (component `simulator`)");
+  const fs::path folder = require(find_simulator(), "the simulator", ":;",
+                                  " (component `simulator`; with pip: kshim[simulator])");
   environment.prepend("LD_LIBRARY_PATH", folder.string(), ':');
   environment.set("KSHIM_SIM_DEVICES", simulation.devices);
   if (!simulation.driver.empty()) environment.set("KSHIM_SIM_DRIVER", simulation.driver);

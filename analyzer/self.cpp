@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/self.h"
 
+#include <cstdlib>
 #include <system_error>
 
 namespace kshim::cli {
@@ -48,9 +49,12 @@ Located find_shim() { return find_beside_shim("libkshim.so"); }
 Located find_audit() { return find_beside_shim("libkshim-audit.so"); }
 
 Located find_simulator() {
-  return find(
-      {"../sim", fs::path("..") / KSHIM_LIBDIR / "kshim/sim", "../lib/kshim/sim", "../lib64/kshim/sim"},
-      "libcuda.so.1");
+  // The wheels are two distributions: the folder beside ours, or where Python says that it is.
+  const char* given = std::getenv("KSHIM_SIMULATOR_DIR");
+  const fs::path elsewhere = given != nullptr && *given == '/' ? given : "../../kshim_simulator";
+  return find({"../sim", fs::path("..") / KSHIM_LIBDIR / "kshim/sim", "../lib/kshim/sim",
+               "../lib64/kshim/sim", elsewhere},
+              "libcuda.so.1");
 }
 
 }  // namespace kshim::cli

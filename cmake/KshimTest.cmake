@@ -22,7 +22,7 @@ function(kshim_unit_test name)
 endfunction()
 
 function(kshim_script_test name script)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "ARGS" ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "LABEL;TIMEOUT" "ARGS") # LABEL may be a list: "e2e;clients"
   if(NOT arg_LABEL)
     set(arg_LABEL e2e)
   endif()

@@ -19,6 +19,9 @@ endif()
 list(APPEND _roots /usr/local/cuda)
 file(GLOB _wheel_roots "${PROJECT_SOURCE_DIR}/build/deps/venv/lib/python3*/site-packages/nvidia/cu13")
 list(APPEND _roots ${_wheel_roots})
+foreach(_prefix IN LISTS CMAKE_PREFIX_PATH) # where pip builds a wheel, what it has fetched for that
+  list(APPEND _roots "${_prefix}/nvidia/cu13")
+endforeach()
 
 find_program(KSHIM_NVCC nvcc PATHS ${_roots} PATH_SUFFIXES bin NO_DEFAULT_PATH)
 find_path(KSHIM_CUDA_INCLUDE cuda.h PATHS ${_roots} PATH_SUFFIXES include targets/x86_64-linux/include NO_DEFAULT_PATH)

@@ -6,6 +6,7 @@
 #include "driver_facts.h"
 #include "failure_facts.h"
 #include "gaps.h"
+#include "guest.h"
 #include "modules.h"
 #include "objects.h"
 #include "options.h"
@@ -27,6 +28,7 @@ struct Known {
   std::uint64_t key = 0;
   std::uint64_t count = 0;    ///< how often it happened
   std::uint64_t written = 0;  ///< how often the report says
+  std::uint64_t told = 0;     ///< when the last repeat was written, with KSHIM_REPEATS=each
 };
 constexpr std::size_t kMaxFailures = 1024;
 
@@ -53,6 +55,18 @@ bool is_milestone(std::uint64_t count) noexcept {
   if (count == 2) return true;
   while (count > 10 && count % 10 == 0) count /= 10;
   return count == 10;
+}
+
+/// With KSHIM_REPEATS=each: which call it was shows in the report. A program that fails in a loop must not
+/// fill the disk all the same.
+bool is_told_each_time(Known& known) noexcept {
+  constexpr std::uint64_t kAll = 1000;
+  constexpr std::uint64_t kGap = 1'000'000;  // nanoseconds
+  if (!options().each_repeat) return false;
+  const std::uint64_t now = now_nanoseconds();
+  if (known.count > kAll && now - known.told < kGap) return false;
+  known.told = now;
+  return true;
 }
 
 void capture_stacks() noexcept {
@@ -120,7 +134,7 @@ std::size_t find_or_add(std::uint64_t key) noexcept {
   for (std::size_t i = 0; i < g_known_count; ++i)
     if (g_known[i].key == key) return i;
   if (g_known_count == kMaxFailures) return kMaxFailures;
-  g_known[g_known_count] = {key, 0, 0};
+  g_known[g_known_count] = {key, 0, 0, 0};
   return g_known_count++;
 }
 
@@ -162,7 +176,7 @@ void record(const FailureFacts& facts, std::uint32_t number) noexcept {
     ++known.count;
     if (facts.runtime) leave_error(facts.code, index + 1, number, facts.owner);
     if (index < before) {
-      if (is_milestone(known.count)) write_repeat(index);
+      if (is_told_each_time(known) || is_milestone(known.count)) write_repeat(index);
       return;
     }
     known.written = 1;

@@ -137,6 +137,10 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
     case OptionId::coverage:
       good = parse_bool(value, out.coverage);
       break;
+    case OptionId::repeats:
+      good = value == "each" || value == "milestones";
+      if (good) out.each_repeat = value == "each";
+      break;
     case OptionId::disable:
       good = parse_bool(value, disabled);
       if (good) out.enabled = !disabled;

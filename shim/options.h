@@ -15,6 +15,7 @@ enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 struct Options {
   bool enabled = true;  ///< false: every hook passes through, nothing is recorded, nothing is said
   bool coverage = false;
+  bool each_repeat = false;  ///< KSHIM_REPEATS=each
   bool native_stacks = true;
   bool python_stacks = true;
   LogLevel log = LogLevel::warn;

@@ -90,7 +90,7 @@ Text<32> rfc3339(std::int64_t seconds, std::uint32_t nanoseconds) noexcept {
   digits(year, 1000), out.put('-'), digits(month, 10), out.put('-'), digits(day, 10), out.put('T');
   digits(second / 3600, 10), out.put(':'), digits(second / 60 % 60, 10), out.put(':'),
       digits(second % 60, 10);
-  out.put('.'), digits(nanoseconds / 1'000'000, 100), out.put('Z');
+  out.put('.'), digits(nanoseconds / 1000, 100'000), out.put('Z');
   return out;
 }
 
@@ -125,6 +125,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
                          const EnvironmentCopy& environment) noexcept {
   static char g_stat[1024];
   static char g_exe[4096];
+  const Text<32> time = time_now();  // first: what `t` counts from is this very moment
   const std::string_view hash(KSHIM_GIT_HASH);
   Text<128> version;
   version << KSHIM_VERSION;
@@ -144,7 +145,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
   record.add<Field::process_start>(start_of({g_stat, stat_size}));
   record.add<Field::process_ppid>(static_cast<std::uint64_t>(getppid()));
   record.add<Field::process_rank>(rank_of(environment));
-  record.add<Field::process_time>(time_now().view());
+  record.add<Field::process_time>(time.view());
   record.add<Field::process_exe>(exe);
   if (arguments.empty())
     record.null<Field::process_argv>();

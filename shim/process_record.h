@@ -12,7 +12,7 @@ namespace kshim::shim {
 
 using ProcessRecord = report::Record<report::RecordType::process>;
 
-/// Seconds since 1970 as RFC 3339 UTC with milliseconds: 2026-11-21T08:45:21.123Z.
+/// Seconds since 1970 as RFC 3339 UTC with microseconds: 2026-11-21T08:45:21.123456Z.
 Text<32> rfc3339(std::int64_t seconds, std::uint32_t nanoseconds) noexcept;
 Text<32> time_now() noexcept;  ///< of CLOCK_REALTIME
 /// Field 22 of a /proc/PID/stat line; 0 where it is not one. The command's name may hold spaces and

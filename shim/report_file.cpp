@@ -81,10 +81,10 @@ void start_report(std::uint32_t process) noexcept {
   g_dropped.store(0);
   g_ended.store(false);
   g_seq = 0;
-  g_start = now_nanoseconds();
   std::uint32_t number = 0;
   if (open_report(options(), g_environment, names, g_file)) {
     number = ++g_reports;
+    g_start = now_nanoseconds();
     ProcessRecord record(g_record, g_seq++, 0);
     fill_process_record(record, names, g_environment);
     if (!append(record.finish())) count_dropped();

@@ -209,6 +209,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   }
   set_kernels(std::move(kernels), finding);
   add_failure_evidence(scene, failure, finding, finding.evidence);
+  finding.failures.push_back(location(scene.report, failure.line));
   add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
   add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
   finding.where = own_places(failure, scene.report, scene.files);

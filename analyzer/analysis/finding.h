@@ -106,7 +106,8 @@ struct Finding {
   std::string
       seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
   std::vector<Evidence> evidence;
-  std::vector<Place> where;  ///< innermost first; first is the user's own
+  std::vector<std::string> failures;  ///< report:line of each failure it accounts for; of many, the first
+  std::vector<Place> where;           ///< innermost first; first is the user's own
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

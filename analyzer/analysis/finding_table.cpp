@@ -24,7 +24,7 @@ std::size_t weight_of(const std::vector<std::string>& texts) {
 std::size_t weight_of(const Finding& finding) {
   std::size_t out = sizeof(finding) + finding.object.size() + finding.headline.size() +
                     finding.failed_kernel.size() + weight_of(finding.kernels) + weight_of(finding.have) +
-                    weight_of(finding.devices) + weight_of(finding.remarks);
+                    weight_of(finding.devices) + weight_of(finding.remarks) + weight_of(finding.failures);
   for (const Evidence& row : finding.evidence) out += sizeof(row) + row.text.size() + row.location.size();
   for (const Place& row : finding.where)
     out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();

@@ -19,6 +19,7 @@ constexpr std::size_t kMostPlaces = 3;
 constexpr std::size_t kMostImages = 256;
 constexpr std::size_t kMostDevices = 256;
 constexpr std::size_t kMostRemarks = 16;
+constexpr std::size_t kMostFailures = 1024;
 
 void add_new(std::vector<std::string>& to, const std::vector<std::string>& from, std::size_t most) {
   if (to == from) return;  // as ranks of one run have it
@@ -82,6 +83,8 @@ void merge(Finding& to, Finding&& from) {
   add_new(to.devices, from.devices, kMostDevices);
   add_new(to.remarks, from.remarks, kMostRemarks);
   add_new(to.unread, from.unread, kMostUnread);
+  for (std::string& row : from.failures)  // each is a line of its own: none is there already
+    if (to.failures.size() < kMostFailures) to.failures.push_back(std::move(row));
   for (Evidence& row : from.evidence) {
     const bool known = std::any_of(to.evidence.begin(), to.evidence.end(),
                                    [&](const Evidence& other) { return other.text == row.text; });

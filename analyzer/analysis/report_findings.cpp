@@ -49,6 +49,7 @@ void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& ca
   cause.evidence.push_back(
       {fmt::format("{} answered {} later, which follows from it.", layer.api, layer.code),
        location(scene.report, failure.line)});
+  cause.failures.push_back(location(scene.report, failure.line));
 }
 
 // With --assume-cc the recorded error belongs to another GPU: what counts is whether the images fit the

@@ -43,12 +43,16 @@ Json to_json(const RunSummary& run) {
 
 }  // namespace
 
-std::string render_json(const Analysis& analysis, const RenderOptions& /*options*/) {
+std::string render_json(const Analysis& analysis, const RenderOptions& options) {
   Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(analysis.verdict)}};
   out["devices"] = json_list(analysis.devices, [](const DeviceSummary& device) { return to_json(device); });
   out["processes"] =
       json_list(analysis.processes, [](const ProcessSummary& process) { return to_json(process); });
-  out["findings"] = json_list(analysis.findings, [](const Finding& finding) { return to_json(finding); });
+  out["findings"] = json_list(analysis.findings, [&](const Finding& finding) {
+    Json row = to_json(finding);
+    if (options.verbose) row["failures"] = finding.failures;
+    return row;
+  });
   out["notes"] = analysis.notes;
   out["blind"] = json_list(analysis.blind, [](const BlindProcess& process) {
     return Json{{"pid", process.pid}, {"exe", text_or_null(process.exe)}, {"reason", process.reason}};

@@ -112,6 +112,11 @@ class Guest(e2e.Case):
         self.assertEqual([record["count"] for record in e2e.of_type(records, "repeat")], [2, 10, 100, 150])
         self.assertEqual(done.stderr.count("kshim analyze"), 1)
 
+    def test_each_repeat(self):
+        done = self.run_program(GUEST, FATBIN, "repeat", env=e2e.preloaded(KSHIM_REPEATS="each"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual([record["count"] for record in e2e.of_type(self.only_report(), "repeat")], list(range(2, 151)))
+
     def test_closed_stderr(self):
         done = self.run_program("sh", "-c", 'exec "$0" "$1" once 2>&-', GUEST, PLUGIN, env=e2e.preloaded())
         self.assertEqual(done.returncode, 1)

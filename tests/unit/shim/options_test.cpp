@@ -27,7 +27,7 @@ Parsed parse(std::vector<const char*> environment) {
 TEST(Options, DefaultsAreThoseOfTheTable) {
   const Parsed parsed = parse({"PATH=/bin", "KSHIM_LOG="});
   EXPECT_TRUE(parsed.options.enabled);
-  EXPECT_FALSE(parsed.options.coverage);
+  EXPECT_FALSE(parsed.options.coverage || parsed.options.each_repeat);
   EXPECT_TRUE(parsed.options.native_stacks && parsed.options.python_stacks);
   EXPECT_EQ(parsed.options.log, LogLevel::warn);
   EXPECT_EQ(parsed.options.report, "kshim-report/%h.%p.jsonl");
@@ -40,9 +40,10 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
 TEST(Options, ReadsEachVariable) {
   const Parsed parsed = parse({"KSHIM_REPORT=/tmp/%r/%h%%.%p", "KSHIM_LOG=debug", "KSHIM_BACKTRACE= python ",
                                "KSHIM_TARGET=8.6;sm_90a, compute_120", "KSHIM_COVERAGE=1", "KSHIM_DISABLE=1",
-                               "KSHIM_RUN_ID=abc", "KSHIM_RUN_SOCKET=/tmp/s"});
+                               "KSHIM_REPEATS=each", "KSHIM_RUN_ID=abc", "KSHIM_RUN_SOCKET=/tmp/s"});
   EXPECT_FALSE(parsed.options.enabled);
   EXPECT_TRUE(parsed.options.coverage);
+  EXPECT_TRUE(parsed.options.each_repeat);
   EXPECT_FALSE(parsed.options.native_stacks);
   EXPECT_TRUE(parsed.options.python_stacks);
   EXPECT_EQ(parsed.options.log, LogLevel::debug);

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kshim says which CUDA kernel in which library lacks an image for your GPU, and the command that mends it.
+
+    kshim.path()        libkshim.so, for LD_PRELOAD
+    kshim.command()     the `kshim` command itself
+    kshim.simulator()   folder of the simulated driver, None where kshim[simulator] is not installed
+    kshim.version       "0.1.0"
+"""
+from kshim._places import command, path, simulator
+from kshim._version import version
+
+__version__ = version
+__all__ = ["command", "path", "simulator", "version"]

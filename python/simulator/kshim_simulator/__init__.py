@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated driver of kshim. `kshim.simulator()` says where it is."""
