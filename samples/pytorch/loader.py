@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A DataLoader with two workers.   loader.py fork|spawn [--cuda]     --cuda: the workers put their batches on the GPU, too"""
+"""A DataLoader with two workers.   loader.py fork|spawn [--cuda]     --cuda: the workers make their batches on the GPU"""
 import sys
 
 import torch
@@ -14,7 +14,7 @@ class Images(Dataset):
         return 8
 
     def __getitem__(self, index):
-        return torch.full((16,), float(index), device=self.device)
+        return torch.full((16,), float(index), device=self.device).cpu()  # CUDA IPC is not simulated
 
 
 def main():
