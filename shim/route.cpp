@@ -168,8 +168,9 @@ bool is_first_door(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
 
-/// A runtime looks for nothing else where the driver has no cuGetProcAddress (before CUDA 11.3): it answers
-/// 35 without having asked the driver for its version. `kshim run` is to know it all the same.
+/// The runtime of CUDA 13 looks for nothing else where the driver has no cuGetProcAddress_v2 (before CUDA
+/// 12): it answers 35 without having asked the driver for its version. `kshim run` is to know it all the
+/// same.
 void tell_old_driver(void* handle) noexcept {
   if (options().run_socket.empty()) return;
   using VersionFn = abi::Result (*)(int*);

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/log.h"
 #include "base/settings.h"
 #include "kshim/base/hash.h"
+#include "kshim/base/visible_devices.h"
 
 namespace kshim::sim {
 namespace {
@@ -60,29 +62,18 @@ Device make_device(const RequestedDevice& requested, std::size_t position) {
   return device;
 }
 
-/// CUDA_VISIBLE_DEVICES (Programming Guide, "CUDA Environment Variables"): indices or UUIDs (a prefix will
-/// do), in the order devices shall have; an entry that names no device ends the list, and so hides what
-/// follows.
 std::vector<Device> visible(std::span<const Device> all) {
   if (!settings().visible.has_value()) return {all.begin(), all.end()};
+  const auto find = [&](std::string_view item) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool by_uuid =
+          item.starts_with("GPU-") && item.size() > 4 && uuid_text(all[i].uuid).starts_with(item);
+      if (by_uuid || item == std::to_string(all[i].pci_bus - 1)) return i;
+    }
+    return std::nullopt;
+  };
   std::vector<Device> chosen;
-  std::string_view rest = *settings().visible;
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    std::string_view item = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-    while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) {
-      if (item.substr(0, 4) == "GPU-") return item.size() > 4 && uuid_text(device.uuid).rfind(item, 0) == 0;
-      return item == std::to_string(device.pci_bus - 1);
-    });
-    if (found == all.end()) break;
-    const bool twice = std::any_of(chosen.begin(), chosen.end(),
-                                   [&](const Device& d) { return d.pci_bus == found->pci_bus; });
-    if (twice) return {};  // the same device named twice: no device is visible
-    chosen.push_back(*found);
-  }
+  for (const std::size_t i : read_visible_devices(*settings().visible, find).shown) chosen.push_back(all[i]);
   return chosen;
 }
 

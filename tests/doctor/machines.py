@@ -146,6 +146,13 @@ class Hardware(fixture.MachineCase):
         self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES="0,7")), ["unknown-device"])
         self.assertEqual(self.ids(self.doctor(CUDA_VISIBLE_DEVICES="MIG-1c1b")), [])
 
+    def test_a_machine_without_a_driver_is_not_called_fine(self):
+        done = self.kshim("doctor", "--root", self.root)
+        self.assertTrue(done.stdout.startswith("no GPU:"), done.stdout)
+        self.driver()
+        done = self.kshim("doctor", "--root", self.root)
+        self.assertTrue(done.stdout.startswith("ok:"), done.stdout)
+
     def test_what_cannot_be_compared_is_not_doubted(self):
         self.assertNotIn("hidden-devices", self.ids(self.doctor(CUDA_VISIBLE_DEVICES="3")))
         self.assertIn("hidden-devices", self.ids(self.doctor(CUDA_VISIBLE_DEVICES="-1")))

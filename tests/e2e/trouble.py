@@ -111,7 +111,7 @@ class Trouble(e2e.Case):
         self.assertFalse(any("DEEPBIND" in note for note in analysis.get("notes", [])), analysis)
 
     def test_a_driver_that_has_no_door_for_the_runtime(self):
-        """Before CUDA 11.3 there is no cuGetProcAddress, and the runtime asks for nothing else."""
+        """Before CUDA 12 there is no cuGetProcAddress_v2, and runtime 13 asks for nothing else."""
         finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="9.0,driver=11.0")
         self.assertEqual(failures, [], "there is no report")
         self.assertTrue(any("for CUDA 11.0" in line for line in finding["evidence"]), finding["evidence"])

@@ -133,7 +133,7 @@ TEST(NativeFrames, EveryRowTakesWhatItIsFor) {
 
 TEST(NativeFrames, TheUsersOwnAreTheUsers) {
   for (const char* path :
-       {"/home/u/train", "/home/u/build/libfoo.so", "/opt/app/bin/solver", "/work/libcudakernels.so"})
+       {"/home/u/train", "/home/u/build/libfoo.so", "/opt/app/bin/solver", "/srv/libcudakernels.so"})
     EXPECT_EQ(owner_of_object(path), FrameOwner::user) << path;
   for (const char* symbol : {"main", "_Z5solvePf", "", "solve_cuda", "_start_solver"}) {
     const bool start = std::string_view(symbol).starts_with("_start");
