@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "analyzer/analysis/attribution.h"
@@ -29,7 +31,8 @@ struct Used {
   const ModuleRecord* module = nullptr;
   std::vector<std::string> kernels;
   std::vector<std::uint32_t> lines;
-  bool launched = false;  ///< as KSHIM_COVERAGE=1 tells; else they failed
+  std::unordered_set<std::string_view> seen;  ///< of the report's strings
+  bool launched = false;                      ///< as KSHIM_COVERAGE=1 tells; else they failed
 };
 
 std::vector<Used> used_kernels(const Scene& scene) {
@@ -46,7 +49,7 @@ std::vector<Used> used_kernels(const Scene& scene) {
     out.object = object;
     out.module = module;
     out.launched = out.launched || launched;
-    if (std::find(out.kernels.begin(), out.kernels.end(), kernel) != out.kernels.end()) return;
+    if (!out.seen.insert(kernel).second) return;
     out.kernels.push_back(kernel);
     out.lines.push_back(line);
   };

@@ -176,7 +176,7 @@ void describe_images(const Subject& subject, Finding& finding) {
 }
 
 Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
-                   const Diagnosis& diagnosis) {
+                   const Diagnosis& diagnosis, const Gathered& told) {
   Finding finding;
   set_subject(scene, subject, diagnosis.cause, finding);
   finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);
@@ -195,6 +195,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.build_id.clear();
   }
   if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
+  const Finding* known = told.same_as(finding);
   finding.failed_kernel = demangle(failure.kernel);
   finding.kernel_source = kernel_source(subject, failure.kernel);
   std::vector<std::string> kernels;
@@ -208,11 +209,13 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     finding.kernels_complete = complete;
   }
   set_kernels(std::move(kernels), finding);
-  add_failure_evidence(scene, failure, finding, finding.evidence);
   finding.failures.push_back(location(scene.report, failure.line));
-  add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
-  add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
-  finding.where = own_places(failure, scene.report, scene.files);
+  if (known == nullptr || !is_told(*known, finding)) {
+    add_failure_evidence(scene, failure, finding, finding.evidence);
+    add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
+    add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
+    finding.where = own_places(failure, scene.report, scene.files);
+  }
   add_advice(scene, subject, finding);
   return finding;
 }

@@ -20,6 +20,8 @@ constexpr std::size_t kMostImages = 256;
 constexpr std::size_t kMostDevices = 256;
 constexpr std::size_t kMostRemarks = 16;
 constexpr std::size_t kMostFailures = 1024;
+// After so many failures of one kind another one adds its kernel and to the count, nothing else that is read.
+constexpr std::size_t kEnough = 64;
 
 void add_new(std::vector<std::string>& to, const std::vector<std::string>& from, std::size_t most) {
   if (to == from) return;  // as ranks of one run have it
@@ -137,6 +139,26 @@ bool Advised::wants(const Finding& finding) {
     best_.emplace(std::move(key), finding.confidence);
   }
   return true;
+}
+
+void Gathered::add(Finding&& finding) {
+  const auto [row, is_new] = by_key_.try_emplace(key_of(finding), findings_.size());
+  if (is_new) {
+    findings_.push_back(std::move(finding));
+  } else {
+    merge(findings_[row->second], std::move(finding));
+  }
+}
+
+const Finding* Gathered::same_as(const Finding& finding) const {
+  const auto found = by_key_.find(key_of(finding));
+  return found == by_key_.end() ? nullptr : &findings_[found->second];
+}
+
+bool is_told(const Finding& to, const Finding& from) {
+  return from.confidence <= to.confidence &&
+         (to.failures.size() >= kEnough ||
+          (to.evidence.size() >= kMostEvidence && to.where.size() >= kMostPlaces));
 }
 
 void merge_into(std::vector<Finding>& findings, Finding&& finding) {

@@ -28,6 +28,22 @@ class Advised {
  private:
   std::unordered_map<std::string, double> best_;
 };
+/// The failures of one report, gathered: what says the same is one finding. Found by a hash, because a
+/// process whose every module fails to load has hundreds of them.
+class Gathered {
+ public:
+  void add(Finding&& finding);
+  /// The one that says the same, as far as it is told by now; nullptr if there is none.
+  const Finding* same_as(const Finding& finding) const;
+  std::vector<Finding>& findings() { return findings_; }
+
+ private:
+  std::vector<Finding> findings_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+};
+/// Whether `from`, which says the same and is no better founded, needs neither evidence nor places of its
+/// own.
+bool is_told(const Finding& to, const Finding& from);
 /// Adds the finding, or what is new in it to the one that says the same: kernels, devices, evidence, count.
 void merge_into(std::vector<Finding>& findings, Finding&& finding);
 /// The sum, or the largest number there is.

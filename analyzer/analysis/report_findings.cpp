@@ -89,7 +89,7 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
 }  // namespace
 
 std::vector<Finding> findings_of(const Scene& scene) {
-  std::vector<Finding> findings;
+  Gathered gathered;
   std::vector<Judged> judged;
   const std::size_t count = std::min(scene.report.failures.size(), kMostFailures);
   for (std::size_t i = 0; i < count; ++i) {
@@ -100,16 +100,17 @@ std::vector<Finding> findings_of(const Scene& scene) {
     // A compiler that knows the architecture took offence at something else: the program's own business.
     if (subject.facts.compiler && diagnosis.cause == Cause::unknown) continue;
     if (may_follow(failure, diagnosis)) {
-      if (Finding* cause = earlier_cause(findings, failure, subject)) {
+      if (Finding* cause = earlier_cause(gathered.findings(), failure, subject)) {
         add_follow_up(scene, failure, *cause);
         continue;
       }
     }
     judged.push_back({&failure, diagnosis.cause, diagnosis.match.confidence});
-    Finding finding = finding_of(scene, failure, subject, diagnosis);
+    Finding finding = finding_of(scene, failure, subject, diagnosis, gathered);
     quieten(scene, finding);
-    merge_into(findings, std::move(finding));
+    gathered.add(std::move(finding));
   }
+  std::vector<Finding> findings = std::move(gathered.findings());
   for (Finding& finding : stale_errors(scene, judged)) merge_into(findings, std::move(finding));
   if (auto unchecked = unchecked_failure(scene, judged)) findings.push_back(std::move(*unchecked));
   add_libraries(scene, judged, findings);

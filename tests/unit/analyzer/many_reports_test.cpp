@@ -224,6 +224,23 @@ TEST(Advised, TheBestFoundedOfThoseThatSayTheSame) {
   EXPECT_TRUE(advised.wants(finding));
 }
 
+TEST_F(ManyReports, NoFailureOfOneProcessIsLostAmongManyAlike) {
+  constexpr unsigned kFailures = 300;
+  ReportText text;
+  text.process().driver().device(0, "6.1").object(1, "/u/libfoo.so", {"sm_80"}).module(1, "1");
+  for (unsigned i = 1; i <= kFailures; ++i)
+    text.failure(i, "lookup", 209, fmt::format("kernel_{}", i), R"("module":1,"object":1)");
+  const Analysis got = run(text.end());
+  ASSERT_THAT(got.findings, SizeIs(1));
+  const Finding& finding = got.findings[0];
+  EXPECT_EQ(finding.count, kFailures);
+  EXPECT_EQ(finding.call_count, kFailures);
+  EXPECT_THAT(finding.kernels, SizeIs(kFailures));
+  EXPECT_EQ(finding.kernels.back(), fmt::format("kernel_{}", kFailures));
+  EXPECT_THAT(finding.failures, SizeIs(kFailures));
+  EXPECT_THAT(finding.evidence, Not(IsEmpty()));
+}
+
 TEST_F(ManyReports, WhatSpeaksForAllHasItsAdvice) {
   // The first knows the code alone, the second what is in the file.
   ReportText poor;
