@@ -90,6 +90,21 @@ void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
                    fmt::format("{} {}", one ? "it is" : "they are", kWhere)});
 }
 
+// Somebody else built it: the user has no source to mend, and its makers may have done so.
+void add_other_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const std::string package = shell_quote(at.package);
+  const bool conda = at.manager == "conda";
+  fixes.push_back(
+      {FixKind::reinstall,
+       fmt::format("Try another release of {}", at.package),
+       {fmt::format("{} {}", conda ? "conda search" : "python -m pip index versions", package)},
+       fmt::format(
+           "which kernels are compiled for which GPU is decided where {} is built{}", at.package,
+           at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)),
+       "its release notes and issues tell which release has it; with its source at hand, the next way works "
+       "too"});
+}
+
 void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(
       {FixKind::code,
@@ -288,6 +303,7 @@ Advice advise(const Situation& given) {
       if (at.kernel_images.empty() && at.asked_by_name && at.code == 500) {
         add_name_fix(at, advice.fixes);
       } else {
+        if (at.origin == Origin::installed && !at.package.empty()) add_other_release_fix(at, advice.fixes);
         add_kernel_fix(at, advice.fixes);
       }
       break;

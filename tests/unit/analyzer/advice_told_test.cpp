@@ -45,6 +45,22 @@ void expect(const Situation& at, const std::vector<const char*>& says,
   for (const char* part : never) EXPECT_EQ(text.find(part), std::string::npos) << part << "\nin\n" << text;
 }
 
+TEST(AdviceTold, WhoInstalledAPackageHasNoSourceToMend) {
+  Situation at = told(Cause::kernel_missing_from_image, "", "0.9.1", ComputeCapability{9, 0});
+  at.package = "vllm";
+  at.manager = "pip";
+  at.object = "/v/lib/python3.11/site-packages/vllm/_C.abi3.so";
+  at.origin = Origin::installed;
+  const Advice installed = advise(at);
+  ASSERT_FALSE(installed.fixes.empty());
+  EXPECT_EQ(installed.fixes[0].commands, std::vector<std::string>{"python -m pip index versions vllm"});
+  at.origin = Origin::program;
+  at.package.clear();
+  const Advice own = advise(at);
+  ASSERT_FALSE(own.fixes.empty());
+  EXPECT_EQ(own.fixes[0].kind, FixKind::code);
+}
+
 TEST(Told, ADriverThatDoesNotDriveTheGpu) {
   Situation at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
   at.driver = {12, 4};
