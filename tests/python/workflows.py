@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/ci: the examples fit the published schemas, their scripts are read by bash, and what they ask of kshim and of pytest's
 plugin is there."""
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ e2e.require(e2e.KSHIM, e2e.SHIM)
 from ruamel.yaml import YAML  # noqa: E402
 
 EXAMPLES = e2e.SOURCE / "docs" / "ci"
+OWN = e2e.SOURCE / ".github" / "workflows"
 SCHEMAS = {"github-actions.yml": ["--builtin-schema", "vendor.github-workflows"],
            "gitlab-ci.yml": ["--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci"]}
 
@@ -41,6 +43,17 @@ class Workflows(staged.Staged):
             with self.subTest(name):
                 done = self.check(EXAMPLES / name, schema)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_our_own(self):
+        paths = sorted(OWN.glob("*.yml"))
+        self.assertTrue(paths)
+        for path in paths:
+            with self.subTest(path.name):
+                done = self.check(path, SCHEMAS["github-actions.yml"])
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                for script in scripts(YAML(typ="safe").load(path.read_text())):
+                    for word in re.findall(r"(?:^|\s)((?:tools|\.ci)/\S+)", script):
+                        self.assertTrue(os.access(e2e.SOURCE / word, os.X_OK), word)
 
     def test_the_schemas_refuse_what_is_wrong(self):
         for name, (good, bad) in {"github-actions.yml": ("runs-on:", "run-on:"), "gitlab-ci.yml": ("junit: [", "junut: [")}.items():
