@@ -100,8 +100,8 @@ TEST_F(Dpkg, WithoutStatusThereIsNoVersion) {
 }
 TEST_F(Dpkg, TornAndStrangeStatusLinesAreSkipped) {
   list("libfoo", "/usr/lib/libfoo.so.1\n");
-  status(std::string_view(
-      "Version: 7\n\n: \nPackage\n Package: libfoo\nPackage:libfoo\nVersion:3\n\0\n\nPackage: libfoo", 86));
+  using namespace std::string_view_literals;
+  status("Version: 7\n\n: \nPackage\n Package: libfoo\nPackage:libfoo\nVersion:3\n\0\n\nPackage: libfoo"sv);
   EXPECT_EQ(owner("/usr/lib/libfoo.so.1"), "libfoo 3");
 }
 TEST_F(Dpkg, NamesThatNoPackageHasAreNoLists) {

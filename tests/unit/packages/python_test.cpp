@@ -106,8 +106,8 @@ TEST_F(Python, DistPackagesAreSitePackages) {
   EXPECT_EQ(label(folder_.write(site + "foo/_C.so", "x").string()), "foo 1.0");
 }
 TEST_F(Python, HostileRecordsOwnNothingElsewhere) {
-  distribution("evil", "1",
-               std::string_view("/etc/passwd,,\n,,\n\"\"\n\"\n../../../../x,,\n\0,,\nfoo/_C.so,,", 60));
+  using namespace std::string_view_literals;
+  distribution("evil", "1", "/etc/passwd,,\n,,\n\"\"\n\"\n../../../../x,,\n\0,,\nfoo/_C.so,,"sv);
   EXPECT_EQ(label(write("victim/_C.so")), "nobody");
 }
 TEST_F(Python, ARecordThatIsAFolderIsNone) {
