@@ -36,4 +36,8 @@ function(kshim_script_test name script)
                SKIP_RETURN_CODE 77
                TIMEOUT ${arg_TIMEOUT}
                ENVIRONMENT "KSHIM_BUILD_DIR=${PROJECT_BINARY_DIR};KSHIM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
+  # The sanitizer presets instrument the simulator, which programs that know nothing of it then load late.
+  if(KSHIM_SANITIZE MATCHES "address")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "KSHIM_SANITIZED=${KSHIM_SANITIZE}" "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+  endif()
 endfunction()

@@ -112,12 +112,14 @@ class Outside(e2e.Case):
         return found[0]
 
     def test_an_empty_environment(self):
+        e2e.not_instrumented(self)
         analysis, done = self.analysis("--", "env", "-i", f"LD_LIBRARY_PATH={e2e.SIMULATOR}", "KSHIM_SIM_DEVICES=7.5", GUEST,
                                        SCALE, "linger")
         self.assertIn("environment was cleaned", self.named(analysis, "e2e_guest"))
         self.assertIn("no kernel image", done.stdout)
 
     def test_a_setuid_program_that_uses_cuda(self):
+        e2e.not_instrumented(self)
         if os.getuid() != 0:
             self.skipTest("only root can give a file away")
         folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-e2e-", dir="/var/tmp"))

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/explain/explain.h"
+#include "analyzer/explain/log_text.h"
 #include "fuzz_target.h"
 
 using namespace kshim;
@@ -29,7 +30,11 @@ void check(const explain::Explanation& explanation) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
   std::istringstream in(input);
-  check(explain::explain_log(in, "log", {}, {}));
+  try {
+    check(explain::explain_log(in, "log", {}, {}));
+  } catch (const explain::NotALog& refused) {
+    fuzz::require(refused.what()[0] != '\0', "what is refused is told why");
+  }
   explain::Options options;
   options.assume_cc = image::ComputeCapability{8, 9};
   options.assume_driver = image::Version{12, 4};

@@ -35,6 +35,12 @@ def main():
     unittest.main(verbosity=2)
 
 
+def not_instrumented(case):
+    """Skips what a simulator under a sanitizer cannot take part in."""
+    if os.environ.get("KSHIM_SANITIZED"):
+        case.skipTest(f"the simulator of this build is instrumented ({os.environ['KSHIM_SANITIZED']})")
+
+
 def clean_environment(**changes):
     env = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     env.update(LC_ALL="C.UTF-8", TERM="dumb")
