@@ -49,8 +49,16 @@ void append_children(pid_t pid, std::vector<pid_t>& out) {
   }
 }
 
-// Without CONFIG_PROC_CHILDREN: field 4 of /proc/PID/stat, behind the command name in parentheses, is the
-// parent.
+/// Field 4 of proc_pid_stat(5), behind the command name in parentheses; 0 where it cannot be told.
+pid_t parent_of(pid_t pid) {
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+  const std::size_t name_end = stat.rfind(") ");
+  if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
+  const std::string_view parent = std::string_view(stat).substr(name_end + 4);
+  return parse_pid(parent.substr(0, parent.find(' ')));
+}
+
+// Without CONFIG_PROC_CHILDREN.
 std::multimap<pid_t, pid_t> all_children() {
   std::multimap<pid_t, pid_t> children;
   std::error_code error;
@@ -58,11 +66,7 @@ std::multimap<pid_t, pid_t> all_children() {
   for (const fs::directory_iterator end; !error && process != end; process.increment(error)) {
     const pid_t pid = parse_pid(process->path().filename().string());
     if (pid == 0) continue;
-    const std::string stat = read_file(process->path() / "stat");
-    const std::size_t name_end = stat.rfind(") ");
-    if (name_end == std::string::npos || name_end + 4 >= stat.size()) continue;
-    const std::string_view parent = std::string_view(stat).substr(name_end + 4);
-    children.emplace(parse_pid(parent.substr(0, parent.find(' '))), pid);
+    if (const pid_t parent = parent_of(pid); parent != 0) children.emplace(parent, pid);
   }
   return children;
 }
@@ -95,6 +99,23 @@ MappedCode mapped_code(const std::string& maps) {
     if (std::find(out.files.begin(), out.files.end(), file) == out.files.end()) out.files.push_back(file);
   }
   return out;
+}
+
+/// Where the driver is mapped: as its parent in the child of a fork, elsewhere after an exec.
+std::string_view place_of_driver(std::string_view maps) {
+  const std::size_t name = maps.find("/libcuda.so");
+  if (name == std::string_view::npos) return {};
+  const std::size_t line = maps.rfind('\n', name) + 1;  // npos + 1 is the first line
+  return maps.substr(line, maps.find(' ', line) - line);
+}
+
+/// A fork's child that has the driver from its parent: it cannot use it (fork and CUDA), and most of them are
+/// about to become another program.
+bool inherited_driver(pid_t pid, std::string_view maps) {
+  const pid_t parent = parent_of(pid);
+  if (parent == 0) return false;
+  const std::string of_parent = read_file(fmt::format("/proc/{}/maps", parent));
+  return place_of_driver(of_parent) == place_of_driver(maps);
 }
 
 /// Whether a file names the driver's: a static runtime in it does, and whoever is linked to it.
@@ -245,9 +266,10 @@ bool Watch::look_at(pid_t pid) {
     alive_.insert(pid);
     seen.shim = true;
     if (!maps_name(maps, "/libcuda.so")) return news;
+    seen.settled = true;
+    if (inherited_driver(pid, maps)) return news;
     const MappedCode code = mapped_code(maps);
     silent_[pid] = {.exe = exe, .files = code.files, .namespaces = code.c_libraries > 1};
-    seen.settled = true;
   } else if (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so")) {
     // ld.so maps preloads first, so one that is to come would be there.
     blind_[pid] = {.pid = pid, .exe = exe, .reason = reason_of(pid, exe)};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/log.h"
 #include "context/context.h"
 #include "entry/entry.h"
 #include "graph/capture.h"
@@ -21,9 +22,7 @@ CUDA_MEMSET_NODE_PARAMS line(CUdeviceptr at, unsigned value, unsigned element, s
   return rectangle(at, 0, value, element, count, 1);
 }
 
-}  // namespace
-
-CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& f) noexcept {
+CUresult check_shape(const CUDA_MEMSET_NODE_PARAMS& f) noexcept {
   if (f.elementSize != 1 && f.elementSize != 2 && f.elementSize != 4) return CUDA_ERROR_INVALID_VALUE;
   if (f.width == 0 || f.height == 0) return CUDA_SUCCESS;
   if (f.dst == 0 || f.dst % f.elementSize != 0 || f.width > PTRDIFF_MAX / f.elementSize)
@@ -31,10 +30,26 @@ CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& f) noexcept {
   const std::size_t row = f.width * f.elementSize;
   if (f.height > 1 && (f.pitch < row || f.pitch % f.elementSize != 0)) return CUDA_ERROR_INVALID_VALUE;
   if (f.height > 1 && f.pitch > PTRDIFF_MAX / f.height) return CUDA_ERROR_INVALID_VALUE;
-  return covers(address_of(f.dst), (f.height - 1) * f.pitch + row) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  return CUDA_SUCCESS;
+}
+
+bool is_there(const CUDA_MEMSET_NODE_PARAMS& f) noexcept {
+  return f.width == 0 || f.height == 0 ||
+         covers(address_of(f.dst), (f.height - 1) * f.pitch + f.width * f.elementSize);
+}
+
+}  // namespace
+
+CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& fill) noexcept {
+  const CUresult shape = check_shape(fill);
+  return shape == CUDA_SUCCESS && !is_there(fill) ? CUDA_ERROR_INVALID_VALUE : shape;
 }
 
 void FillOperation::execute() {
+  if (!is_there(params)) {
+    log_line(LogLevel::info, "a graph's memset of memory that is not there is left out");
+    return;
+  }
   auto* row = static_cast<std::byte*>(pointer_of(params.dst));
   for (std::size_t y = 0; y < params.height; ++y, row += params.pitch) {
     switch (params.elementSize) {
@@ -58,7 +73,11 @@ CUresult fill_memory(const CUDA_MEMSET_NODE_PARAMS& fill, std::optional<CUstream
   if (const CUresult result = require_context(context); result != CUDA_SUCCESS) return result;
   Stream* stream = any_stream(handle.value_or(CU_STREAM_LEGACY));
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (const CUresult result = check_fill(fill); result != CUDA_SUCCESS) return result;
+  // cuDNN captures memsets of addresses that its caller made up, and puts the right ones in before the
+  // launch.
+  const bool capturing = stream->capture.load(std::memory_order_acquire) != nullptr;
+  if (const CUresult result = capturing ? check_shape(fill) : check_fill(fill); result != CUDA_SUCCESS)
+    return result;
   if (!handle.has_value()) {
     if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;
   }

@@ -12,7 +12,7 @@ struct FillOperation final : Operation {
   explicit FillOperation(const CUDA_MEMSET_NODE_PARAMS& fill) noexcept : params(fill) {}
   CUDA_MEMSET_NODE_PARAMS params;  ///< width in elements; pitch in bytes
   CUgraphNodeType type() const noexcept override { return CU_GRAPH_NODE_TYPE_MEMSET; }
-  void execute() override;
+  void execute() override;  ///< nothing where the memory is not there (any more)
   std::unique_ptr<Operation> clone() const override;
 };
 
@@ -20,7 +20,8 @@ struct FillOperation final : Operation {
 /// size.
 CUresult check_fill(const CUDA_MEMSET_NODE_PARAMS& fill) noexcept;
 
-/// Checks and enqueues. Without a stream: on the legacy stream, and waits until it is done.
+/// Checks and enqueues; in a capture the memory need not be there yet. Without a stream: on the legacy
+/// stream, and waits until it is done.
 CUresult fill_memory(const CUDA_MEMSET_NODE_PARAMS& fill, std::optional<CUstream> stream);
 
 }  // namespace kshim::sim

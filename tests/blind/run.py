@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import e2e
@@ -94,6 +95,17 @@ class Past(e2e.Case):
             notes = [note for note in analysis["notes"] if word in note]
             self.assertEqual(len(notes), 1, json.dumps(analysis, indent=1))
             self.assertIn(str(PLUGINS["static"]), notes[0])
+
+    def test_a_child_of_a_fork_has_the_driver_from_its_parent(self):
+        """As the children of XLA, between fork and ptxas."""
+        program = ("import ctypes, os, sys, time\n"
+                   "driver = ctypes.CDLL('libcuda.so.1')\n"
+                   "assert driver.cuInit(0) == 0\n"
+                   f"library = ctypes.CDLL({str(PLUGINS['static'])!r})\n"  # names the driver
+                   "if os.fork() == 0:\n    time.sleep(1)\n    os._exit(0)\n"
+                   "os.wait()\n")
+        analysis, _ = self.analysis("--simulate", "sm_75", "--", sys.executable, "-c", program)
+        self.assertEqual([note for note in analysis["notes"] if "libcuda.so.1" in note], [])
 
     def test_unloaded_in_time_from_a_namespace(self):
         """The driver stays behind: that much can be said."""

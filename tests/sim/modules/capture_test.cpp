@@ -34,6 +34,31 @@ class Captures : public WithDevice {
   CUgraph graph_ = nullptr;
 };
 
+// cuDNN 9.28 under XLA captures a memset of 0x80 and puts the address in before the launch.
+TEST_F(Captures, AMemsetMayNameItsMemoryLater) {
+  constexpr CUdeviceptr kMadeUp = 0x80;
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(kMadeUp, 1, 64, one_));
+  begin();
+  EXPECT_CU(CUDA_ERROR_INVALID_VALUE, cuMemsetD32Async(kMadeUp + 1, 1, 1, one_));  // not aligned
+  EXPECT_CU(0, cuMemsetD8Async(kMadeUp, 1, 64, one_));
+  ASSERT_CU(0, end());
+  std::size_t count = 1;
+  CUgraphNode node = nullptr;
+  ASSERT_CU(0, cuGraphGetNodes(graph_, &node, &count));
+  CUgraphExec exec = nullptr;
+  ASSERT_CU(0, cuGraphInstantiate(&exec, graph_, 0));
+  EXPECT_CU(0, cuGraphLaunch(exec, two_));  // nowhere to write to
+  const CUDA_MEMSET_NODE_PARAMS there{memory_, 0, 7, 1, 64, 1};
+  ASSERT_CU(0, cuGraphExecMemsetNodeSetParams(exec, node, &there, context_));
+  ASSERT_CU(0, cuGraphLaunch(exec, two_));
+  ASSERT_CU(0, cuStreamSynchronize(two_));
+  unsigned char byte = 0;
+  ASSERT_CU(0, cuMemcpyDtoH(&byte, memory_, 1));
+  EXPECT_EQ(byte, 7);
+  EXPECT_CU(0, cuGraphExecDestroy(exec));
+  EXPECT_CU(0, cuGraphDestroy(graph_));
+}
+
 TEST_F(Captures, ForkAndJoinMakeEdges) {
   begin();
   EXPECT_CU(0, cuMemsetD8Async(memory_, 1, 64, one_));
