@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyzer/analysis/cudnn_choice.h"
 #include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/report_findings.h"
 #include "analyzer/fixes/library_fixes.h"
@@ -120,6 +121,8 @@ void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaL
   at.search_path = env_of(scene, "LD_LIBRARY_PATH");
   const auto& driver = scene.report.driver;
   if (driver && driver->simulated) at.simulator = driver->path.substr(0, driver->path.rfind('/'));
+  at.shadow = match.shadow;
+  at.wanted = match.wanted;
   at.conda = env_of(scene, "CONDA_PREFIX");
   at.python = basename_of(scene.report.process.exe).starts_with("python");
   at.program = command_line(scene.report.process.argv);
@@ -173,6 +176,9 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     return true;
   }
   if (match.kind == Mixture::apart) return false;
+  const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
+  // Which parts the loader took is not known where the program went on.
+  if (match.kind == Mixture::shadowed && !gave_up) return false;
   const auto by_code = std::find_if(unexplained.begin(), unexplained.end(), [&](const Unexplained& row) {
     return is_strong(match.kind) ? true : may_come_of_mixture(row.code);
   });
@@ -189,7 +195,6 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     out.severity = Severity::error;
     return true;
   }
-  const bool gave_up = scene.options.term_signal || scene.options.exit_status.value_or(0) != 0;
   if (gave_up && is_strong(match.kind) && !any_error(known)) {
     out.severity = Severity::error;
     out.confidence = match.confidence * kGaveUp;
@@ -209,7 +214,8 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
 void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
                           std::vector<Finding>& known) {
   const std::vector<CudaLibrary> all = cuda_libraries(scene.report, scene.files);
-  const std::vector<LibraryMatch> matches = judge_libraries(all, devices_of(scene));
+  std::vector<LibraryMatch> matches = judge_libraries(all, devices_of(scene));
+  add_cudnn_choice(scene, all, matches);
   if (matches.empty()) return;
   const std::vector<Unexplained> unexplained = unexplained_of(judged);
   std::vector<Finding> found;

@@ -34,8 +34,9 @@ bool asked_by_another(const Scene& scene, const FailureRecord& failure) {
 bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& subject) {
   const auto id_of = [](const auto* row) { return row != nullptr ? std::optional(row->id) : std::nullopt; };
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
-  // What the GPU allows is asked in order to choose; a refusal is an answer, however the program ended.
-  static constexpr int kLimits[] = {9, 701, 912};
+  // What the GPU allows, and what the driver knows, is asked in order to choose; a refusal is an answer,
+  // however the program ended.
+  static constexpr int kLimits[] = {1, 9, 701, 912};
   const bool asked_for_limits =
       failure.stage == "query" &&
       std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {

@@ -40,7 +40,9 @@ void add_search_path(const LibrarySituation& at, Advice& out) {
     const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
     const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
     const auto here = std::count_if(at.libraries.begin(), at.libraries.end(), by_path);
-    const bool mixes = here != 0 && (here != all || at.kind == Mixture::built);
+    const bool alone = at.kind == Mixture::built || at.kind == Mixture::older;
+    const bool mixes =
+        at.kind == Mixture::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
     (mixes ? dropped : kept).push_back(entry);
   }
   if (dropped.empty()) return;
@@ -80,7 +82,7 @@ void add_reinstall(const LibrarySituation& at, Advice& out) {
   const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(),
                                   [](const CudaLibrary& library) { return !library.package.empty(); });
   if (wheel == at.libraries.end() || at.kind == Mixture::dropped || at.kind == Mixture::built ||
-      at.kind == Mixture::majors)
+      at.kind == Mixture::majors || at.kind == Mixture::older)
     return;
   out.fixes.push_back(
       {FixKind::reinstall,
@@ -124,6 +126,14 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
                       fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
       fix.caveat = "both share a folder: the one that stays is to be installed again after the other is gone";
     }
+    out.fixes.push_back(std::move(fix));
+  }
+  if (at.kind == Mixture::older) {
+    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted), {}, "", ""};
+    fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
+    if (!cudnn.package.empty())
+      fix.commands = {
+          fmt::format("python -m pip install '{}>={},<{}'", cudnn.package, at.wanted, cudnn.major + 1)};
     out.fixes.push_back(std::move(fix));
   }
   if (at.kind != Mixture::dropped || !at.device) return;

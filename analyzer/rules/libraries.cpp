@@ -275,7 +275,7 @@ std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
 
 bool is_strong(Mixture kind) {
   return kind == Mixture::parts || kind == Mixture::copies || kind == Mixture::built ||
-         kind == Mixture::dropped;
+         kind == Mixture::dropped || kind == Mixture::older || kind == Mixture::shadowed;
 }
 
 bool may_come_of_mixture(int code) {

@@ -253,8 +253,10 @@ std::optional<Match> invalid_image(const Facts& facts) {
 // Libraries that look for the best of many kernels ask for some that this GPU does not have.
 std::optional<Match> benign_probe(const Facts& facts) {
   const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
-  // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912).
-  const bool harmless = about_images(facts) || (facts.stage == "query" && beyond_limits(facts));
+  // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of
+  // CUDA 13.2 asks a driver of 13.0 for attributes that it does not know (1).
+  const bool harmless =
+      about_images(facts) || (facts.stage == "query" && (beyond_limits(facts) || facts.has_code(1)));
   if (!asks || !facts.probing_caller || !facts.went_on || !harmless) return std::nullopt;
   return Match{0.98,
                "A library that tries images and kernels before it settles on one made the call, and nothing "

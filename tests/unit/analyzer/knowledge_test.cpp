@@ -11,6 +11,7 @@
 #include "analyzer/fixes/build_plan.h"
 #include "analyzer/fixes/other_ways.h"
 #include "analyzer/knowledge/frames.h"
+#include "analyzer/knowledge/library_needs.h"
 #include "analyzer/knowledge/reach.h"
 #include "kshim/image/compute_capability.h"
 
@@ -60,6 +61,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
+  for (const LibraryNeedRow& row : library_needs()) expect_sources(row.distribution, row.sources);
   for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
   for (const OtherWayRow& row : other_ways()) expect_sources(row.package, row.sources);
 }
@@ -82,6 +84,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
   for (const LibrarySupportRow& row : library_support()) add(row.sources);
+  for (const LibraryNeedRow& row : library_needs()) add(row.sources);
   for (const SourceNeedRow& row : source_needs()) add(row.sources);
   for (const OtherWayRow& row : other_ways()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
