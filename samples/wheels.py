@@ -154,8 +154,8 @@ class Runs:
             text = text.replace(path, name)
         text = re.sub(r"\b" + re.escape(os.uname().nodename) + r"\.(\d+)", "box.4711", text)
         text = re.sub(rf"\b(on|box) {re.escape(os.uname().nodename)}\b", r"\1 box", text)
-        text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ", "", text)
-        text = re.sub(r"\b([EWI])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ", r"\1 ", text)
+        text = re.sub(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+:? ", "", text)
+        text = re.sub(r"\b([EWI])\d{4} [\d:.]+ +\d+ ", r"\1 ", text)
         text = re.sub(r"\x1b\[[\d;]*m", "", text)
         return re.sub(r"\(pid \d+\)", "(pid 4711)", text)
 
