@@ -58,9 +58,11 @@ struct Shadow {
   std::string folder, file, release;
 };
 
-// The first folder of LD_LIBRARY_PATH that has a part of this major version; nothing where that is the library's own.
+// The first folder of LD_LIBRARY_PATH that has a part of this major version; nothing where that is the
+// library's own.
 std::optional<Shadow> shadow_of(const CudaLibrary& cudnn, std::string_view search) {
-  static constexpr std::array kParts = {"graph", "ops", "engines_precompiled", "cnn", "ops_infer", "cnn_infer"};
+  static constexpr std::array kParts = {"graph", "ops",       "engines_precompiled",
+                                        "cnn",   "ops_infer", "cnn_infer"};
   for (std::size_t i = 0; i < kMostEntries && !search.empty(); ++i) {
     const std::string entry(search.substr(0, search.find(':')));
     search.remove_prefix(std::min(search.size(), entry.size() + 1));
@@ -86,13 +88,20 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   const std::string have = release_of(all[cudnn], all);
   const bool known = !have.empty() && !shadow->release.empty();
   if (known && !releases_differ(have, shadow->release)) return;
-  LibraryMatch match{Cause::cudnn_mismatch, Mixture::shadowed, known ? kReleasesKnown : kFoldersKnown,
-                     {},                    {},                {cudnn},
-                     {},                    shadow->folder,    {}};
+  LibraryMatch match{Cause::cudnn_mismatch,
+                     Mixture::shadowed,
+                     known ? kReleasesKnown : kFoldersKnown,
+                     {},
+                     {},
+                     {cudnn},
+                     {},
+                     shadow->folder,
+                     {}};
   match.headline = fmt::format("cuDNN{} finds parts of {} in LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
                                known ? "cuDNN " + shadow->release : "another one");
   match.because = fmt::format(
-      "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are to be of "
+      "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are to "
+      "be of "
       "one release",
       all[cudnn].record->soname, all[cudnn].folder, shadow->file,
       shadow->release.empty() ? "" : " of " + shadow->release);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cuDNN a framework got: an older one than it was built with, or one whose parts, which it loads by name, lie in a
-// folder of LD_LIBRARY_PATH in another release. Both end a program by a status of cuDNN's own, and no call of CUDA fails.
+// Which cuDNN a framework got: an older one than it was built with, or one whose parts, which it loads by
+// name, lie in a folder of LD_LIBRARY_PATH in another release. Both end a program by a status of cuDNN's own,
+// and no call of CUDA fails.
 #pragma once
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/frames.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,8 @@ class FrameWalk {
   /// The frame a thread state points at; 0 where there is none.
   Address top_frame(Address thread) const noexcept;
   Address main_thread(Address interpreter) const noexcept;
+  /// The calling thread's state, in whichever interpreter it runs.
+  Address this_thread() const noexcept;
 
  private:
   template <class T>
@@ -36,6 +39,8 @@ class FrameWalk {
   bool has_type(Address object, Address type) const noexcept {
     return read<Address>(object, layout_.object_type).value_or(0) == type;
   }
+  bool is_of_this_thread(Address thread) const noexcept;
+  Address thread_with_frames(Address interpreter) const noexcept;
   bool take_frame(Address frame, Address code) noexcept;
   std::optional<std::int64_t> offset_in_code(Address frame, Address code) const noexcept;
   std::string_view text(Address unicode) noexcept;
@@ -44,6 +49,7 @@ class FrameWalk {
   void put_utf8(std::uint32_t point) noexcept;
   std::optional<std::uint64_t> line(Address frame, Address code) const noexcept;
 
+  static constexpr int kMaxThreads = 4096;
   static constexpr int kInterpretersOwn = 3;  // FRAME_OWNED_BY_CSTACK: entry frames of 3.12 and 3.13
   const Python& python_;
   const PythonLayout& layout_;
@@ -56,10 +62,42 @@ Address FrameWalk::top_frame(Address thread) const noexcept {
   return frame;
 }
 
+bool FrameWalk::is_of_this_thread(Address thread) const noexcept {
+  return read<unsigned long>(thread, layout_.tstate_thread_id) == static_cast<unsigned long>(pthread_self());
+}
+
+Address FrameWalk::thread_with_frames(Address interpreter) const noexcept {
+  Address thread = read<Address>(interpreter, layout_.interp_threads).value_or(0);
+  for (int i = 0; thread != 0 && i < kMaxThreads; ++i) {
+    if (is_of_this_thread(thread) && top_frame(thread) != 0) return thread;
+    thread = read<Address>(thread, layout_.tstate_next).value_or(0);
+  }
+  return 0;
+}
+
+// Up to 3.11 PyGILState_GetThisThreadState() stays with the interpreter that the thread was in first. Who has
+// the GIL runs; who has given it away is looked for, the newest interpreter first: it is the one that the
+// others called.
+Address FrameWalk::this_thread() const noexcept {
+  constexpr int kMaxInterpreters = 256;
+  const auto known = reinterpret_cast<Address>(python_.this_thread());
+  if (layout_.tstate_thread_id == kNone || python_.running_thread == nullptr ||
+      python_.newest_interpreter == nullptr)
+    return known;
+  const auto running = reinterpret_cast<Address>(python_.running_thread());
+  if (is_of_this_thread(running)) return running;
+  auto interpreter = reinterpret_cast<Address>(python_.newest_interpreter());
+  if (read<Address>(interpreter, 0).value_or(0) == 0) return known;  // there is one alone
+  for (int i = 0; interpreter != 0 && i < kMaxInterpreters; ++i) {
+    if (const Address thread = thread_with_frames(interpreter); thread != 0) return thread;
+    interpreter = read<Address>(interpreter, 0).value_or(0);  // PyInterpreterState begins with the next one
+  }
+  return known;
+}
+
 // The list begins with the newest thread; the main one is the oldest, and from 3.11 on known by its kernel
 // id.
 Address FrameWalk::main_thread(Address interpreter) const noexcept {
-  constexpr int kMaxThreads = 4096;
   const auto process = static_cast<unsigned long>(getpid());
   Address thread = read<Address>(interpreter, layout_.interp_threads).value_or(0);
   for (int i = 0; thread != 0 && i < kMaxThreads; ++i) {
@@ -185,9 +223,10 @@ bool PythonStack::capture_this_thread() noexcept {
   clear();
   Python python;
   if (!find_python(python)) return false;
-  const auto thread = reinterpret_cast<Address>(python.this_thread());
+  FrameWalk walk(python, *this);
+  const Address thread = walk.this_thread();
   if (thread == 0) return false;
-  FrameWalk(python, *this).walk(thread);
+  walk.walk(thread);
   return count_ != 0;
 }
 

@@ -15,10 +15,13 @@ constexpr PythonLayout kLayouts[] = {
 #define KSHIM_PYTHON_LAYOUT(minor, interp_threads, tstate_native_id, tstate_frame, cframe_frame,            \
                             frame_previous, frame_code, frame_instr, frame_owner, code_filename, code_name, \
                             code_first_line, code_line_table, code_bytes, unicode_size,                     \
-                            compact_unicode_size)                                                           \
-  {minor,           interp_threads, tstate_native_id, tstate_frame,        cframe_frame, frame_previous,    \
-   frame_code,      frame_instr,    frame_owner,      code_filename,       code_name,    code_first_line,   \
-   code_line_table, code_bytes,     unicode_size,     compact_unicode_size},
+                            compact_unicode_size, tstate_thread_id)                                         \
+  {                                                                                                         \
+      minor,           interp_threads, tstate_native_id, tstate_frame,                                      \
+      cframe_frame,    frame_previous, frame_code,       frame_instr,                                       \
+      frame_owner,     code_filename,  code_name,        code_first_line,                                   \
+      code_line_table, code_bytes,     unicode_size,     compact_unicode_size,                              \
+      tstate_thread_id},
 #include "python/layouts.def"
 #undef KSHIM_PYTHON_LAYOUT
 };
@@ -68,6 +71,7 @@ bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& ou
   out.tstate_native_id = said.thread.native_thread_id;
   out.tstate_frame = said.thread.current_frame;
   out.cframe_frame = kNone;
+  out.tstate_thread_id = kNone;
   out.tstate_interp = said.thread.interp;
   out.tstate_next = said.thread.next;
   out.frame_previous = said.frame.previous;
@@ -127,6 +131,8 @@ bool find_python(Python& out) noexcept {
   each_mapped(search_python, &object);
   if (!object) return false;
   const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
+  out.running_thread = reinterpret_cast<void* (*)()>(symbol(object, "_PyThreadState_UncheckedGet"));
+  out.newest_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Head"));
   out.this_thread = reinterpret_cast<void* (*)()>(symbol(object, "PyGILState_GetThisThreadState"));
   out.main_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Main"));
   out.code_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyCode_Type"));

@@ -14,7 +14,8 @@ struct PythonLayout {
   std::size_t frame_previous, frame_code, frame_instr, frame_owner;
   std::size_t code_filename, code_name, code_first_line, code_line_table, code_bytes;
   std::size_t unicode_size,
-      compact_unicode_size;  ///< sizeof: the text of an ASCII, of another string begins there
+      compact_unicode_size;      ///< sizeof: the text of an ASCII, of another string begins there
+  std::size_t tstate_thread_id;  ///< kNone: this_thread() is the state that runs
   std::size_t tstate_interp = 16, tstate_next = 8;
   std::size_t object_type = 8;
   std::size_t unicode_length = 16, unicode_state = 32;
@@ -30,8 +31,10 @@ constexpr LineTable line_table_of(unsigned minor) noexcept {
 struct Python {
   PythonLayout layout;
   std::uintptr_t code_type = 0, unicode_type = 0, bytes_type = 0;
-  void* (*this_thread)() = nullptr;       ///< PyGILState_GetThisThreadState: no GIL needed
-  void* (*main_interpreter)() = nullptr;  ///< PyInterpreterState_Main: no GIL needed
+  void* (*this_thread)() = nullptr;         ///< PyGILState_GetThisThreadState: no GIL needed
+  void* (*running_thread)() = nullptr;      ///< _PyThreadState_UncheckedGet: who has the GIL, if anybody
+  void* (*newest_interpreter)() = nullptr;  ///< PyInterpreterState_Head: no GIL needed
+  void* (*main_interpreter)() = nullptr;    ///< PyInterpreterState_Main: no GIL needed
 };
 
 /// False when no CPython 3.8 to 3.13 is mapped, or it is not (no longer) initialised.

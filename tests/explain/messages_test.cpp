@@ -47,7 +47,8 @@ constexpr Row kRows[] = {
     {"OpenCV(4.5.1) error: (-217:Gpu API call) no kernel image is available for execution on the device in "
      "function 'call'",
      Cause::no_image_for_arch, 209},
-    {"Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object "
+    {"Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open "
+     "shared object "
      "file: No such file or directory",
      Cause::library_not_found, 0},
     {"OSError: libcudnn.so.8: cannot open shared object file: No such file or directory",
