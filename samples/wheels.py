@@ -49,7 +49,8 @@ class Wheels:
         print(f"{self.folder.name}: fetching {name}", file=sys.stderr, flush=True)
         python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
         subprocess.run([python, "-m", "venv", venv], check=True)
-        subprocess.run([venv / "bin/pip", "install", "--disable-pip-version-check", "-q", "-r", wanted], check=True)
+        alone = ["--no-deps"] if "# alone" in wanted.read_text() else []
+        subprocess.run([venv / "bin/pip", "install", "--disable-pip-version-check", "-q", *alone, "-r", wanted], check=True)
         stamp.write_bytes(wanted.read_bytes())
         return venv
 
