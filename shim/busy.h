@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "own_stack.h"
+
 namespace kshim::shim {
 
 /// Frame of the function that is inside; 0 = none.
@@ -28,9 +30,9 @@ class Busy {
   }
   /// Whoever is called by the one inside has a deeper frame, which is a lower address. One as high as his, or
   /// higher, means that his is gone: a signal handler of the host's jumped out of the shim (siglongjmp). A
-  /// handler's own stack may lie anywhere and tells nothing.
+  /// handler's own stack may lie anywhere and tells nothing, nor do those of the shim.
   static bool was_left(std::uintptr_t frame) noexcept {
-    if (frame < t_busy) return false;
+    if (frame < t_busy || is_on_own_stack(frame)) return false;
     stack_t stack{};
     return sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0;
   }

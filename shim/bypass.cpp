@@ -9,6 +9,7 @@
 #include "hooks.h"
 #include "objects.h"
 #include "options.h"
+#include "own_stack.h"
 #include "program.h"
 #include "real.h"
 #include "report_file.h"
@@ -210,13 +211,7 @@ void write(const Bypass& bypass) noexcept {
   say(LogLevel::info, line.view());
 }
 
-}  // namespace
-
-void announce_bypasses() noexcept {
-  if (!options().enabled) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (!busy) return;
+void find_and_tell() noexcept {
   Look found;
   dl_iterate_phdr(look, &found);
   if (found.driver) {
@@ -226,6 +221,15 @@ void announce_bypasses() noexcept {
   if (g_found.count == 0 || begin_report() == 0) return;
   announce_libraries();
   for (std::size_t i = 0; i < g_found.count; ++i) write(g_found.files[i]);
+}
+
+}  // namespace
+
+void announce_bypasses() noexcept {
+  if (!options().enabled) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (busy && !with_room([] { find_and_tell(); })) count_dropped();
 }
 
 }  // namespace kshim::shim

@@ -10,6 +10,7 @@
 #include "launch_syntax.h"
 #include "objects.h"
 #include "options.h"
+#include "own_stack.h"
 #include "real.h"
 #include "report_file.h"
 #include "targets.h"
@@ -51,25 +52,7 @@ void note_driver_failure(const DriverFailure& failure) noexcept {
   g_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-}  // namespace
-
-void note_failure(const CallFacts& facts) noexcept {
-  if (!options().enabled || in_driver(facts.caller)) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy) note_driver_failure({facts, 0, current_device()});
-}
-
-void note_failed_load(const CallFacts& facts, std::uint64_t module,
-                      std::optional<std::uint64_t> device) noexcept {
-  note_driver_failure({facts, module, device});
-}
-
-void note_runtime_return(const CallFacts& returned) noexcept {
-  if (!options().enabled) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (!busy) return;
+void note_return(const CallFacts& returned) noexcept {
   DriverFailure driver;
   const bool waited = take_pending(driver);
   CallFacts facts = returned;
@@ -82,32 +65,63 @@ void note_runtime_return(const CallFacts& returned) noexcept {
   if (failed) record_failure(nullptr, &facts);
 }
 
+void note_refusal(const CompilerCall& call) noexcept {
+  Refusal refusal;
+  if (examine_refusal(call, refusal)) record_refusal(refusal);
+}
+
+void note_driver(const CallFacts& facts) noexcept {
+  learn_driver(facts.code == 0);
+  announce_driver();
+  announce_libraries();
+  survey_targets();
+  if (facts.code != 0) note_driver_failure({facts, 0, {}});
+}
+
+}  // namespace
+
+void note_failure(const CallFacts& facts) noexcept {
+  if (!options().enabled || in_driver(facts.caller)) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (busy && !with_room([&] { note_driver_failure({facts, 0, current_device()}); })) count_dropped();
+}
+
+void note_failed_load(const CallFacts& facts, std::uint64_t module,
+                      std::optional<std::uint64_t> device) noexcept {
+  note_driver_failure({facts, module, device});
+}
+
+void note_runtime_return(const CallFacts& returned) noexcept {
+  if (!options().enabled) return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (busy && !with_room([&] { note_return(returned); })) count_dropped();
+}
+
 void note_compiler_failure(const CompilerCall& call) noexcept {
   // A report begins with the driver: a program that only compiles leaves none.
   if (!options().enabled || current_report() == 0) return;
   const ErrnoKeeper keeper;
   const Busy busy;
-  Refusal refusal;
-  if (busy && examine_refusal(call, refusal)) record_refusal(refusal);
+  if (busy && !with_room([&] { note_refusal(call); })) count_dropped();
 }
 
 void init_begins() noexcept {
   if (!options().enabled) return;
   const ErrnoKeeper keeper;
   const Busy busy;
-  if (busy && begin_report() != 0) count_failures_at_end();
+  const auto begin = [] {
+    if (begin_report() != 0) count_failures_at_end();
+  };
+  if (busy && !with_room(begin)) count_dropped();
 }
 
 void note_init(const CallFacts& facts) noexcept {
   if (!options().enabled || in_driver(facts.caller)) return;
   const ErrnoKeeper keeper;
   const Busy busy;
-  if (!busy) return;
-  learn_driver(facts.code == 0);
-  announce_driver();
-  announce_libraries();
-  survey_targets();
-  if (facts.code != 0) note_driver_failure({facts, 0, {}});
+  if (busy && !with_room([&] { note_driver(facts); })) count_dropped();
 }
 
 void* resolve_export(Hook hook) noexcept {

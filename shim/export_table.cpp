@@ -9,6 +9,7 @@
 #include "console.h"
 #include "objects.h"
 #include "options.h"
+#include "own_stack.h"
 #include "page_rights.h"
 #include "real.h"
 
@@ -125,13 +126,9 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
   return {};
 }
 
-void note_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
-  if (!options().enabled || table == nullptr || id == nullptr ||
-      std::memcmp(id->bytes, kInterface, sizeof kInterface) != 0 || in_driver(caller))
-    return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (!busy) return;
+namespace {
+
+void watch_for(std::uintptr_t table, const void* caller) noexcept {
   const ObjectView asker = object_at(caller);
   if (!asker || is_driver_file(asker.path) ||
       g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
@@ -140,7 +137,7 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
   {
     const LockGuard guard(g_lock);
     if (!guard || g_given_up) return;
-    refusal = watch_table(address_of(*table));
+    refusal = watch_table(table);
     g_given_up = !refusal.empty();
   }
   if (refusal.empty()) return;
@@ -149,6 +146,18 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
       << "loads by CUDA runtimes before 12 are not recorded: the driver's table of functions was left alone, "
       << refusal;
   say(LogLevel::info, line.view());
+}
+
+}  // namespace
+
+void note_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
+  if (!options().enabled || table == nullptr || id == nullptr ||
+      std::memcmp(id->bytes, kInterface, sizeof kInterface) != 0 || in_driver(caller))
+    return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  const auto watch = [&] { watch_for(address_of(*table), caller); };
+  if (busy && !with_room(watch)) return;  // its loads are not recorded
 }
 
 void note_loads_libraries(const void* caller) noexcept {

@@ -13,6 +13,7 @@
 #include "handles.h"
 #include "kshim/base/hash.h"
 #include "options.h"
+#include "own_stack.h"
 #include "real.h"
 #include "registration.h"
 #include "report_file.h"
@@ -122,16 +123,7 @@ void write_module(const CallFacts& facts, const Module& module, std::uint64_t na
   });
 }
 
-}  // namespace
-
-std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
-
-void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
-  if (!options().enabled || in_driver(facts.caller)) return;
-  const std::uint64_t end = now_nanoseconds();
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (!busy) return;
+void note(const CallFacts& facts, std::uint64_t nanoseconds, std::uintptr_t handle) noexcept {
   const std::uint32_t number = begin_report();
   if (number == 0) return;
   const std::optional<std::uint64_t> device = current_device();
@@ -149,7 +141,7 @@ void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handl
     module.record = guard ? choose_record(facts, module, device) : module.number;
   }
   // Found by others only once it is written: a failure must not come before the record that it refers to.
-  if (module.record == module.number) write_module(facts, module, end - begin, device);
+  if (module.record == module.number) write_module(facts, module, nanoseconds, device);
   {
     const LockGuard guard(g_lock);
     if (guard) keep(module);
@@ -161,6 +153,18 @@ void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handl
   remember_handle(handle, {}, module.number);
   note_gaps_of_load(module.code, device, facts.caller);
   if (facts.code != 0) note_failed_load(facts, module.number, device);
+}
+
+}  // namespace
+
+std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
+
+void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
+  if (!options().enabled || in_driver(facts.caller)) return;
+  const std::uint64_t end = now_nanoseconds();
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  if (busy && !with_room([&] { note(facts, end - begin, handle); })) count_dropped();
 }
 
 void note_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept {

@@ -8,6 +8,7 @@
 #include "kshim/base/hash.h"
 #include "objects.h"
 #include "options.h"
+#include "own_stack.h"
 #include "python/frames.h"
 #include "report_file.h"
 #include "seen_keys.h"
@@ -85,7 +86,8 @@ void note_read(Hook hook, abi::Result code, const void* caller) noexcept {
   const Busy busy;
   if (!busy) return;
   const std::uint32_t reader = object_at(caller).identity;
-  if (is_first(left, reader)) write(left, hook, reader, reader != left.owner);
+  const auto tell = [&] { write(left, hook, reader, reader != left.owner); };
+  if (is_first(left, reader) && !with_room(tell)) count_dropped();
 }
 
 }  // namespace kshim::shim

@@ -12,6 +12,7 @@
 #include "busy.h"
 #include "console.h"
 #include "guest.h"
+#include "own_stack.h"
 #include "process_record.h"
 #include "report_path.h"
 #include "signals.h"
@@ -127,6 +128,21 @@ void at_report_end(EndCounts (*count)() noexcept) noexcept { g_count.store(count
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
+namespace {
+
+void write_end() noexcept {
+  const auto count = g_count.load();
+  const EndCounts counts = count == nullptr ? EndCounts() : count();
+  write_record<report::RecordType::end>([&counts](auto& record) {
+    record.template add<report::Field::end_time>(time_now().view());
+    record.template add<report::Field::end_failures>(counts.failures);
+    record.template add<report::Field::end_modules>(counts.modules);
+    record.template add<report::Field::end_dropped>(g_dropped.load());
+  });
+}
+
+}  // namespace
+
 void end_report() noexcept {
   // In a signal handler that interrupted the shim nothing can be written: the lock is the interrupted
   // thread's.
@@ -136,14 +152,7 @@ void end_report() noexcept {
   if (g_process.load(std::memory_order_acquire) != static_cast<std::uint32_t>(getpid())) return;
   if (g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
-  const auto count = g_count.load();
-  const EndCounts counts = count == nullptr ? EndCounts() : count();
-  write_record<report::RecordType::end>([&counts](auto& record) {
-    record.template add<report::Field::end_time>(time_now().view());
-    record.template add<report::Field::end_failures>(counts.failures);
-    record.template add<report::Field::end_modules>(counts.modules);
-    record.template add<report::Field::end_dropped>(g_dropped.load());
-  });
+  [[maybe_unused]] const bool done = with_room([] { write_end(); });
 }
 
 RecordSlot::RecordSlot() noexcept {

@@ -5,6 +5,7 @@
 #include <libunwind.h>
 
 #include "objects.h"
+#include "own_stack.h"
 
 namespace kshim::shim {
 namespace {
@@ -27,7 +28,9 @@ void unwind(Addresses& out) noexcept {
     unw_word_t address = 0;
     unw_word_t stack = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
-    if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS || stack <= last_stack) return;
+    if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
+    // The shim's frames may lie on two stacks (own_stack.h), the host's are on one.
+    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
     std::uintptr_t top = 0;
     if (!read_memory(stack, &top, sizeof top)) return;
     last_stack = stack;

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "own_stack.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstddef>
+
+#include "guest.h"
+#include "system_calls.h"
+
+// kshim_call_on_stack(work, context, top): the frame pointer says where the caller's frame is, so that stack
+// walks, ours and a debugger's, find the way from the one stack to the other.
+extern "C" [[gnu::visibility("hidden")]] void kshim_call_on_stack(void (*work)(const void*),
+                                                                  const void* context, void* top) noexcept;
+#if defined(__x86_64__)
+asm(R"(
+        .pushsection .text
+        .globl  kshim_call_on_stack
+        .hidden kshim_call_on_stack
+        .type   kshim_call_on_stack, @function
+        .p2align 4
+kshim_call_on_stack:
+        .cfi_startproc
+        endbr64
+        push    %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        mov     %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        mov     %rdx, %rsp
+        mov     %rdi, %rax
+        mov     %rsi, %rdi
+        call    *%rax
+        mov     %rbp, %rsp
+        pop     %rbp
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size   kshim_call_on_stack, . - kshim_call_on_stack
+        .popsection
+)");
+#elif defined(__aarch64__)
+asm(R"(
+        .pushsection .text
+        .globl  kshim_call_on_stack
+        .hidden kshim_call_on_stack
+        .type   kshim_call_on_stack, %function
+        .p2align 4
+kshim_call_on_stack:
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        mov     sp, x2
+        mov     x9, x0
+        mov     x0, x1
+        blr     x9
+        mov     sp, x29
+        .cfi_def_cfa_register sp
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   kshim_call_on_stack, . - kshim_call_on_stack
+        .popsection
+)");
+#else
+#error "how to change stacks on this architecture is not known"
+#endif
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::size_t kGuard = 65536;  // the largest page of an aarch64 kernel
+constexpr std::size_t kNeeded = std::size_t{48} << 10U;
+// The driver is asked things from here, and a handler of the host's that has no stack of its own runs here.
+constexpr std::size_t kSize = std::size_t{256} << 10U;
+constexpr std::size_t kCount = 4;
+
+struct Stack {
+  alignas(kGuard) std::byte bytes[kSize];
+};
+Stack g_stacks[kCount];  // pages that nobody touches take no memory
+/// The process that uses it: what another thread of the parent had, a fork's child takes over.
+std::atomic<std::uint32_t> g_users[kCount];
+
+bool has_room(std::uintptr_t frame) noexcept {
+  return frame > kNeeded && readable_bytes(frame - kNeeded, kNeeded) == kNeeded;
+}
+
+std::size_t take(std::uint32_t process) noexcept {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    std::uint32_t user = g_users[i].load(std::memory_order_relaxed);
+    if (user != process && g_users[i].compare_exchange_strong(user, process, std::memory_order_acquire))
+      return i;
+  }
+  return kCount;
+}
+
+}  // namespace
+
+bool is_on_own_stack(std::uintptr_t frame) noexcept {
+  return frame - reinterpret_cast<std::uintptr_t>(g_stacks) < sizeof g_stacks;
+}
+
+[[gnu::noinline]] bool run_with_room(void (*work)(const void*), const void* context) noexcept {
+  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (is_on_own_stack(frame) || has_room(frame)) {
+    work(context);
+    return true;
+  }
+  constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds, as for a lock
+  const ErrnoKeeper keeper;
+  const std::uint32_t process = process_id();
+  const std::uint64_t start = now_nanoseconds();
+  std::size_t taken = take(process);
+  while (taken == kCount && now_nanoseconds() - start < kPatience) {
+    sched_yield();
+    taken = take(process);
+  }
+  if (taken == kCount) return false;
+  // The lowest page stays away: whoever needs more than there is must not write into what lies before.
+  raw::protect(reinterpret_cast<std::uintptr_t>(g_stacks[taken].bytes), kGuard, PROT_NONE);
+  kshim_call_on_stack(work, context, g_stacks[taken].bytes + kSize);
+  g_users[taken].store(0, std::memory_order_release);
+  return true;
+}
+
+}  // namespace kshim::shim
