@@ -8,6 +8,7 @@
 #include "hooks.h"
 #include "objects.h"
 #include "report_file.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 namespace {
@@ -43,7 +44,7 @@ using ReleaseText = Text<16>;
 /// NUL ends.
 std::string_view version_of(std::string_view path, NameText& target) noexcept {
   char text[512];
-  const ssize_t got = readlink(path.data(), text, sizeof text);
+  const ssize_t got = raw::read_link(path.data(), text, sizeof text);
   target << base_name(got > 0 ? std::string_view(text, static_cast<std::size_t>(got)) : path);
   const std::string_view name = target.view();
   const std::size_t mark = name.find(".so.");

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "own_stack.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 
@@ -34,7 +35,7 @@ class Busy {
   static bool was_left(std::uintptr_t frame) noexcept {
     if (frame < t_busy || is_on_own_stack(frame)) return false;
     stack_t stack{};
-    return sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0;
+    return raw::signal_stack(stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0;
   }
 
   bool first_;

@@ -30,10 +30,10 @@ bool is_stderr() noexcept {
   const Start start = g_start.load(std::memory_order_acquire);
   if (start == Start::closed) return false;
   struct stat now {};
-  if (fstat(STDERR_FILENO, &now) != 0) return false;
+  if (raw::status_of(STDERR_FILENO, now) != 0) return false;
   if (start == Start::unknown || (now.st_dev == g_device && now.st_ino == g_inode)) return true;
   if (S_ISCHR(now.st_mode) || S_ISFIFO(now.st_mode)) return true;
-  return S_ISREG(now.st_mode) && (fcntl(STDERR_FILENO, F_GETFD) & FD_CLOEXEC) == 0;
+  return S_ISREG(now.st_mode) && (raw::flags_of(STDERR_FILENO) & FD_CLOEXEC) == 0;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ bool is_stderr() noexcept {
 void note_stderr() noexcept {
   const ErrnoKeeper keeper;
   struct stat now {};
-  const bool open = fstat(STDERR_FILENO, &now) == 0;
+  const bool open = raw::status_of(STDERR_FILENO, now) == 0;
   g_device = now.st_dev;
   g_inode = now.st_ino;
   g_start.store(open ? Start::open : Start::closed, std::memory_order_release);

@@ -14,18 +14,17 @@ namespace kshim::shim {
 FileCopy::FileCopy(const char* path) noexcept {
   file_ = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat facts {};
-  if (file_ < 0 || fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
+  if (file_ < 0 || raw::status_of(file_, facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
   // Pages that nobody fetches take no memory.
-  void* memory =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return;
+  void* memory = raw::map_memory(size, MAP_NORESERVE);
+  if (memory == nullptr) return;
   memory_ = static_cast<std::byte*>(memory);
   size_ = size;
 }
 
 FileCopy::~FileCopy() {
-  if (memory_ != nullptr) munmap(memory_, size_);
+  if (memory_ != nullptr) raw::unmap_memory(memory_, size_);
   if (file_ >= 0) raw::close_file(file_);
 }
 

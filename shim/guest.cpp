@@ -14,6 +14,7 @@
 
 #include "busy.h"
 #include "slices.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 
@@ -31,10 +32,10 @@ std::uint64_t true_nanoseconds() noexcept {
 /// A page that reads as zero in a fork's child (Linux 4.14); null where the kernel cannot do that.
 std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   constexpr std::size_t kPage = 4096;
-  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  if (madvise(page, kPage, MADV_WIPEONFORK) == 0) return ::new (page) std::atomic<std::uint32_t>(0);
-  munmap(page, kPage);
+  void* page = raw::map_memory(kPage);
+  if (page == nullptr) return nullptr;
+  if (raw::advise(page, kPage, MADV_WIPEONFORK) == 0) return ::new (page) std::atomic<std::uint32_t>(0);
+  raw::unmap_memory(page, kPage);
   return nullptr;
 }
 
@@ -51,7 +52,7 @@ std::uint32_t process_id() noexcept {
     const ErrnoKeeper keeper;
     g_process_id.store(wiped_on_fork(), std::memory_order_release);
   }
-  const auto id = static_cast<std::uint32_t>(getpid());
+  const auto id = raw::process();
   if (kept != nullptr) kept->store(id, std::memory_order_relaxed);
   return id;
 }
@@ -69,7 +70,7 @@ bool PatientLock::acquire() noexcept {
     if (attempt(process)) return true;
   const std::uint64_t start = true_nanoseconds();
   while (!stuck_.load(std::memory_order_relaxed) && true_nanoseconds() - start < kPatience) {
-    sched_yield();
+    raw::yield();
     if (attempt(process)) return true;
   }
   stuck_.store(true, std::memory_order_relaxed);
@@ -98,10 +99,10 @@ std::string_view keep_text(std::string_view text) noexcept {
       }
     }
     if (g_blocks.fetch_add(1, std::memory_order_relaxed) >= kMaxBlocks) return {};
-    void* fresh = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fresh == MAP_FAILED) return {};
+    void* fresh = raw::map_memory(sizeof(Block));
+    if (fresh == nullptr) return {};
     if (!g_block.compare_exchange_strong(block, static_cast<Block*>(fresh), std::memory_order_acq_rel))
-      munmap(fresh, sizeof(Block));
+      raw::unmap_memory(fresh, sizeof(Block));
   }
 }
 

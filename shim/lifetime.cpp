@@ -63,7 +63,7 @@ void tell_run(std::string_view what, std::uint64_t number) noexcept {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return;
   path.copy(address.sun_path, path.size());
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = raw::datagram_socket();
   if (fd < 0) return;
   Text<48> text;
   text << what << " " << number << "\n";
@@ -74,7 +74,7 @@ void tell_run(std::string_view what, std::uint64_t number) noexcept {
 
 }  // namespace
 
-void send_sign_of_life() noexcept { tell_run("alive", static_cast<std::uint64_t>(getpid())); }
+void send_sign_of_life() noexcept { tell_run("alive", std::uint64_t{raw::process()}); }
 
 void note_driver_version(int version) noexcept {
   static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself

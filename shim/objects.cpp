@@ -62,7 +62,7 @@ std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& 
   if (!name.starts_with('/')) {
     static char folder[2048];
     absolute.shrink(0);
-    if (getcwd(folder, sizeof folder) != nullptr) absolute << folder << "/";
+    if (raw::working_folder(folder, sizeof folder)) absolute << folder << "/";
     absolute << (name.starts_with("./") ? name.substr(2) : name);
     name = absolute.view();
   }

@@ -11,6 +11,7 @@
 #include "console.h"
 #include "guest.h"
 #include "slices.h"
+#include "system_calls.h"
 
 extern char** environ;
 
@@ -159,7 +160,7 @@ constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
   char folder[4096];
-  if (getcwd(folder, sizeof folder) != nullptr && folder[0] == '/') out.start_folder = keep(storage, folder);
+  if (raw::working_folder(folder, sizeof folder)) out.start_folder = keep(storage, folder);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "own_stack.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -92,8 +91,21 @@ Stack g_stacks[kCount];  // pages that nobody touches take no memory
 /// The process that uses it: what another thread of the parent had, a fork's child takes over.
 std::atomic<std::uint32_t> g_users[kCount];
 
+/// Of this thread's stack, what was seen to be there. Asking is a system call a page.
+constinit thread_local std::uintptr_t t_low = 0;
+constinit thread_local std::uintptr_t t_high = 0;
+
+/// A stack ends at its guard, which cannot be read. The main thread's grows when the kernel itself reads below
+/// it, up to RLIMIT_STACK.
 bool has_room(std::uintptr_t frame) noexcept {
-  return frame > kNeeded && readable_bytes(frame - kNeeded, kNeeded) == kNeeded;
+  if (frame <= kNeeded) return false;
+  const std::uintptr_t low = frame - kNeeded;
+  if (low >= t_low && frame <= t_high) return true;
+  if (readable_bytes(low, kNeeded) != kNeeded) return false;
+  if (frame < t_low || low > t_high) t_low = low, t_high = frame;  // another stack
+  if (low < t_low) t_low = low;
+  if (frame > t_high) t_high = frame;
+  return true;
 }
 
 std::size_t take(std::uint32_t process) noexcept {
@@ -123,7 +135,7 @@ bool is_on_own_stack(std::uintptr_t frame) noexcept {
   const std::uint64_t start = now_nanoseconds();
   std::size_t taken = take(process);
   while (taken == kCount && now_nanoseconds() - start < kPatience) {
-    sched_yield();
+    raw::yield();
     taken = take(process);
   }
   if (taken == kCount) return false;

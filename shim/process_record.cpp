@@ -131,7 +131,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
   version << KSHIM_VERSION;
   if (!hash.empty()) version << " (" << hash << ")";
   const std::size_t stat_size = read_whole("/proc/self/stat", g_stat, sizeof g_stat);
-  const ssize_t exe_size = readlink("/proc/self/exe", g_exe, sizeof g_exe);
+  const ssize_t exe_size = raw::read_link("/proc/self/exe", g_exe, sizeof g_exe);
   const std::string_view exe(exe_size > 0 ? g_exe : nullptr,
                              exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
   const std::span<const std::string_view> arguments = masked_arguments();
@@ -143,7 +143,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
   record.add<Field::process_host>(names.host);
   record.add<Field::process_pid>(std::uint64_t{names.pid});
   record.add<Field::process_start>(start_of({g_stat, stat_size}));
-  record.add<Field::process_ppid>(static_cast<std::uint64_t>(getppid()));
+  record.add<Field::process_ppid>(std::uint64_t{raw::parent_process()});
   record.add<Field::process_rank>(rank_of(environment));
   record.add<Field::process_time>(time.view());
   record.add<Field::process_exe>(exe);

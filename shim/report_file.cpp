@@ -64,8 +64,8 @@ bool append(std::string_view line) noexcept {
   }
   if (written == static_cast<ssize_t>(line.size())) return true;
   struct stat info {};
-  if (written > 0 && fstat(g_file.fd, &info) == 0 && info.st_size >= written) [[maybe_unused]]
-    const int cut = ftruncate(g_file.fd, info.st_size - written);
+  if (written > 0 && raw::status_of(g_file.fd, info) == 0 && info.st_size >= written) [[maybe_unused]]
+    const int cut = raw::shorten_file(g_file.fd, info.st_size - written);
   return false;
 }
 
@@ -149,7 +149,7 @@ void end_report() noexcept {
   const Busy busy;
   if (!busy || current_report() == 0) return;
   // A vfork's child that could not exec ends itself, not its parent.
-  if (g_process.load(std::memory_order_acquire) != static_cast<std::uint32_t>(getpid())) return;
+  if (g_process.load(std::memory_order_acquire) != raw::process()) return;
   if (g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
   [[maybe_unused]] const bool done = with_room([] { write_end(); });

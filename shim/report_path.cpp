@@ -24,7 +24,7 @@ constexpr unsigned kMaxNumber = 9999;
 int move_up(int fd) noexcept {
   constexpr rlim_t kWanted = 1000;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = 256;
+  if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
   const rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
   const int high = raw::duplicate_above(fd, static_cast<int>(lowest));
   if (high < 0 && fd > STDERR_FILENO) return fd;
@@ -89,7 +89,7 @@ bool is_private_folder(PathText& path) noexcept {
   const int fd = raw::open_file(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat info {};
-  const bool ours = fstat(fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 022U) == 0;
+  const bool ours = raw::status_of(fd, info) == 0 && info.st_uid == raw::user() && (info.st_mode & 022U) == 0;
   raw::close_file(fd);
   return ours;
 }
@@ -150,7 +150,7 @@ bool still_open(const ReportFile& file) noexcept {
   // A third of fstat's price.
   if (file.marked && syscall(SYS_fcntl, file.fd, F_GETSIG) == kMark) return true;
   struct stat info {};
-  return fstat(file.fd, &info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
+  return raw::status_of(file.fd, info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
 }
 
 int create_report(std::string_view path, ReportFile& out) noexcept {
@@ -167,7 +167,7 @@ int create_report(std::string_view path, ReportFile& out) noexcept {
     if (fd >= 0) {
       struct stat info {};
       out.fd = move_up(fd);
-      if (out.fd < 0 || fstat(out.fd, &info) != 0) return errno;
+      if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
       out.device = info.st_dev;
       out.inode = info.st_ino;
       out.path = candidate;
@@ -196,7 +196,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   const std::string_view pattern = options.report_given ? "%h.%p.jsonl" : options.report;
   const PathText name = expand_pattern(pattern, names);
   PathText own;
-  own << environment.temporary_folder() << "/kshim-report-" << static_cast<std::uint64_t>(geteuid());
+  own << environment.temporary_folder() << "/kshim-report-" << static_cast<std::uint64_t>(raw::user());
   make_folders(own.view());
   raw::make_folder(own.c_str(), 0700);
   bool open = false;
@@ -222,7 +222,7 @@ bool reopen_report(ReportFile& file) noexcept {
       raw::open_file(file.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
   if (fd < 0) return false;
   struct stat info {};
-  if (fstat(fd, &info) != 0 || info.st_dev != file.device || info.st_ino != file.inode) {
+  if (raw::status_of(fd, info) != 0 || info.st_dev != file.device || info.st_ino != file.inode) {
     raw::close_file(fd);
     return false;
   }

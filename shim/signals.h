@@ -14,12 +14,12 @@ class SignalShield {
   explicit SignalShield(int signal) noexcept : signal_(signal) {
     sigset_t pending;
     sigemptyset(&pending);
-    sigpending(&pending);
+    raw::pending_signals(pending);
     was_pending_ = sigismember(&pending, signal_) == 1;
     sigset_t blocked;
     sigemptyset(&blocked);
     sigaddset(&blocked, signal_);
-    armed_ = pthread_sigmask(SIG_BLOCK, &blocked, &before_) == 0;
+    armed_ = raw::change_mask(SIG_BLOCK, blocked, &before_) == 0;
   }
   ~SignalShield() {
     if (!armed_) return;
@@ -29,7 +29,7 @@ class SignalShield {
       sigaddset(&mine, signal_);
       raw::discard_signal(mine);
     }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    raw::change_mask(SIG_SETMASK, before_, nullptr);
   }
   SignalShield(const SignalShield&) = delete;
   SignalShield& operator=(const SignalShield&) = delete;

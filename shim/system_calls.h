@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +42,31 @@ inline int duplicate_above(int fd, int lowest) noexcept {
 inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept {
   return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
+inline int status_of(int fd, struct stat& out) noexcept {
+  return static_cast<int>(syscall(SYS_fstat, fd, &out));
+}
+inline int shorten_file(int fd, off_t size) noexcept {
+  return static_cast<int>(syscall(SYS_ftruncate, fd, size));
+}
+inline int flags_of(int fd) noexcept { return static_cast<int>(syscall(SYS_fcntl, fd, F_GETFD)); }
+/// Zeroed memory of our own, or nullptr.
+inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
+  const long got = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0L);
+  return got == -1 ? nullptr : reinterpret_cast<void*>(got);
+}
+inline void unmap_memory(void* memory, std::size_t size) noexcept { syscall(SYS_munmap, memory, size); }
+inline int advise(void* memory, std::size_t size, int advice) noexcept {
+  return static_cast<int>(syscall(SYS_madvise, memory, size, advice));
+}
+inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(syscall(SYS_getpid)); }
+inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(syscall(SYS_getppid)); }
+inline uid_t user() noexcept { return static_cast<uid_t>(syscall(SYS_geteuid)); }
+inline void yield() noexcept { syscall(SYS_sched_yield); }
+/// The working directory; false where it is gone, or outside of a chroot.
+inline bool working_folder(char* out, std::size_t size) noexcept {
+  return syscall(SYS_getcwd, out, size) > 0 && out[0] == '/';
+}
 /// Without the detour by prlimit64, which looks for a process first.
 inline int get_limit(int which, rlimit& out) noexcept {
 #ifdef SYS_getrlimit
@@ -55,11 +82,22 @@ inline int poll_once(pollfd& descriptor) noexcept {
   const timespec now{0, 0};
   return static_cast<int>(syscall(SYS_ppoll, &descriptor, 1UL, &now, nullptr, 0UL));
 }
+inline int datagram_socket() noexcept {
+  return static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 inline ssize_t send_to(int fd, const void* from, std::size_t size, int flags, const sockaddr* address,
                        socklen_t length) noexcept {
   return syscall(SYS_sendto, fd, from, size, flags, address, length);
 }
-/// Takes away one pending signal of the set, if there is one. 8: the kernel's sigset_t.
+inline int signal_stack(stack_t& out) noexcept {
+  return static_cast<int>(syscall(SYS_sigaltstack, nullptr, &out));
+}
+/// 8: the kernel's sigset_t; libc's is longer.
+inline int change_mask(int how, const sigset_t& set, sigset_t* before) noexcept {
+  return static_cast<int>(syscall(SYS_rt_sigprocmask, how, &set, before, 8UL));
+}
+inline void pending_signals(sigset_t& out) noexcept { syscall(SYS_rt_sigpending, &out, 8UL); }
+/// Takes away one pending signal of the set, if there is one.
 inline void discard_signal(const sigset_t& set) noexcept {
   const timespec now{0, 0};
   syscall(SYS_rt_sigtimedwait, &set, nullptr, &now, 8UL);

@@ -10,6 +10,7 @@
 #include "guest.h"
 #include "python/layout.h"
 #include "python/lines.h"
+#include "system_calls.h"
 
 namespace kshim::shim {
 
@@ -98,7 +99,7 @@ Address FrameWalk::this_thread() const noexcept {
 // The list begins with the newest thread; the main one is the oldest, and from 3.11 on known by its kernel
 // id.
 Address FrameWalk::main_thread(Address interpreter) const noexcept {
-  const auto process = static_cast<unsigned long>(getpid());
+  const auto process = static_cast<unsigned long>(raw::process());
   Address thread = read<Address>(interpreter, layout_.interp_threads).value_or(0);
   for (int i = 0; thread != 0 && i < kMaxThreads; ++i) {
     const Address next = read<Address>(thread, layout_.tstate_next).value_or(0);
@@ -235,7 +236,7 @@ bool PythonStack::capture_main_thread() noexcept {
   const ErrnoKeeper keeper;
   clear();
   Python python;
-  if (thread_id() == static_cast<std::uint32_t>(getpid()) || !find_python(python)) return false;
+  if (thread_id() == raw::process() || !find_python(python)) return false;
   FrameWalk walk(python, *this);
   const Address thread = walk.main_thread(reinterpret_cast<Address>(python.main_interpreter()));
   const Address top = thread == 0 ? 0 : walk.top_frame(thread);

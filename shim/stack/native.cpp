@@ -6,6 +6,7 @@
 
 #include "objects.h"
 #include "own_stack.h"
+#include "stack/walk.h"
 
 namespace kshim::shim {
 namespace {
@@ -18,7 +19,8 @@ struct Addresses {
 // Unwinding takes the dynamic linker's lock and none of ours. A stack pointer that does not grow means that a
 // frame was misread (hand-written assembly, JIT code): going on from there could touch memory that is not
 // there.
-void unwind(Addresses& out) noexcept {
+void unwind(void* context_of_walk) noexcept {
+  auto& out = *static_cast<Addresses*>(context_of_walk);
   unw_context_t context;
   unw_cursor_t cursor;
   if (unw_getcontext(&context) != UNW_ESUCCESS || unw_init_local(&cursor, &context) != UNW_ESUCCESS) return;
@@ -45,7 +47,7 @@ void NativeStack::capture() noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
   Addresses addresses;
-  unwind(addresses);
+  guarded_walk(unwind, &addresses);  // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
     report::FrameRow& row = rows_[count_];
