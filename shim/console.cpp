@@ -36,6 +36,16 @@ bool is_stderr() noexcept {
   return S_ISREG(now.st_mode) && (raw::flags_of(STDERR_FILENO) & FD_CLOEXEC) == 0;
 }
 
+/// A file that may grow to RLIMIT_FSIZE and no further: the host is ended by the line that is too long, and
+/// that must not be because of ours. Half of it stays.
+bool leaves_room(std::size_t size) noexcept {
+  rlimit limit{};
+  struct stat now {};
+  if (raw::get_limit(RLIMIT_FSIZE, limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  if (raw::status_of(STDERR_FILENO, now) != 0 || !S_ISREG(now.st_mode)) return true;
+  return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
+}
+
 }  // namespace
 
 void note_stderr() noexcept {
@@ -51,12 +61,16 @@ bool wants(LogLevel level) noexcept { return options().enabled && level <= optio
 
 void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
+  text = text.substr(0, kPipeBuffer);
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
-  if (!is_stderr() || raw::poll_once(descriptor) != 1 || (descriptor.revents & POLLOUT) == 0) return;
+  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
+      (descriptor.revents & POLLOUT) == 0)
+    return;
   const SignalShield shield(SIGPIPE);
+  const SignalShield size(SIGXFSZ);  // a limit set since
   const SignalShield background(
       SIGTTOU);  // a background job of a terminal with "stty tostop" would be stopped
-  raw::write_file(STDERR_FILENO, text.data(), std::min(text.size(), kPipeBuffer));
+  raw::write_file(STDERR_FILENO, text.data(), text.size());
 }
 
 void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {

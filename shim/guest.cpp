@@ -57,21 +57,27 @@ std::uint32_t process_id() noexcept {
   return id;
 }
 
-bool PatientLock::attempt(std::uint32_t process) noexcept {
-  std::uint32_t holder = holder_.load(std::memory_order_relaxed);
-  return holder != process && holder_.compare_exchange_strong(holder, process, std::memory_order_acquire);
+std::uint64_t thread_mark() noexcept {
+  return std::uint64_t{process_id()} << 32U | (reinterpret_cast<std::uintptr_t>(&t_busy) >> 6U & 0xffffffffU);
+}
+
+bool PatientLock::attempt(std::uint64_t mark) noexcept {
+  std::uint64_t holder = holder_.load(std::memory_order_relaxed);
+  return holder >> 32U != mark >> 32U &&
+         holder_.compare_exchange_strong(holder, mark, std::memory_order_acquire);
 }
 
 bool PatientLock::acquire() noexcept {
   constexpr int kSpins = 1000;
   constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds; a record takes about one microsecond
-  const std::uint32_t process = process_id();
+  const std::uint64_t mark = thread_mark();
+  if (holder_.load(std::memory_order_relaxed) == mark) return false;
   for (int i = 0; i < kSpins; ++i)
-    if (attempt(process)) return true;
+    if (attempt(mark)) return true;
   const std::uint64_t start = true_nanoseconds();
   while (!stuck_.load(std::memory_order_relaxed) && true_nanoseconds() - start < kPatience) {
     raw::yield();
-    if (attempt(process)) return true;
+    if (attempt(mark)) return true;
   }
   stuck_.store(true, std::memory_order_relaxed);
   return false;

@@ -26,8 +26,9 @@ class ErrnoKeeper {
 };
 
 /// A lock that gives up: never deadlocks the host, whatever a signal handler interrupted. It knows the
-/// process that holds it, so that a fork's child takes over what another thread of the parent held. Not for
-/// the launch path. Who does not get it drops its record and counts it.
+/// process that holds it, so that a fork's child takes over what another thread of the parent held, and the
+/// thread: who finds that he holds it himself was interrupted, or jumped out, and does not wait for it. Not
+/// for the launch path. Who does not get it drops its record and counts it.
 class PatientLock {
  public:
   bool acquire() noexcept;
@@ -37,8 +38,8 @@ class PatientLock {
   }
 
  private:
-  bool attempt(std::uint32_t process) noexcept;
-  std::atomic<std::uint32_t> holder_{0};  ///< process id
+  bool attempt(std::uint64_t mark) noexcept;
+  std::atomic<std::uint64_t> holder_{0};  ///< thread_mark()
   /// Somebody waited in vain: until it is released nobody else does. A host's signal handler may have jumped
   /// out of the shim (siglongjmp), and then the holder never comes back.
   std::atomic<bool> stuck_{false};
@@ -75,6 +76,11 @@ std::uint32_t thread_id() noexcept;
 /// Without a system call after the first; right in a fork's child. A vfork's child, which shares our memory
 /// until it execs, passes for its parent: where that matters, ask getpid().
 std::uint32_t process_id() noexcept;
+
+/// Process and thread; no two of a process that live at the same time have the same. Not 0, no system call.
+std::uint64_t thread_mark() noexcept;
+/// Whether a mark was set by this process: what a fork's child finds may be of a thread that it does not have.
+inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_id(); }
 
 /// Text assembled in place; what does not fit is cut.
 template <std::size_t kSize>

@@ -88,8 +88,9 @@ struct Stack {
   alignas(kGuard) std::byte bytes[kSize];
 };
 Stack g_stacks[kCount];  // pages that nobody touches take no memory
-/// The process that uses it: what another thread of the parent had, a fork's child takes over.
-std::atomic<std::uint32_t> g_users[kCount];
+/// Whose it is, as thread_mark() says. What another thread of the parent had, a fork's child takes over; who comes
+/// with a stack in his name has jumped out of what he did there (Busy keeps out whoever interrupted it).
+std::atomic<std::uint64_t> g_users[kCount];
 
 /// Of this thread's stack, what was seen to be there. Asking is a system call a page.
 constinit thread_local std::uintptr_t t_low = 0;
@@ -108,11 +109,11 @@ bool has_room(std::uintptr_t frame) noexcept {
   return true;
 }
 
-std::size_t take(std::uint32_t process) noexcept {
+std::size_t take(std::uint64_t mark) noexcept {
   for (std::size_t i = 0; i < kCount; ++i) {
-    std::uint32_t user = g_users[i].load(std::memory_order_relaxed);
-    if (user != process && g_users[i].compare_exchange_strong(user, process, std::memory_order_acquire))
-      return i;
+    std::uint64_t user = g_users[i].load(std::memory_order_relaxed);
+    const bool free = user == mark || !is_of_this_process(user);
+    if (free && g_users[i].compare_exchange_strong(user, mark, std::memory_order_acquire)) return i;
   }
   return kCount;
 }
@@ -131,12 +132,12 @@ bool is_on_own_stack(std::uintptr_t frame) noexcept {
   }
   constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds, as for a lock
   const ErrnoKeeper keeper;
-  const std::uint32_t process = process_id();
+  const std::uint64_t mark = thread_mark();
   const std::uint64_t start = now_nanoseconds();
-  std::size_t taken = take(process);
+  std::size_t taken = take(mark);
   while (taken == kCount && now_nanoseconds() - start < kPatience) {
     raw::yield();
-    taken = take(process);
+    taken = take(mark);
   }
   if (taken == kCount) return false;
   // The lowest page stays away: whoever needs more than there is must not write into what lies before.
