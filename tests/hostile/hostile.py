@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of hostile hosts share. A test method's docstring is a row of docs/hostile-hosts.md: three parts between bars, the
+situation, what the host sees of the shim, and what the report has."""
+import os
+import pathlib
+
+import e2e
+import report_check
+
+HERE = e2e.BUILD / "tests" / "hostile"
+IMAGES = e2e.BUILD / "tests" / "stress"
+GOOD, BAD = IMAGES / "stress_90.fatbin", IMAGES / "stress_75.fatbin"
+HOST = HERE / "host"
+PLUGIN = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
+e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", HOST, GOOD, BAD, PLUGIN)
+
+NOT_FOUND, NO_IMAGE = 500, 209
+BOTH = [NOT_FOUND, NO_IMAGE]  # what host.cpp's use() makes fail
+
+
+def without_ours(stderr):
+    return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("kshim: "))
+
+
+class Case(e2e.Case):
+    def bare(self, *argv, preload="", cwd=None, **more):
+        return self.start("bare", argv, preload, cwd, more)
+
+    def shimmed(self, *argv, preload="", cwd=None, **more):
+        return self.start("shim", argv, preload or e2e.SHIM, cwd, more)
+
+    def start(self, kind, argv, preload, cwd, more):
+        """In a folder of its own, which is also where the report is."""
+        folder = pathlib.Path(cwd) if cwd else self.folder / kind
+        if not cwd:
+            folder.mkdir(exist_ok=True)
+        env = e2e.simulated("9.0", **more.pop("variables", {}))
+        if preload:
+            env["LD_PRELOAD"] = str(preload)
+        for name in more.pop("unset", ()):
+            env.pop(name, None)
+        return self.run_program(*argv, env=env, cwd=folder, **more)
+
+    def scenario(self, name, *argument):
+        return (HOST, GOOD, BAD, name, *argument)
+
+    def same(self, *argv, bare_preload="", shim_preload="", **more):
+        """Runs it without the shim and with it: output and end must be the same but for the shim's own lines on stderr."""
+        one = self.bare(*argv, preload=bare_preload, **more)
+        two = self.shimmed(*argv, preload=shim_preload, **more)
+        self.assertEqual((two.returncode, two.stdout, without_ours(two.stderr)), (one.returncode, one.stdout, one.stderr))
+        return two
+
+    def found(self, folder=None, complete=True):
+        """Each report, checked line by line, in the order of their processes' starts."""
+        paths = sorted((folder or self.folder / "shim").rglob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+        return [report_check.load(path, complete=complete) for path in paths]
+
+    def codes(self, records):
+        return [failure["layers"][0]["code"] for failure in e2e.of_type(records, "failure")]
+
+    def only(self, complete=True):
+        found = self.found(complete=complete)
+        self.assertEqual(len(found), 1, self.files())
+        return found[0]
+
+    def need_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lives and deaths of processes, threads and signal handlers."""
+import os
+import signal
+import time
+
+import e2e
+import hostile
+from hostile import BOTH, NO_IMAGE
+
+
+class Processes(hostile.Case):
+    def test_vfork(self):
+        """vfork, whose child execs or ends itself | nothing | the parent's failures once; a report of its own for the program that was started"""
+        self.same(*self.scenario("vfork"))
+        reports = self.found()
+        self.assertEqual([self.codes(records) for records in reports], [BOTH, BOTH])
+        self.assertEqual(len({records[0]["pid"] for records in reports}), 2)
+
+    def test_posix_spawn(self):
+        """posix_spawn | nothing | a report for each process"""
+        self.same(*self.scenario("spawn"))
+        self.assertEqual([self.codes(records) for records in self.found()], [BOTH, BOTH])
+
+    def test_clone_past_libc(self):
+        """a child made by the system call itself, past libc | nothing | a report for each process; the child's has no end where it ends so too"""
+        done = self.same(*self.scenario("clone"))
+        reports = sorted(self.found(complete=False), key=lambda records: records[0]["ppid"] == os.getpid())
+        child, parent = reports
+        self.assertEqual(child[0]["ppid"], parent[0]["pid"])
+        self.assertEqual(self.codes(child), [int(done.stdout.split("child: ")[1].split()[0])])
+        self.assertEqual(self.codes(parent), BOTH)
+
+    def test_exec(self):
+        """exec after a failure | nothing | two reports with one process id"""
+        self.same(*self.scenario("exec"))
+        reports = self.found(complete=False)
+        self.assertEqual([self.codes(records) for records in reports], [BOTH, BOTH])
+        self.assertEqual(len({records[0]["pid"] for records in reports}), 1)
+
+    def test_daemon(self):
+        """a daemon: two forks, setsid, every descriptor closed twice, its own file on the lowest number | nothing; its file has that number and nothing of ours in it | all of it: the file is opened again, by device and inode"""
+        done = self.same(*self.scenario("daemon"))
+        self.assertIn("file 3", done.stdout)
+        self.assertEqual((self.folder / "shim/mine.txt").read_text(), "mine 209\n")
+        for _ in range(100):  # nobody waits for a daemon
+            records = self.found(complete=False)[0]
+            if records[-1]["type"] == "end":
+                break
+            time.sleep(0.05)
+        self.assertEqual(self.codes(self.only()), BOTH)
+        self.assertEqual(e2e.of_type(self.only(), "end")[0]["dropped"], 0)
+
+    def test_ends_without_destructors(self):
+        """abort, SIGSEGV, quick_exit | nothing | every failure, no end"""
+        for how, status in (("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV), ("quick", 4)):
+            with self.subTest(how):
+                self.assertEqual(self.same(*self.scenario(how)).returncode, status)
+                records = self.found(complete=False)[-1]
+                self.assertEqual((self.codes(records), e2e.of_type(records, "end")), (BOTH, []))
+
+    def test_the_main_thread_ends_first(self):
+        """pthread_exit of the main thread, the others go on | nothing | all of it"""
+        self.same(*self.scenario("main-thread-first"))
+        self.assertEqual(self.codes(self.only()), BOTH)
+
+    def test_closed_stdio(self):
+        """started without stdin, stdout and stderr | nothing, no number is taken from it | all of it"""
+        for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
+            with self.subTest(closed):
+                self.same("sh", "-c", f'exec "$0" "$@" {closed}', *self.scenario("once"))
+                self.assertEqual(self.codes(self.found()[-1]), BOTH)
+
+    def test_a_bare_environment(self):
+        """no HOME, no TMPDIR, no PATH, no locale | nothing | all of it"""
+        unset = ("HOME", "TMPDIR", "PATH", "LANG", "LC_ALL", "TERM", "USER")
+        self.same(*self.scenario("once"), unset=unset)
+        self.assertEqual(self.codes(self.only()), BOTH)
+
+    def test_an_unknown_locale(self):
+        """a locale that is not installed, texts that are no UTF-8 | nothing | all of it"""
+        self.same(*self.scenario("once"), variables={"LC_ALL": "xx_XX.EUC-JP", "CUDA_CACHE_PATH": b"/\xff\xfe".decode("utf-8", "surrogateescape")})
+        self.assertEqual(self.codes(self.only()), BOTH)
+
+    def test_64_threads(self):
+        """64 threads that load and fail at once (more of that in tests/stress) | nothing | every load counted, each kind of failure once"""
+        self.same(*self.scenario("threads"))
+        records = self.only()
+        self.assertEqual((self.codes(records), records[-1]["modules"], records[-1]["dropped"]), ([NO_IMAGE], 64 * 40, 0))
+
+    def test_a_storm_of_signals(self):
+        """a timer's signal every 150 microseconds, system calls interrupted all the time | nothing | every load counted, nothing dropped"""
+        self.same(*self.scenario("storm"))
+        records = self.only()
+        self.assertEqual((self.codes(records), records[-1]["modules"], records[-1]["dropped"]), ([NO_IMAGE], 4000, 0))
+
+    def test_a_handler_that_calls_cuda(self):
+        """a signal handler that calls CUDA, on a stack of 16 KiB | nothing | all of it"""
+        done = self.same(*self.scenario("handler"))
+        self.assertEqual(done.stdout.count("handler: 209"), 3)
+        self.assertEqual(sorted(self.codes(self.only())), sorted(BOTH))
+
+    def test_jumps_out_of_the_shim(self):
+        """a signal handler that jumps out of the shim (siglongjmp), 500 times | nothing | what was abandoned half done is not written any more; end counts it"""
+        self.same(*self.scenario("jumps"))
+        self.assertEqual(self.only()[-1]["type"], "end")
+
+    def test_a_library_is_closed(self):
+        """dlclose of a library whose device code is still loaded | nothing | every load and failure"""
+        self.same(*self.scenario("closed-library", hostile.HERE / "libimage.so"))
+        records = self.only()
+        self.assertEqual((self.codes(records), records[-1]["modules"]), ([hostile.NOT_FOUND], 3))
+
+
+class OtherWorlds(hostile.Case):
+    """Processes that the shim has no business in, or does not get into."""
+
+    def test_musl(self):
+        """a program linked with musl, which loads the preload as well | nothing | none: no driver runs there"""
+        program = hostile.HERE / "musl_host"
+        if not program.exists():
+            self.skipTest("no musl-gcc (Debian: musl-tools)")
+        for word in ((), ("word",)):
+            self.assertEqual(self.same(program, *word).returncode, 3 if word else 4)
+        self.assertEqual(self.found(), [])
+
+    def test_static(self):
+        """a statically linked program | nothing: LD_PRELOAD is not for it | none; `kshim run` names it (blind.run)"""
+        for word in ((), ("word",)):
+            self.same(hostile.HERE / "static_host", *word)
+        self.assertEqual(self.found(), [])
+
+
+if __name__ == "__main__":
+    e2e.main()
