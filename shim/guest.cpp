@@ -22,13 +22,6 @@ constinit thread_local std::uintptr_t t_busy = 0;
 
 namespace {
 
-/// Of the kernel itself: a library that stands in for clock_gettime (libfaketime) can let time stand still.
-std::uint64_t true_nanoseconds() noexcept {
-  timespec now{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 /// A page that reads as zero in a fork's child (Linux 4.14); null where the kernel cannot do that.
 std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   constexpr std::size_t kPage = 4096;
@@ -43,6 +36,12 @@ std::atomic<std::atomic<std::uint32_t>*> g_process_id{nullptr};
 std::atomic<bool> g_process_id_tried{false};
 
 }  // namespace
+
+std::uint64_t true_nanoseconds() noexcept {
+  timespec now{};
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 std::uint32_t process_id() noexcept {
   std::atomic<std::uint32_t>* const kept = g_process_id.load(std::memory_order_acquire);

@@ -72,6 +72,9 @@ std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
 std::string_view readable_text(const char* from) noexcept;
 
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
+/// Of the kernel itself, for waiting: a library that stands in for clock_gettime (libfaketime) can let time
+/// stand still.
+std::uint64_t true_nanoseconds() noexcept;
 std::uint32_t thread_id() noexcept;
 /// Without a system call after the first; right in a fork's child. A vfork's child, which shares our memory
 /// until it execs, passes for its parent: where that matters, ask getpid().

@@ -79,7 +79,7 @@ namespace kshim::shim {
 namespace {
 
 constexpr std::size_t kGuard = 65536;  // the largest page of an aarch64 kernel
-constexpr std::size_t kNeeded = std::size_t{48} << 10U;
+constexpr std::size_t kNeeded = std::size_t{64} << 10U;
 // The driver is asked things from here, and a handler of the host's that has no stack of its own runs here.
 constexpr std::size_t kSize = std::size_t{256} << 10U;
 constexpr std::size_t kCount = 4;
@@ -133,9 +133,9 @@ bool is_on_own_stack(std::uintptr_t frame) noexcept {
   constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds, as for a lock
   const ErrnoKeeper keeper;
   const std::uint64_t mark = thread_mark();
-  const std::uint64_t start = now_nanoseconds();
+  const std::uint64_t start = true_nanoseconds();
   std::size_t taken = take(mark);
-  while (taken == kCount && now_nanoseconds() - start < kPatience) {
+  while (taken == kCount && true_nanoseconds() - start < kPatience) {
     raw::yield();
     taken = take(mark);
   }

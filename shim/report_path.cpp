@@ -94,6 +94,28 @@ bool is_private_folder(PathText& path) noexcept {
   return ours;
 }
 
+/// As Linux itself does it where fs.protected_symlinks is on: in a folder that everybody may write to, a link
+/// that neither we nor the folder's owner made is not followed.
+bool is_a_trap(const char* folder, const char* path) noexcept {
+  struct stat link {};
+  struct stat where {};
+  if (raw::status_of_link(path, link) != 0 || !S_ISLNK(link.st_mode) || link.st_uid == raw::user()) return false;
+  if (raw::status_of_path(folder, where) != 0) return true;
+  return (where.st_mode & S_ISVTX) != 0 && (where.st_mode & S_IWOTH) != 0 && where.st_uid != link.st_uid;
+}
+
+bool leads_through_a_trap(std::string_view path) noexcept {
+  PathText before;
+  before << (path.starts_with('/') ? "/" : ".");
+  for (std::size_t at = path.find('/', 1); at != std::string_view::npos; at = path.find('/', at + 1)) {
+    PathText part;
+    part << path.substr(0, at);
+    if (is_a_trap(before.c_str(), part.c_str())) return true;
+    before = part;
+  }
+  return false;
+}
+
 PathText absolute(std::string_view path, std::string_view folder) noexcept {
   PathText out;
   if (!path.starts_with('/') && !folder.empty()) out << folder << (folder.ends_with('/') ? "" : "/");
@@ -154,6 +176,7 @@ bool still_open(const ReportFile& file) noexcept {
 }
 
 int create_report(std::string_view path, ReportFile& out) noexcept {
+  if (leads_through_a_trap(path)) return ELOOP;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
   bool folders_made = false;
   for (unsigned number = 0; number <= kMaxNumber;) {

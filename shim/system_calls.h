@@ -45,6 +45,12 @@ inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept 
 inline int status_of(int fd, struct stat& out) noexcept {
   return static_cast<int>(syscall(SYS_fstat, fd, &out));
 }
+inline int status_of_path(const char* path, struct stat& out, int flags = 0) noexcept {
+  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, &out, flags));
+}
+inline int status_of_link(const char* path, struct stat& out) noexcept {
+  return status_of_path(path, out, AT_SYMLINK_NOFOLLOW);
+}
 inline int shorten_file(int fd, off_t size) noexcept {
   return static_cast<int>(syscall(SYS_ftruncate, fd, size));
 }

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where the report goes: full and read-only disks, a changed root, other users, and names that somebody laid in the way."""
+import os
+import shutil
+import stat
+import subprocess
+import unittest
+
+import e2e
+import hostile
+from hostile import BOTH, NO_IMAGE
+
+NOBODY = 65534
+
+
+class Names(hostile.Case):
+    """What lies where the report is to be."""
+
+    def run_once(self, report):
+        return self.same(*self.scenario("once"), variables={"KSHIM_REPORT": str(report)})
+
+    def made(self, folder, name="r.1.jsonl"):
+        info = os.lstat(folder / name)
+        self.assertTrue(stat.S_ISREG(info.st_mode))
+        self.assertEqual((stat.S_IMODE(info.st_mode), info.st_nlink), (0o600, 1))
+        self.assertEqual(self.codes(hostile.report_check.load(folder / name, complete=True)), BOTH)
+
+    def test_a_symbolic_link(self):
+        """a symbolic link where the report is to be, to a file, to nothing, to itself | nothing; what it leads to is not touched | all of it, under the next number"""
+        precious = self.folder / "precious"
+        for number, target in enumerate((precious, self.folder / "nothing", "r.jsonl", "/dev/null")):
+            with self.subTest(target):
+                precious.write_text("mine")
+                folder = self.folder / str(number)
+                folder.mkdir()
+                (folder / "r.jsonl").symlink_to(target)
+                self.run_once(folder / "r.jsonl")
+                self.made(folder)
+                self.assertTrue((folder / "r.jsonl").is_symlink())
+                self.assertEqual(precious.read_text(), "mine")
+                self.assertFalse((self.folder / "nothing").exists())
+
+    def test_a_hard_link(self):
+        """another name of somebody's file | nothing; the file is not touched | all of it, under the next number"""
+        (self.folder / "precious").write_text("mine")
+        os.link(self.folder / "precious", self.folder / "r.jsonl")
+        self.run_once(self.folder / "r.jsonl")
+        self.made(self.folder)
+        self.assertEqual((self.folder / "precious").read_text(), "mine")
+
+    def test_a_fifo(self):
+        """a FIFO, which nobody reads | it neither waits nor gets SIGPIPE | all of it, under the next number"""
+        os.mkfifo(self.folder / "r.jsonl")
+        self.run_once(self.folder / "r.jsonl")
+        self.made(self.folder)
+
+    def test_a_fifo_in_the_place_of_the_report(self):
+        """the report is replaced by a FIFO while its descriptor is closed | it does not wait | what was written before; the rest is counted"""
+        self.same(*self.scenario("replaced"))
+        self.assertEqual(self.codes(hostile.report_check.load(self.folder / "shim/before.jsonl")), BOTH)
+
+    def test_a_folder(self):
+        """a folder of that name | nothing | all of it, under the next number"""
+        (self.folder / "r.jsonl").mkdir()
+        self.run_once(self.folder / "r.jsonl")
+        self.made(self.folder)
+
+    def test_a_linked_folder_of_somebody_else(self):
+        """in a folder that all may write to, a link named kshim-report that somebody else laid | nothing; the link is not followed | all of it, in a folder of one's own in TMPDIR"""
+        self.need_root()
+        self.trap(NOBODY)
+        self.assertEqual(list((self.folder / "target").iterdir()), [])
+        own, = (self.folder / "tmp").glob("kshim-report-*/*.jsonl")
+        self.assertEqual(self.codes(hostile.report_check.load(own, complete=True)), BOTH)
+
+    def test_a_linked_folder_of_ones_own(self):
+        """a link named kshim-report that is one's own (or root's) | nothing | all of it, where the link leads"""
+        self.trap(os.geteuid())
+        report, = (self.folder / "target").iterdir()
+        self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
+
+    def trap(self, owner):
+        for name in ("bare", "shim"):
+            folder = self.folder / name
+            folder.mkdir()
+            folder.chmod(0o1777)
+        (self.folder / "target").mkdir()
+        (self.folder / "tmp").mkdir()
+        link = self.folder / "shim" / "kshim-report"
+        link.symlink_to(self.folder / "target")
+        os.chown(link, owner, owner, follow_symlinks=False)
+        self.same(*self.scenario("once"), variables={"TMPDIR": str(self.folder / "tmp")})
+
+    def test_a_folder_of_somebody_else(self):
+        """a folder of somebody else's, who may read and remove what is in it | nothing | all of it; the file is readable by its owner alone (0600)"""
+        self.need_root()
+        folder = self.folder / "theirs"
+        folder.mkdir()
+        os.chown(folder, NOBODY, NOBODY)
+        folder.chmod(0o777)
+        self.run_once(folder / "r.jsonl")
+        self.made(folder, "r.jsonl")
+
+    def test_a_working_directory_that_is_gone(self):
+        """started in a directory that was removed | nothing | all of it, in TMPDIR"""
+        gone = self.folder / "gone"
+        script = f'cd "{gone}" && rmdir "{gone}" && exec "$0" "$@"'
+        texts = []
+        for start in (self.bare, self.shimmed):
+            gone.mkdir()
+            done = start("sh", "-c", script, *self.scenario("once"), variables={"TMPDIR": str(self.folder)})
+            texts.append((done.returncode, done.stdout, hostile.without_ours(done.stderr)))
+        self.assertEqual(texts[0], texts[1])
+        report, = self.folder.glob("kshim-report-*/*.jsonl")
+        self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
+
+
+class Disks(hostile.Case):
+    """Small file systems of our own; they end with the namespace that `unshare` makes."""
+
+    def inside(self, commands, *argv, **more):
+        """The program after shell commands in a mount namespace of its own, without the shim and with it."""
+        self.need_root()
+        try:
+            subprocess.run(["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("no mount namespaces here")
+        # `mount` and the shell are not to be watched, only the program.
+        script = ('preload=$LD_PRELOAD; unset LD_PRELOAD; mount -t tmpfs -o size=$0 none "$DISK" && ' + commands +
+                  ' && { [ -z "$preload" ] || export LD_PRELOAD="$preload"; "$@"; end=$?; unset LD_PRELOAD; cp "$DISK"/*.jsonl "$KEPT" 2>/dev/null; exit $end; }')
+        disk, kept = self.folder / "disk", self.folder / "kept"
+        for folder in (disk, kept):
+            folder.mkdir(exist_ok=True)
+        size = more.pop("size", "64k")
+        variables = {"DISK": str(disk), "KEPT": str(kept), "KSHIM_REPORT": str(disk / "r.jsonl"), **more.pop("variables", {})}
+        return self.same("unshare", "--mount", "sh", "-c", script, size, *argv, variables=variables, **more)
+
+    def test_full(self):
+        """a disk that is full (a small tmpfs) | nothing | what fits, in whole lines; the rest is counted, and said on stderr at the end of the command"""
+        done = self.inside('dd if=/dev/zero of="$DISK/big" bs=1k count=60 2>/dev/null', *self.scenario("until-full"))
+        records = hostile.report_check.load(self.folder / "kept" / "r.jsonl")
+        self.assertIn("wrong: 0", done.stdout)
+        self.assertLess(len(self.codes(records)), 60)
+        self.assertEqual(records[0]["type"], "process")
+
+    def test_full_from_the_start(self):
+        """a disk without any room | nothing; stderr has the failure | an empty file"""
+        done = self.inside('{ dd if=/dev/zero of="$DISK/big" bs=1k 2>/dev/null; :; }', *self.scenario("once"))
+        self.assertIn("CUDA_ERROR_NO_BINARY_FOR_GPU", done.stderr)
+        self.assertEqual((self.folder / "kept" / "r.jsonl").read_bytes(), b"")
+
+    def test_read_only(self):
+        """a disk that cannot be written | nothing; stderr says where it is written instead | all of it, in TMPDIR"""
+        done = self.inside('mount -o remount,ro "$DISK"', *self.scenario("once"), variables={"TMPDIR": str(self.folder)})
+        self.assertIn("the file system is read-only; writing to", done.stderr)
+        report, = self.folder.glob("kshim-report-*/*.jsonl")
+        self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
+
+    def test_read_only_everywhere(self):
+        """nothing that can be written at all | nothing; stderr says so, and has the failure | none"""
+        done = self.inside('mount -o remount,ro "$DISK"', *self.scenario("once"), variables={"TMPDIR": str(self.folder / "disk")})
+        self.assertIn("nothing is recorded", done.stderr)
+        self.assertEqual(list((self.folder / "kept").iterdir()), [])
+
+
+class Roots(hostile.Case):
+    def root(self):
+        """A root with nothing in it but what the driver needs: no /proc, no /dev, no /tmp."""
+        self.need_root()
+        root = self.folder / "root"
+        root.mkdir()
+        return root
+
+    def test_chroot(self):
+        """chroot into a folder without /proc, /dev and /tmp, before the driver starts | nothing | all of it: the folders of the report's path are made inside"""
+        root = self.root()
+        for number, start in enumerate((self.bare, self.shimmed)):
+            done = start(*self.scenario("chroot", root))
+            if number == 0:
+                first = done
+        self.assertEqual((done.returncode, done.stdout), (first.returncode, first.stdout))
+        self.assertIn("0 0 500 209", done.stdout)
+        report, = root.rglob("*.jsonl")
+        self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
+        self.assertIsNone(hostile.report_check.load(report)[0]["exe"])
+
+    def test_another_user(self):
+        """root at the start, somebody without rights later, all descriptors closed in between | nothing | what was written before; the rest is counted where it cannot be opened again"""
+        self.need_root()
+        done = self.same(*self.scenario("other-user"))
+        self.assertEqual(done.stdout.splitlines()[-1], "209")
+        records = self.found(complete=False)[0]
+        self.assertEqual(self.codes(records), BOTH)
+
+    def test_setuid(self):
+        """a program with raised rights (setuid) that somebody else starts with LD_PRELOAD | nothing: ld.so ignores the path, and where it is obeyed (a library in a system folder), the shim stays still | none"""
+        self.need_root()
+        if shutil.which("setpriv") is None:
+            raise unittest.SkipTest("no setpriv")
+        folder = self.folder / "bin"
+        folder.mkdir()
+        for path in (self.folder, folder):
+            path.chmod(0o755)
+        program = folder / "borrowed"
+        shutil.copy(hostile.HERE / "static_host", program)
+        shutil.copy(shutil.which("true"), folder / "true")
+        for path in (program, folder / "true"):
+            path.chmod(0o4755)
+        for path in (program, folder / "true"):
+            self.same("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", path)
+        self.assertEqual(self.found(), [])
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -3,6 +3,7 @@
 situation, what the host sees of the shim, and what the report has."""
 import os
 import pathlib
+import shutil
 
 import e2e
 import report_check
@@ -34,6 +35,8 @@ class Case(e2e.Case):
         folder = pathlib.Path(cwd) if cwd else self.folder / kind
         if not cwd:
             folder.mkdir(exist_ok=True)
+        if not (folder / "kshim-report").is_symlink():
+            shutil.rmtree(folder / "kshim-report", ignore_errors=True)  # of the program before
         env = e2e.simulated("9.0", **more.pop("variables", {}))
         if preload:
             env["LD_PRELOAD"] = str(preload)

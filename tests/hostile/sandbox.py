@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""seccomp filters that refuse what the shim asks the kernel for: each system call that its sources name, in turn."""
+import errno
+import re
+import subprocess
+
+import e2e
+import hostile
+from hostile import BOTH
+
+# Without these the driver, or libc, does not start: what the host itself makes of it is its own affair.
+HOSTS_OWN = {"mmap"}
+# Early, without them there is no report at all; late, it is what was written before.
+NO_REPORT = {"openat", "write", "fstat"}
+
+
+def system_calls():
+    """Name and number of each one in the shim's sources."""
+    names = set()
+    for path in sorted((e2e.SOURCE / "shim").rglob("*")):
+        if path.suffix in (".cpp", ".h"):
+            names |= set(re.findall(r"\bSYS_([a-z0-9_]+)", path.read_text()))
+    lines = ["#include <sys/syscall.h>"] + [f"#ifdef SYS_{name}\nkshim {name} SYS_{name}\n#endif" for name in sorted(names)]
+    done = subprocess.run(["cc", "-E", "-P", "-x", "c", "-"], input="\n".join(lines), capture_output=True, text=True, check=True)
+    return {name: int(number) for name, number in re.findall(r"^kshim (\w+) (\d+)$", done.stdout, re.MULTILINE)}
+
+
+class Sandbox(hostile.Case):
+    def refuse(self, name, number, error, when):
+        with self.subTest(f"{name}, {errno.errorcode[error]}, {when}"):
+            folder = self.folder / f"{name}.{error}.{when}"
+            argv = self.scenario("sandbox", f"{number}:{error}:{when}")
+            done = self.same(*argv, variables={"KSHIM_REPORT": folder / "r.jsonl"})
+            if done.returncode == 77:
+                self.skipTest("no seccomp here")
+            self.assertEqual(done.returncode, 0)
+            reports = self.found(folder, complete=False) if folder.exists() and (folder / "r.jsonl").stat().st_size else []
+            if when == "early" and name in NO_REPORT | {"mkdirat"}:
+                self.assertEqual(reports, [])
+            else:
+                self.assertEqual([self.codes(records) for records in reports], [BOTH])
+
+    def test_each_system_call_is_refused(self):
+        """a seccomp filter that refuses (EPERM, ENOSYS) any one system call that the shim makes, before the driver starts or after | nothing | all of it, but: none where no file can be made from the start"""
+        calls = system_calls()
+        self.assertGreater(len(calls), 25)
+        for name, number in calls.items():
+            for error in (errno.EPERM, errno.ENOSYS):
+                for when in ("early", "late"):
+                    if when == "late" or name not in HOSTS_OWN:
+                        self.refuse(name, number, error, when)
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -302,8 +302,38 @@ int until_killed() {
   for (;;) pause();
 }
 
+/// The report's file is removed and its name given to a FIFO, while the program closes what it does not know.
+int replaced_by_fifo() {
+  use("host");
+  DIR* folder = opendir("kshim-report");
+  for (const dirent* entry = folder == nullptr ? nullptr : readdir(folder); entry != nullptr; entry = readdir(folder)) {
+    const std::string path = std::string("kshim-report/") + entry->d_name;
+    if (entry->d_name[0] != '.' && rename(path.c_str(), "before.jsonl") == 0) mkfifo(path.c_str(), 0600);
+  }
+  if (folder != nullptr) closedir(folder);
+  syscall(SYS_close_range, 3U, ~0U, 0U);
+  void* module = nullptr;
+  g_bad[g_bad.size() - 1] = static_cast<char>(g_bad[g_bad.size() - 1] + 1);
+  std::printf("%d\n", hostile::load(g_bad, &module));
+  return 0;
+}
+
+/// More failures than a small disk has room for.
+int until_full() {
+  void* module = nullptr;
+  void* function = nullptr;
+  if (hostile::attach() != 0 || hostile::load(g_good, &module) != 0) return 1;
+  int wrong = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "kernel_" + std::to_string(i);
+    wrong += hostile::look_up(module, name.c_str(), &function) == 500 ? 0 : 1;
+  }
+  std::printf("wrong: %d\n", wrong);
+  return 0;
+}
+
 int changed_root() {
-  if (chroot(g_argument.c_str()) != 0 || chdir("/") != 0) return 1;
+  if (hostile::driver_function<void*>("cuInit") == nullptr || chroot(g_argument.c_str()) != 0 || chdir("/") != 0) return 1;
   use("inside");
   return 0;
 }
@@ -381,6 +411,8 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"sandbox", sandboxed},
       {"threads", many_threads},
       {"until-killed", until_killed},
+      {"until-full", until_full},
+      {"replaced", replaced_by_fifo},
       {"chroot", changed_root},
       {"other-user", other_user},
       {"closed-library", closed_library},
