@@ -289,16 +289,25 @@ int many_threads() {
   return 0;
 }
 
-/// Failures without end, each told on standard output once it has come back: for a host that is killed at any moment.
+/// Failures that differ, in ARGUMENT threads, each told on standard output once it has come back: for a host that is killed at any
+/// moment. Then it waits for that.
 int until_killed() {
-  void* module = nullptr;
-  void* function = nullptr;
+  static void* module = nullptr;
+  static std::atomic<int> number{0};
   if (hostile::attach() != 0 || hostile::load(g_good, &module) != 0) return 1;
-  for (int i = 0; i < 900; ++i) {
-    const std::string name = "kernel_" + std::to_string(i);
-    hostile::look_up(module, name.c_str(), &function);
-    dprintf(STDOUT_FILENO, "%d\n", i);
-  }
+  std::vector<std::thread> threads;
+  for (unsigned long i = std::stoul(g_argument); i > 0; --i)
+    threads.emplace_back([] {
+      void* function = nullptr;
+      if (hostile::attach() != 0) return;
+      for (int mine = number.fetch_add(1); mine < 300; mine = number.fetch_add(1)) {
+        const std::string name = "kernel_" + std::to_string(mine);
+        hostile::look_up(module, name.c_str(), &function);
+        dprintf(STDOUT_FILENO, "%s\n", name.c_str());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  dprintf(STDOUT_FILENO, "done\n");
   for (;;) pause();
 }
 
