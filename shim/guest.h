@@ -82,7 +82,8 @@ std::uint32_t process_id() noexcept;
 
 /// Process and thread; no two of a process that live at the same time have the same. Not 0, no system call.
 std::uint64_t thread_mark() noexcept;
-/// Whether a mark was set by this process: what a fork's child finds may be of a thread that it does not have.
+/// Whether a mark was set by this process: what a fork's child finds may be of a thread that it does not
+/// have.
 inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_id(); }
 
 /// Text assembled in place; what does not fit is cut.

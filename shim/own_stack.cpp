@@ -88,16 +88,17 @@ struct Stack {
   alignas(kGuard) std::byte bytes[kSize];
 };
 Stack g_stacks[kCount];  // pages that nobody touches take no memory
-/// Whose it is, as thread_mark() says. What another thread of the parent had, a fork's child takes over; who comes
-/// with a stack in his name has jumped out of what he did there (Busy keeps out whoever interrupted it).
+/// Whose it is, as thread_mark() says. What another thread of the parent had, a fork's child takes over; who
+/// comes with a stack in his name has jumped out of what he did there (Busy keeps out whoever interrupted
+/// it).
 std::atomic<std::uint64_t> g_users[kCount];
 
 /// Of this thread's stack, what was seen to be there. Asking is a system call a page.
 constinit thread_local std::uintptr_t t_low = 0;
 constinit thread_local std::uintptr_t t_high = 0;
 
-/// A stack ends at its guard, which cannot be read. The main thread's grows when the kernel itself reads below
-/// it, up to RLIMIT_STACK.
+/// A stack ends at its guard, which cannot be read. The main thread's grows when the kernel itself reads
+/// below it, up to RLIMIT_STACK.
 bool has_room(std::uintptr_t frame) noexcept {
   if (frame <= kNeeded) return false;
   const std::uintptr_t low = frame - kNeeded;

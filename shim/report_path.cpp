@@ -99,7 +99,8 @@ bool is_private_folder(PathText& path) noexcept {
 bool is_a_trap(const char* folder, const char* path) noexcept {
   struct stat link {};
   struct stat where {};
-  if (raw::status_of_link(path, link) != 0 || !S_ISLNK(link.st_mode) || link.st_uid == raw::user()) return false;
+  if (raw::status_of_link(path, link) != 0 || !S_ISLNK(link.st_mode) || link.st_uid == raw::user())
+    return false;
   if (raw::status_of_path(folder, where) != 0) return true;
   return (where.st_mode & S_ISVTX) != 0 && (where.st_mode & S_IWOTH) != 0 && where.st_uid != link.st_uid;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// replaces GOOD BAD: a program that defines functions of libc itself, as profilers, sandboxes and test frameworks do, and counts
-// who of them is called from libkshim.so. Its definitions pass six words on, which is enough for each of them.
+// replaces GOOD BAD: a program that defines functions of libc itself, as profilers, sandboxes and test
+// frameworks do, and counts who of them is called from libkshim.so. Its definitions pass six words on, which
+// is enough for each of them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -34,13 +35,13 @@ static void look(const char* name, const void* caller) {
   printf("libkshim.so calls the host's %s\n", name);
 }
 
-#define REPLACE(name)                                                                                \
-  Word replaced_##name(Word a, Word b, Word c, Word d, Word e, Word f) __asm__(#name);               \
-  Word replaced_##name(Word a, Word b, Word c, Word d, Word e, Word f) {                             \
-    static Word (*real)(Word, Word, Word, Word, Word, Word);                      \
-    if (real == 0) *(void**)&real = dlsym(RTLD_NEXT, #name);                      \
-    look(#name, __builtin_return_address(0));                                     \
-    return real(a, b, c, d, e, f);                                                \
+#define REPLACE(name)                                                                  \
+  Word replaced_##name(Word a, Word b, Word c, Word d, Word e, Word f) __asm__(#name); \
+  Word replaced_##name(Word a, Word b, Word c, Word d, Word e, Word f) {               \
+    static Word (*real)(Word, Word, Word, Word, Word, Word);                           \
+    if (real == 0) *(void**)&real = dlsym(RTLD_NEXT, #name);                           \
+    look(#name, __builtin_return_address(0));                                          \
+    return real(a, b, c, d, e, f);                                                     \
   }
 REPLACE(getenv)
 REPLACE(secure_getenv)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stacks FATBIN OTHER STEP BYTES [measure]: makes one call of the driver in a thread whose stack has BYTES and a guard below it.
-// FATBIN has an image for device 0, OTHER has none. Prints what the call answered, or, with `measure`, how many bytes of the
-// stack it touched.
+// stacks FATBIN OTHER STEP BYTES [measure]: makes one call of the driver in a thread whose stack has BYTES
+// and a guard below it. FATBIN has an image for device 0, OTHER has none. Prints what the call answered, or,
+// with `measure`, how many bytes of the stack it touched.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -24,7 +24,8 @@ std::string_view g_step;
 int g_answer = -1;
 
 int step() {
-  if (g_module != nullptr && hostile::driver_function<int (*)(void*)>("cuCtxSetCurrent")(g_context) != 0) return -3;
+  if (g_module != nullptr && hostile::driver_function<int (*)(void*)>("cuCtxSetCurrent")(g_context) != 0)
+    return -3;
   void* got = nullptr;
   if (g_step == "nothing") return 0;
   if (g_step == "init") return hostile::driver_function<int (*)(unsigned)>("cuInit")(0);
@@ -34,8 +35,7 @@ int step() {
   if (g_step == "failing-lookup") return hostile::look_up(g_module, "no_such_kernel", &got);
   if (g_step == "launch") return hostile::launch(g_function, 1);
   if (g_step == "failing-launch") return hostile::launch(g_function, 4096);
-  if (g_step == "dlsym")
-    return hostile::driver_function<void*>("cuLaunchKernel_ptsz") != nullptr ? 0 : 1;
+  if (g_step == "dlsym") return hostile::driver_function<void*>("cuLaunchKernel_ptsz") != nullptr ? 0 : 1;
   return -2;
 }
 
@@ -55,9 +55,11 @@ int main(int argc, char** argv) {
   constexpr std::size_t kGuard = std::size_t{1} << 20U;
   if (g_step != "init" && g_step != "nothing") {
     if (hostile::attach(&g_context) != 0 || hostile::load(g_good, &g_module) != 0) return 3;
-    if (hostile::look_up(g_module, "stressed", &g_function) != 0 || hostile::launch(g_function, 1) != 0) return 3;
+    if (hostile::look_up(g_module, "stressed", &g_function) != 0 || hostile::launch(g_function, 1) != 0)
+      return 3;
   }
-  auto* memory = static_cast<char*>(mmap(nullptr, kGuard + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, kGuard + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   char* const stack = memory + kGuard;
   mprotect(stack, bytes, PROT_READ | PROT_WRITE);
   std::memset(stack, kPaint, bytes);

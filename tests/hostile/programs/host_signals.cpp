@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts whose signal handlers do as they like.
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "host.h"
+
+namespace hostile {
+
+volatile sig_atomic_t g_signals = 0;
+void count(int) { g_signals = g_signals + 1; }
+
+/// System calls are interrupted all the time.
+int storm() {
+  struct sigaction action {};
+  action.sa_handler = count;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 150}, {0, 150}};
+  if (attach() != 0) return 1;
+  setitimer(ITIMER_REAL, &often, nullptr);
+  void* module = nullptr;
+  int wrong = 0;
+  for (int i = 0; i < 2000; ++i) {
+    if (load(g_bad, &module) != 209) ++wrong;
+    if (load(g_good, &module) != 0) ++wrong;
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("wrong: %d\n", wrong);
+  return g_signals > 0 ? 0 : 2;
+}
+
+void call_the_driver(int) {
+  void* module = nullptr;
+  std::printf("handler: %d\n", load(g_bad, &module));
+}
+
+/// On a stack of its own, of the size that such stacks have had for decades.
+int handler_calls() {
+  if (attach() != 0) return 1;
+  static char memory[16384];
+  stack_t stack{};
+  stack.ss_sp = memory;
+  stack.ss_size = sizeof memory;
+  sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = call_the_driver;
+  action.sa_flags = SA_ONSTACK;
+  sigaction(SIGUSR1, &action, nullptr);
+  for (int i = 0; i < 3; ++i) raise(SIGUSR1);
+  use("host");
+  return 0;
+}
+
+sigjmp_buf g_back;
+void jump_back(int) { siglongjmp(g_back, 1); }
+
+/// Again and again out of wherever the timer finds it, at times out of the shim. Not out of the driver, whose
+/// locks would stay locked: the calls fail before it takes any.
+int jumps() {
+  struct sigaction action {};
+  action.sa_handler = jump_back;
+  sigaction(SIGALRM, &action, nullptr);
+  const auto get = driver_function<int (*)(void**, void*, const char*)>("cuModuleGetFunction");
+  void* function = nullptr;
+  if (attach() != 0) return 1;
+  static std::atomic<int> answer{-1};
+  static int i = 0;  // a local would be undefined after the jump
+  for (i = 0; i < 500; ++i) {
+    if (sigsetjmp(g_back, 1) != 0) continue;
+    const itimerval soon{{0, 0}, {0, 30 + (i * 7) % 90}};
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    for (;;) {
+      static char name[32];
+      static int number = 0;
+      std::snprintf(name, sizeof name, "k%d", number++ % 900);
+      answer = get(&function, nullptr, name);
+    }
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("%d\n", answer.load());
+  return 0;
+}
+
+}  // namespace hostile
