@@ -11,11 +11,29 @@
 
 namespace kshim::shim {
 
+namespace {
+
+/// What a large copy takes of the host's limits, even for a moment, another thread of the host may want.
+bool is_modest(std::size_t size) noexcept {
+  constexpr std::size_t kSmall = std::size_t{16} << 20U;
+  constexpr rlim_t kShare = 16;
+  if (size <= kSmall) return true;
+  for (const int which : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (raw::get_limit(which, limit) != 0) continue;
+    if (limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur / kShare) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 FileCopy::FileCopy(const char* path) noexcept {
   file_ = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat facts {};
   if (file_ < 0 || raw::status_of(file_, facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
+  if (!is_modest(size)) return;
   // Pages that nobody fetches take no memory.
   void* memory = raw::map_memory(size, MAP_NORESERVE);
   if (memory == nullptr) return;
