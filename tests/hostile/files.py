@@ -3,6 +3,8 @@
 """Where the report goes: full and read-only disks, a changed root, other users, and names that somebody laid in the way."""
 import json
 import os
+import pathlib
+import platform
 import shutil
 import stat
 import subprocess
@@ -195,7 +197,7 @@ class Roots(hostile.Case):
         self.assertEqual(self.codes(records), BOTH)
 
     def test_setuid(self):
-        """a program with raised rights (setuid) that somebody else starts with LD_PRELOAD | nothing: ld.so ignores the path, and where it is obeyed (a library in a system folder), the shim stays still | none"""
+        """a program with raised rights (setuid) that somebody else starts with LD_PRELOAD | nothing: ld.so ignores the path | none"""
         self.need_root()
         if shutil.which("setpriv") is None:
             raise unittest.SkipTest("no setpriv")
@@ -211,6 +213,34 @@ class Roots(hostile.Case):
         for path in (program, folder / "true"):
             self.same("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", path)
         self.assertEqual(self.found(), [])
+
+
+    def test_setuid_where_the_preload_is_obeyed(self):
+        """the same, and the shim lies in a system folder with a set-user-id bit, so that ld.so does load it | nothing | none: the shim stays still where AT_SECURE is set"""
+        self.need_root()
+        folder = pathlib.Path("/usr/lib") / f"{platform.machine()}-linux-gnu"
+        for name in ("upper", "work", "theirs"):
+            (self.folder / name).mkdir()
+        for path in (self.folder, self.folder / "upper"):
+            path.chmod(0o755)
+        (self.folder / "theirs").chmod(0o777)
+        for source, name, mode in ((e2e.SHIM, "libkshim.so", 0o4755), (e2e.SIMULATOR / "libcuda.so.1", "libcuda.so.1", 0o755)):
+            shutil.copy(source, self.folder / "upper" / name)
+            (self.folder / "upper" / name).chmod(mode)
+        for source, name in ((hostile.HOST, "borrowed"), (hostile.GOOD, "good"), (hostile.BAD, "bad")):
+            shutil.copy(source, self.folder / name)
+            (self.folder / name).chmod(0o4755 if name == "borrowed" else 0o644)
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("the folder is mounted nosuid")
+        script = ('mount -t tmpfs none "$0/work" && mkdir "$0/work/u" "$0/work/w" && cp -p "$0"/upper/* "$0/work/u" && mount -t overlay o '
+                  f'-o "lowerdir={folder},upperdir=$0/work/u,workdir=$0/work/w" {folder} && cd "$0/theirs" && '
+                  'LD_PRELOAD=libkshim.so exec setpriv --reuid="$1" --regid="$1" --clear-groups ../borrowed ../good ../bad once')
+        env = e2e.clean_environment(KSHIM_SIM_DEVICES="9.0", KSHIM_REPORT="r.jsonl")
+        done = {user: self.run_program("unshare", "--mount", "sh", "-c", script, self.folder, user, env=env) for user in (0, NOBODY)}
+        if "0 0 500 209" not in done[0].stdout or not (self.folder / "theirs" / "r.jsonl").exists():
+            self.skipTest(f"no overlay here: {done[0].stderr}")  # or the preload is not obeyed even without raised rights
+        self.assertEqual((done[NOBODY].returncode, done[NOBODY].stdout, done[NOBODY].stderr), (3, done[0].stdout, ""))
+        self.assertEqual(sorted(path.name for path in (self.folder / "theirs").iterdir()), ["r.jsonl"])
 
 
 if __name__ == "__main__":
