@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -22,9 +23,47 @@
 #include "busy.h"
 #include "python/layout.h"
 #include "stack/native.h"
+#include "stack/walk.h"
+
+// walk.cpp's stand-ins for libc's.
+extern "C" [[noreturn]] void __wrap_abort();
+extern "C" int __wrap_pthread_rwlock_wrlock(void*);
+extern "C" int __wrap_pthread_rwlock_unlock(void*);
 
 namespace kshim::shim {
 namespace {
+
+TEST(Walk, WhatTheUnwinderAbortsIsGivenUp) {
+  int steps = 0;
+  const auto fails = [](void* count) {
+    ++*static_cast<int*>(count);
+    __wrap_pthread_rwlock_wrlock(nullptr);
+    __wrap_abort();
+  };
+  const auto works = [](void* count) {
+    __wrap_pthread_rwlock_wrlock(nullptr);  // the lock was given back
+    ++*static_cast<int*>(count);
+    __wrap_pthread_rwlock_unlock(nullptr);
+  };
+  EXPECT_FALSE(guarded_walk(fails, &steps));
+  EXPECT_TRUE(guarded_walk(works, &steps));
+  EXPECT_FALSE(guarded_walk(fails, &steps));
+  EXPECT_EQ(steps, 3);
+}
+
+TEST(Walk, ALockThatIsNotHadEndsIt) {
+  std::atomic<int> stage{0};
+  std::thread holder([&stage] {
+    __wrap_pthread_rwlock_wrlock(nullptr);
+    stage.store(1);
+    while (stage.load() != 2) std::this_thread::yield();
+    __wrap_pthread_rwlock_unlock(nullptr);
+  });
+  while (stage.load() != 1) std::this_thread::yield();
+  EXPECT_FALSE(guarded_walk([](void*) { __wrap_pthread_rwlock_wrlock(nullptr); }, nullptr));
+  stage.store(2);
+  holder.join();
+}
 
 constexpr std::size_t kPage = 4096;
 
