@@ -119,7 +119,8 @@ void refresh() noexcept {
     ranges[i].reach = std::max(ranges[i].reach, ranges[i - 1].reach);
 }
 
-/// Under g_lock. nullptr where no object holds the address.
+/// Under g_lock, and while the linker takes nothing off its list (dl_iterate_phdr): the headers that are
+/// looked at lie in the objects. nullptr where no object holds the address.
 const ObjectView* find_object(std::uintptr_t address) noexcept {
   const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
   auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
@@ -131,15 +132,32 @@ const ObjectView* find_object(std::uintptr_t address) noexcept {
   return nullptr;
 }
 
+struct Wanted {
+  std::uintptr_t address;
+  bool fresh;
+  ObjectView found;
+};
+int find_wanted(dl_phdr_info* info, std::size_t, void* context) {
+  auto& wanted = *static_cast<Wanted*>(context);
+  wanted.fresh = g_cache.adds == info->dlpi_adds && g_cache.subs == info->dlpi_subs;
+  const ObjectView* found = wanted.fresh ? find_object(wanted.address) : nullptr;
+  if (found != nullptr) wanted.found = *found;
+  return 1;
+}
+
 }  // namespace
 
 ObjectView object_at(std::uintptr_t address) noexcept {
+  constexpr int kTries = 4;  // libraries come and go meanwhile
   const ErrnoKeeper keeper;
   const LockGuard guard(g_lock);
   if (!guard) return {};
-  refresh();
-  const ObjectView* found = find_object(address);
-  return found == nullptr ? ObjectView() : *found;
+  Wanted wanted{address, false, {}};
+  for (int i = 0; i < kTries && !wanted.fresh; ++i) {
+    if (i > 0 || g_cache.count == 0) refresh();
+    dl_iterate_phdr(find_wanted, &wanted);
+  }
+  return wanted.found;
 }
 
 FileFacts facts_of_file(std::uint32_t identity) noexcept {

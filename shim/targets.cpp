@@ -58,7 +58,8 @@ bool survey(void* context, const ObjectView& object) {
   for (std::uint64_t at = 0; at + sizeof(image::FatbinWrapper) <= place.size;
        at += sizeof(image::FatbinWrapper)) {
     const std::uintptr_t address = object.elf.base() + place.address + at;
-    if (!object.elf.contains(address)) break;
+    // Of an object that another thread may unload meanwhile, nothing is read but by object_at().
+    if (object_at(address).identity != object.identity) break;
     DeviceCode code;
     examine_memory(address, false, code);
     if (code.wrapped) note_gaps(code, {});

@@ -37,7 +37,7 @@ class Case(e2e.Case):
             folder.mkdir(exist_ok=True)
         if not (folder / "kshim-report").is_symlink():
             shutil.rmtree(folder / "kshim-report", ignore_errors=True)  # of the program before
-        env = e2e.simulated("9.0", **more.pop("variables", {}))
+        env = e2e.simulated("9.0") | {name: str(value) for name, value in more.pop("variables", {}).items()}
         if preload:
             env["LD_PRELOAD"] = str(preload)
         for name in more.pop("unset", ()):

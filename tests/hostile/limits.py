@@ -110,6 +110,21 @@ class Stacks(hostile.Case):
                 for failure in failures:  # the walk went from the shim's stack to the thread's
                     self.assertIn("stacks", [os.path.basename(frame["object"] or "") for frame in failure["native"]])
 
+    def test_a_runtime_on_the_smallest_stack(self):
+        """the same with the runtime of CUDA 13, static and shared, which starts, loads and fails there | nothing; at most 2 KiB more of the stack | the failure with its kernel and the plug-in's frame"""
+        for kind in ("static", "shared"):
+            with self.subTest(kind):
+                plugin = e2e.BUILD / "tests" / "blind" / f"libplugin_{kind}.so"
+                argv = (STACKS, hostile.GOOD, plugin, "runtime", SMALLEST)
+                variables = {"KSHIM_SIM_DEVICES": "7.5"}
+                self.assertEqual(self.same(*argv, variables=variables).stdout, f"plugin: {NO_IMAGE}\n{NO_IMAGE}\n")
+                failure, = e2e.of_type(self.only(), "failure")
+                self.assertEqual((failure["layers"][0]["code"], failure["kernel"]), (NO_IMAGE, "plugin_kernel"))
+                self.assertIn(plugin.name, [os.path.basename(frame["object"] or "") for frame in failure["native"]])
+                one, two = (int(start(*argv, "measure", variables=variables).stdout.split()[-1]) for start in (self.bare, self.shimmed))
+                print(f"{kind} runtime: {one} bytes of stack, {two} with the shim")
+                self.assertLess(two, one + MOST)
+
     def test_what_it_takes_of_a_stack(self):
         """the same, measured: the bytes of the thread's stack that are touched | at most 2 KiB more than without | -"""
         for step in STEPS:

@@ -83,7 +83,8 @@ def main():
         PAGE.write_text(fresh)
     elif fresh != page:
         faults.append(f"{PAGE.relative_to(ROOT)} is stale: run tests/hostile/page.py")
-    print("\n".join(faults))
+    for fault in faults:
+        print("FAILED:", fault)
     return 1 if faults else 0
 
 

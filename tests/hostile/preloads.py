@@ -28,7 +28,7 @@ class Preloads(hostile.Case):
     def orders(self, path, first=True, **more):
         """In front of the shim and behind it."""
         if path is None:
-            self.skipTest("not installed (docs/hacking.md)")
+            self.skipTest("not installed (docs/hostile-hosts.md)")
         orders = ((path, e2e.SHIM), (e2e.SHIM, path)) if first else ((path, e2e.SHIM),)
         for order in orders:
             for name, codes in self.SCENARIOS.items():

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lives and deaths of processes, threads and signal handlers."""
 import os
+import shutil
 import signal
 import time
 
@@ -111,6 +112,16 @@ class Processes(hostile.Case):
         self.same(*self.scenario("closed-library", hostile.HERE / "libimage.so"))
         records = self.only()
         self.assertEqual((self.codes(records), records[-1]["modules"]), ([hostile.NOT_FOUND], 3))
+
+
+    def test_libraries_come_and_go(self):
+        """four threads that open and close libraries with device code while others fail, with `KSHIM_TARGET` set, for which the shim looks into what is loaded | nothing | all of it"""
+        folder = self.folder / "libraries"
+        folder.mkdir()
+        for number in range(60):
+            shutil.copy(e2e.BUILD / "tests" / "blind" / "libplugin_static.so", folder / f"l{number}.so")
+        self.same(*self.scenario("churn", folder), variables={"KSHIM_TARGET": "12.0"})
+        self.assertEqual(self.codes(self.only()), [NO_IMAGE])
 
 
 class OtherWorlds(hostile.Case):

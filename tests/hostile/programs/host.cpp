@@ -4,6 +4,7 @@
 // the shim.
 #include "host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <thread>
@@ -207,6 +209,36 @@ int closed_library() {
   return 0;
 }
 
+/// Libraries with device code (ARGUMENT is a folder of them) come and go in four threads, while the driver is
+/// started again and again.
+int churn() {
+  std::vector<std::string> files;
+  DIR* folder = opendir(g_argument.c_str());
+  for (const dirent* entry = readdir(folder); entry != nullptr; entry = readdir(folder))
+    if (entry->d_name[0] != '.') files.push_back(g_argument + "/" + entry->d_name);
+  closedir(folder);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 4; ++i)
+    threads.emplace_back([&files, &stop, i] {
+      for (std::size_t at = i; !stop.load(); at = (at + 4) % files.size()) {
+        void* library = dlopen(files[at].c_str(), RTLD_LAZY | RTLD_LOCAL);
+        if (library != nullptr) dlclose(library);
+      }
+    });
+  int wrong = 0;
+  const auto init = hostile::driver_function<int (*)(unsigned)>("cuInit");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  void* module = nullptr;
+  hostile::attach();
+  while (std::chrono::steady_clock::now() < end)
+    wrong += init(0) == 0 && hostile::load(g_bad, &module) == 209 ? 0 : 1;
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  std::printf("wrong: %d\n", wrong);
+  return 0;
+}
+
 int once() {
   use("host");
   return 3;
@@ -239,6 +271,7 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"replaced", hostile::replaced_by_fifo},
       {"chroot", hostile::changed_root},
       {"other-user", hostile::other_user},
+      {"churn", churn},
       {"closed-library", closed_library},
   };
   return kAll;

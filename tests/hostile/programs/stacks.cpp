@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// stacks FATBIN OTHER STEP BYTES [measure]: makes one call of the driver in a thread whose stack has BYTES
-// and a guard below it. FATBIN has an image for device 0, OTHER has none. Prints what the call answered, or,
-// with `measure`, how many bytes of the stack it touched.
+// stacks FATBIN OTHER STEP BYTES [measure] (or, with the step "runtime", a plug-in of tests/blind for OTHER):
+// makes one call of the driver in a thread whose stack has BYTES and a guard below it. FATBIN has an image
+// for device 0, OTHER has none. Prints what the call answered, or, with `measure`, how many bytes of the
+// stack it touched.
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -22,6 +23,7 @@ void* g_module = nullptr;
 void* g_function = nullptr;
 std::string_view g_step;
 int g_answer = -1;
+int (*g_plugin)() = nullptr;
 
 int step() {
   if (g_module != nullptr && hostile::driver_function<int (*)(void*)>("cuCtxSetCurrent")(g_context) != 0)
@@ -35,6 +37,7 @@ int step() {
   if (g_step == "failing-lookup") return hostile::look_up(g_module, "no_such_kernel", &got);
   if (g_step == "launch") return hostile::launch(g_function, 1);
   if (g_step == "failing-launch") return hostile::launch(g_function, 4096);
+  if (g_step == "runtime") return g_plugin();
   if (g_step == "dlsym") return hostile::driver_function<void*>("cuLaunchKernel_ptsz") != nullptr ? 0 : 1;
   return -2;
 }
@@ -53,7 +56,11 @@ int main(int argc, char** argv) {
   g_step = argv[3];
   const std::size_t bytes = std::strtoul(argv[4], nullptr, 10);
   constexpr std::size_t kGuard = std::size_t{1} << 20U;
-  if (g_step != "init" && g_step != "nothing") {
+  if (g_step == "runtime") {
+    void* library = dlopen(argv[2], RTLD_NOW);
+    g_plugin = library == nullptr ? nullptr : reinterpret_cast<int (*)()>(dlsym(library, "plugin_run"));
+    if (g_plugin == nullptr) return 3;
+  } else if (g_step != "init" && g_step != "nothing") {
     if (hostile::attach(&g_context) != 0 || hostile::load(g_good, &g_module) != 0) return 3;
     if (hostile::look_up(g_module, "stressed", &g_function) != 0 || hostile::launch(g_function, 1) != 0)
       return 3;
