@@ -4,6 +4,7 @@ situation, what the host sees of the shim, and what the report has."""
 import os
 import pathlib
 import shutil
+import sys
 
 import e2e
 import report_check
@@ -14,6 +15,11 @@ GOOD, BAD = IMAGES / "stress_90.fatbin", IMAGES / "stress_75.fatbin"
 HOST = HERE / "host"
 PLUGIN = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"
 e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", HOST, GOOD, BAD, PLUGIN)
+
+# An instrumented simulator needs room, stack and functions of libc that these hosts do not give it.
+if os.environ.get("KSHIM_SANITIZED"):
+    print(f"skipped: the simulator of this build is instrumented ({os.environ['KSHIM_SANITIZED']})")
+    sys.exit(e2e.SKIPPED)
 
 NOT_FOUND, NO_IMAGE = 500, 209
 BOTH = [NOT_FOUND, NO_IMAGE]  # what host.cpp's use() makes fail
