@@ -7,6 +7,7 @@ option(KSHIM_BUILD_SAMPLES "the samples (need nvcc)" ON)
 option(KSHIM_BUILD_TESTS "unit, abi, e2e and sample tests" ${PROJECT_IS_TOP_LEVEL})
 option(KSHIM_BUILD_BENCH "benchmarks (need Google Benchmark)" OFF)
 option(KSHIM_WERROR "warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+set(KSHIM_GLIBC_FLOOR "" CACHE STRING "oldest glibc that the files must run on, such as 2.17: set by tools/release-build, checked by abi.floor")
 set(KSHIM_SANITIZE "" CACHE STRING "sanitizers for everything but the injected library, such as address,undefined")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

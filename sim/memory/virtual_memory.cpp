@@ -3,6 +3,7 @@
 // mapped twice and handed to another process as the descriptor that a driver hands out.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -142,7 +143,8 @@ CUresult entry::cuMemCreate(CUmemGenericAllocationHandle* out, std::size_t size,
   const bool on_device = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
   const int device = on_device ? properties->location.id : -1;
   if (on_device && !charge(*device_at(device), size)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const int file = ::memfd_create("kshim-sim", MFD_CLOEXEC);
+  constexpr unsigned kCloseOnExec = 1;  // MFD_CLOEXEC; glibc knows the call from 2.27 on, Linux from 3.17
+  const int file = static_cast<int>(::syscall(SYS_memfd_create, "kshim-sim", kCloseOnExec));
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(size)) != 0) {
     if (file >= 0) ::close(file);
     if (on_device) discharge(device, size);
