@@ -6,17 +6,34 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 namespace kshim::shim {
 namespace {
 
-/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none.
+/// Whether a program begins right before its headers, as linkers lay it out, and is one that is not moved.
+bool is_fixed(const ElfW(Phdr) * headers) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(headers);
+  constexpr std::uintptr_t kSmallestPage = 4096;
+  if (at % kSmallestPage < sizeof(ElfW(Ehdr))) return false;
+  const auto* file = reinterpret_cast<const ElfW(Ehdr)*>(at - sizeof(ElfW(Ehdr)));
+  return std::memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 && file->e_type == ET_EXEC;
+}
+
+/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none, or when nothing
+/// says how far it was moved: musl's loader, called as a command, is such a program.
 const ElfW(Dyn) * program_dynamic() noexcept {
   const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
   const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
   ElfW(Addr) base = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    if (headers[i].p_type == PT_PHDR) base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
+  bool known = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (headers[i].p_type != PT_PHDR) continue;
+    base = reinterpret_cast<ElfW(Addr)>(headers) - headers[i].p_vaddr;
+    known = true;
+  }
+  if (!known && (count == 0 || !is_fixed(headers))) return nullptr;
   for (std::size_t i = 0; i < count; ++i)
     if (headers[i].p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(base + headers[i].p_vaddr);
   return nullptr;

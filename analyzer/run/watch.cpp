@@ -291,7 +291,7 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;
   for (const auto& [pid, process] : unreachable_) {
-    const auto same = [pid = pid](const analysis::BlindProcess& other) { return other.pid == pid; };
+    const auto same = [wanted = pid](const analysis::BlindProcess& other) { return other.pid == wanted; };
     if (std::none_of(found.begin(), found.end(), same)) found.push_back(process);
   }
   return found;

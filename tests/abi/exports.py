@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """libkshim.so exports the names of hooks.def under the right versions and nothing else, needs libc alone, is small."""
-import platform
 import re
 import sys
 from pathlib import Path
 
-from shim_file import compiler_rows, count, dynamic_symbols, hook_rows, output, parenthesised
+from shim_file import compiler_rows, count, dynamic_symbols, hook_rows, machine, output, parenthesised
 
 RUNTIMES = ("@libcudart.so.11.0", "@libcudart.so.12", "@libcudart.so.13")
 LARGEST = 1_000_000  # bytes of the file that are mapped
@@ -27,7 +26,7 @@ def check(good, message):
 
 
 def check_exports(path, rows):
-    old = "GLIBC_2.2.5" if platform.machine() == "x86_64" else "GLIBC_2.17"
+    old = "GLIBC_2.2.5" if machine(path) == "x86_64" else "GLIBC_2.17"
     expected = {name + "@@KSHIM_1" for layer, name, _, _ in rows if layer == "driver"}
     expected |= {name + node for layer, name, _, _ in rows if layer == "runtime" for node in RUNTIMES}
     expected |= {name + node for name, nodes in compiler_rows() for node in nodes}

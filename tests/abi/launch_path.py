@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A successful launch costs one indirect call and the tests around it: the machine code of every launch wrapper is followed
 from its entry to its return, all conditional branches not taken."""
-import platform
 import re
 import sys
 
-from shim_file import dynamic_symbols, hook_rows, output
+from shim_file import dynamic_symbols, hook_rows, machine, output
 
 MOST_INSTRUCTIONS = 36  # cuLaunchKernel passes eleven arguments, five of them on the stack
 MOST_BRANCHES = 2       # is the real function known; did it succeed
@@ -46,10 +45,10 @@ def faults_of(steps):
 
 
 def main():
-    if platform.machine() != "x86_64":
+    path = sys.argv[1]
+    if machine(path) != "x86_64":
         print("skipped: only x86-64 code is understood here")
         return 77
-    path = sys.argv[1]
     defined, _ = dynamic_symbols(path)
     wanted = [(layer, name) for layer, name, stage, _ in hook_rows() if stage == "launch"]
     failed = False

@@ -12,6 +12,12 @@ def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def machine(path):
+    """x86_64 or aarch64: what an ELF file is for, which in a cross build is another machine than this one."""
+    header = Path(path).read_bytes()[:20]
+    return {62: "x86_64", 183: "aarch64"}[int.from_bytes(header[18:20], "little")]
+
+
 def hook_rows():
     """[(layer, name, stage, number of parameters)] of hooks.def."""
     text = (SOURCE / "shim/hooks.def").read_text()
