@@ -72,7 +72,7 @@ std::multimap<pid_t, pid_t> all_children() {
 }
 
 bool has_children_files() {
-  static const bool kHas = access(fmt::format("/proc/self/task/{}/children", gettid()).c_str(), R_OK) == 0;
+  static const bool kHas = access("/proc/thread-self/children", R_OK) == 0;
   return kHas;
 }
 
