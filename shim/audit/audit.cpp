@@ -47,6 +47,7 @@ struct Dynamic {
   const Elf64_Sym* symbols = nullptr;
   const char* strings = nullptr;
   const Elf64_Half* versions = nullptr;
+  const std::uint32_t* hash = nullptr;
   const Elf64_Verdef* definitions = nullptr;
   std::uint64_t definition_count = 0;
 };
@@ -60,6 +61,7 @@ Dynamic read_dynamic(const link_map& map) {
     if (entry->d_tag == DT_SYMTAB) out.symbols = reinterpret_cast<const Elf64_Sym*>(at(value));
     if (entry->d_tag == DT_STRTAB) out.strings = reinterpret_cast<const char*>(at(value));
     if (entry->d_tag == DT_VERSYM) out.versions = reinterpret_cast<const Elf64_Half*>(at(value));
+    if (entry->d_tag == DT_GNU_HASH) out.hash = reinterpret_cast<const std::uint32_t*>(at(value));
     if (entry->d_tag == DT_VERDEF) out.definitions = reinterpret_cast<const Elf64_Verdef*>(at(value));
     if (entry->d_tag == DT_VERDEFNUM) out.definition_count = value;
   }
@@ -78,13 +80,27 @@ const char* version_name(const Dynamic& dynamic, unsigned index) {
   return "";
 }
 
-/// The exports of libkshim.so, once. Its symbols stand before its strings, as linkers write them.
+/// How many symbols there are, which nothing says but the last chain of the hash table: where the symbols end is each
+/// linker's own choice (behind GNU ld's stand the strings, behind LLD's the versions).
+std::size_t count_symbols(const std::uint32_t* hash) {
+  const std::uint32_t buckets = hash[0];
+  const std::uint32_t first = hash[1];
+  const std::uint32_t* bucket = hash + 4 + 2 * std::size_t{hash[2]};  // the filter's words have 64 bits
+  std::uint32_t last = 0;
+  for (std::uint32_t i = 0; i < buckets; ++i)
+    if (bucket[i] > last) last = bucket[i];
+  if (last < first) return first;
+  const std::uint32_t* chain = bucket + buckets;
+  while ((chain[last - first] & 1U) == 0) ++last;
+  return last + 1;
+}
+
+/// The exports of libkshim.so, once. It is our own file, made with --hash-style=gnu.
 void learn_shim(const link_map& map) {
   const Dynamic dynamic = read_dynamic(map);
-  if (dynamic.symbols == nullptr || dynamic.strings == nullptr || dynamic.versions == nullptr) return;
-  const auto bytes =
-      reinterpret_cast<std::uintptr_t>(dynamic.strings) - reinterpret_cast<std::uintptr_t>(dynamic.symbols);
-  for (std::size_t i = 1; i < bytes / sizeof(Elf64_Sym) && g_count < kMost; ++i) {
+  if (dynamic.symbols == nullptr || dynamic.strings == nullptr || dynamic.versions == nullptr || dynamic.hash == nullptr) return;
+  const std::size_t count = count_symbols(dynamic.hash);
+  for (std::size_t i = 1; i < count && g_count < kMost; ++i) {
     const Elf64_Sym& symbol = dynamic.symbols[i];
     const char* name = dynamic.strings + symbol.st_name;
     // _exit and its like are the C library's business: only what has to do with CUDA is led elsewhere.
