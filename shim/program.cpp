@@ -21,8 +21,8 @@ bool is_fixed(const ElfW(Phdr) * headers) noexcept {
   return std::memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 && file->e_type == ET_EXEC;
 }
 
-/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none, or when nothing
-/// says how far it was moved: musl's loader, called as a command, is such a program.
+/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none, or
+/// when nothing says how far it was moved: musl's loader, called as a command, is such a program.
 const ElfW(Dyn) * program_dynamic() noexcept {
   const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
   const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);

@@ -80,8 +80,8 @@ const char* version_name(const Dynamic& dynamic, unsigned index) {
   return "";
 }
 
-/// How many symbols there are, which nothing says but the last chain of the hash table: where the symbols end is each
-/// linker's own choice (behind GNU ld's stand the strings, behind LLD's the versions).
+/// How many symbols there are, which nothing says but the last chain of the hash table: where the symbols end
+/// is each linker's own choice (behind GNU ld's stand the strings, behind LLD's the versions).
 std::size_t count_symbols(const std::uint32_t* hash) {
   const std::uint32_t buckets = hash[0];
   const std::uint32_t first = hash[1];
@@ -98,7 +98,9 @@ std::size_t count_symbols(const std::uint32_t* hash) {
 /// The exports of libkshim.so, once. It is our own file, made with --hash-style=gnu.
 void learn_shim(const link_map& map) {
   const Dynamic dynamic = read_dynamic(map);
-  if (dynamic.symbols == nullptr || dynamic.strings == nullptr || dynamic.versions == nullptr || dynamic.hash == nullptr) return;
+  if (dynamic.symbols == nullptr || dynamic.strings == nullptr || dynamic.versions == nullptr ||
+      dynamic.hash == nullptr)
+    return;
   const std::size_t count = count_symbols(dynamic.hash);
   for (std::size_t i = 1; i < count && g_count < kMost; ++i) {
     const Elf64_Sym& symbol = dynamic.symbols[i];

@@ -3,8 +3,8 @@
 // mapped twice and handed to another process as the descriptor that a driver hands out.
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <map>
