@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""floor.py GLIBC FILE...: what is shipped needs no symbol of glibc newer than GLIBC, and no library but glibc's."""
+"""floor.py --floor=GLIBC FILE...: what is shipped needs no symbol of glibc newer than GLIBC, and no library but glibc's."""
 import pathlib
 import re
 import sys
@@ -39,7 +39,7 @@ def newest(path):
 
 
 def main():
-    floor, files = sys.argv[1], sys.argv[2:]
+    floor, files = sys.argv[1].removeprefix("--floor="), sys.argv[2:]
     if not floor:
         print("skipped: only a release build (tools/release-build) has a floor")
         return 77
