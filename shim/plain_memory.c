@@ -14,6 +14,7 @@ OWN void* memcpy(void* restrict to, const void* restrict from, size_t size);
 OWN void* memmove(void* to, const void* from, size_t size);
 OWN void* memset(void* to, int value, size_t size);
 OWN int memcmp(const void* left, const void* right, size_t size);
+OWN int bcmp(const void* left, const void* right, size_t size); /* what clang makes of a memcmp() == 0 */
 OWN void* memchr(const void* in, int value, size_t size);
 OWN size_t strlen(const char* text);
 OWN size_t strnlen(const char* text, size_t size);
@@ -89,6 +90,7 @@ int memcmp(const void* left, const void* right, size_t size) {
   }
   return 0;
 }
+int bcmp(const void* left, const void* right, size_t size) { return memcmp(left, right, size); }
 
 void* memchr(const void* in, int value, size_t size) {
   const unsigned char* bytes = in;
