@@ -39,6 +39,21 @@ install(
         ${_package_files}
   DESTINATION "${_package_dir}" COMPONENT kshim)
 
+# Relative to where the file lies: an installed tree may be moved.
+string(REGEX REPLACE "[^/]+" ".." _pc_prefix "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/kshim.pc.in" "${PROJECT_BINARY_DIR}/cmake/installed/kshim.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/installed/kshim.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT kshim)
+
+set(_man "${PROJECT_BINARY_DIR}/man")
+add_custom_command(
+  OUTPUT "${_man}/kshim.1"
+  COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/man_pages" "${_man}" --version "${PROJECT_VERSION}"
+  DEPENDS "${PROJECT_SOURCE_DIR}/tools/man_pages" "${PROJECT_SOURCE_DIR}/docs/cli.md" "${PROJECT_SOURCE_DIR}/docs/environment.md"
+  VERBATIM)
+add_custom_target(kshim_man ALL DEPENDS "${_man}/kshim.1")
+install(DIRECTORY "${_man}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT kshim FILES_MATCHING PATTERN "*.1")
+install(DIRECTORY "${_man}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man7" COMPONENT kshim FILES_MATCHING PATTERN "*.7")
+
 # The same for this build tree: -Dkshim_DIR=BUILD/cmake.
 set(_bin_dir analyzer)
 set(_lib_dir shim)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `cmake --install` copies works from where it was copied to, and its two components are apart."""
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -38,6 +39,32 @@ class Installed(e2e.Case):
         self.assertNotIn("libcuda.so.1", names)
         simulator = next(self.prefix.rglob("libcuda.so.1"))
         self.assertEqual(simulator.parent, self.library.parent / "kshim" / "sim")
+
+    def test_man_pages(self):
+        commands = set(re.findall(r"^  (\w+) {2,}", self.installed("help").stdout.partition("Commands:")[2].partition("Examples")[0], re.M))
+        pages = {path.name: path for path in (self.prefix / "share" / "man").rglob("*.[17]")}
+        self.assertEqual(set(pages), {f"kshim-{name}.1" for name in commands - {"help"}} | {"kshim.1", "libkshim.7"})
+        for name in commands - {"help"}:
+            page = pages[f"kshim-{name}.1"].read_text().replace("\\-", "-")
+            for option in re.findall(r"^  (?:-\w, )?(--[\w-]+)", self.installed("help", name).stdout, re.M):
+                self.assertIn(option, page, name)
+        variables = re.findall(r"^\| `(KSHIM_\w+)`", (e2e.SOURCE / "docs" / "environment.md").read_text(), re.M)
+        self.assertTrue(variables)
+        for name in variables:
+            self.assertIn(name, pages["libkshim.7"].read_text())
+        if shutil.which("groff"):
+            for page in pages.values():
+                done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", page], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), page)
+
+    def test_pkg_config(self):
+        moved = self.folder / "elsewhere"
+        shutil.copytree(self.prefix, moved, symlinks=True)
+        folder = next(moved.rglob("kshim.pc")).parent
+        for name, file in (("preload", "libkshim.so"), ("simulator", "sim")):
+            done = self.run_program("pkg-config", f"--variable={name}", "kshim", env=e2e.clean_environment(PKG_CONFIG_PATH=folder))
+            found = pathlib.Path(done.stdout.strip())
+            self.assertEqual((found.name, found.exists(), moved in found.resolve().parents), (file, True, True), done.stdout + done.stderr)
 
     def test_path(self):
         done = self.installed("path")
