@@ -115,6 +115,12 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
   describe_images(subject, finding);
 }
 
+// A static runtime shows the look-up that a launch begins with, which passes for one.
+Near near_of(const FailureRecord& failure) {
+  if (failure.stage == "launch" || failure.stage == "lookup") return Near::launch;
+  return failure.stage == "load" ? Near::load : Near::call;
+}
+
 // Where the kernel stands in the source, as the first image that was compiled with line information tells.
 Place kernel_source(const Subject& subject, const std::string& kernel) {
   Place out;
@@ -180,6 +186,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   Finding finding;
   set_subject(scene, subject, diagnosis.cause, finding);
   finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);
+  finding.near = near_of(failure);
   finding.count = failure.count;
   finding.call_count = failure.count;
   if (const Layer* layer = shown_layer(failure)) {

@@ -41,6 +41,9 @@ struct Fix {
   std::string caveat;
 };
 
+/// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.
+enum class Near : std::uint8_t { load, call, launch };
+
 struct DeadEnd {
   std::string action;
   std::string why;
@@ -108,6 +111,7 @@ struct Finding {
   std::vector<Evidence> evidence;
   std::vector<std::string> failures;  ///< report:line of each failure it accounts for; of many, the first
   std::vector<Place> where;           ///< innermost first; first is the user's own
+  Near near = Near::load;             ///< what failed at the first of them, and with failed_kernel
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

@@ -56,6 +56,20 @@ void add_kernels(Finding& to, const Finding& from) {
   to.kernels_complete = to.kernels_complete && from.kernels_complete;
 }
 
+// The line of a launch says more than that of a load, which a runtime may do long before, for any reason.
+bool is_nearer(const Finding& from, const Finding& to) {
+  return !from.where.empty() && (to.where.empty() || from.near > to.near);
+}
+
+void add_places(Finding& to, std::vector<Place>&& from, bool nearer) {
+  if (nearer) std::swap(to.where, from);
+  for (Place& place : from) {
+    const bool known = std::any_of(to.where.begin(), to.where.end(),
+                                   [&](const Place& other) { return same_place(other, place); });
+    if (!known && to.where.size() < kMostPlaces) to.where.push_back(std::move(place));
+  }
+}
+
 void add_images(Finding& to, const Finding& from) {
   add_new(to.have, from.have, kMostImages);
   for (const ImageVerdict& image : from.images) {
@@ -92,17 +106,16 @@ void merge(Finding& to, Finding&& from) {
                                    [&](const Evidence& other) { return other.text == row.text; });
     if (!known && to.evidence.size() < kMostEvidence) to.evidence.push_back(std::move(row));
   }
-  for (Place& place : from.where) {
-    const bool known = std::any_of(to.where.begin(), to.where.end(),
-                                   [&](const Place& other) { return same_place(other, place); });
-    if (!known && to.where.size() < kMostPlaces) to.where.push_back(std::move(place));
-  }
-  if (to.failed_kernel.empty()) {
+  const bool nearer = is_nearer(from, to);
+  const bool of_launch = nearer && from.near > to.near && !from.failed_kernel.empty();
+  add_places(to, std::move(from.where), nearer);
+  if (to.failed_kernel.empty() || of_launch) {
     to.failed_kernel = std::move(from.failed_kernel);
     to.kernel_source = std::move(from.kernel_source);
   } else if (to.failed_kernel == from.failed_kernel && to.kernel_source.file.empty()) {
     to.kernel_source = std::move(from.kernel_source);
   }
+  if (nearer) to.near = from.near;
   if (to.package.empty()) to.package = std::move(from.package);
 }
 
@@ -156,6 +169,8 @@ const Finding* Gathered::same_as(const Finding& finding) const {
 }
 
 bool is_told(const Finding& to, const Finding& from) {
+  // A launch among many loads is what somebody wants to see.
+  if (from.near > to.near && to.failures.size() < kMostFailures) return false;
   return from.confidence <= to.confidence &&
          (to.failures.size() >= kEnough ||
           (to.evidence.size() >= kMostEvidence && to.where.size() >= kMostPlaces));
