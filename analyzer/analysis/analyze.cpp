@@ -21,6 +21,7 @@
 #include "analyzer/analysis/record_packages.h"
 #include "analyzer/analysis/report_files.h"
 #include "analyzer/analysis/report_findings.h"
+#include "analyzer/analysis/unused_gpus.h"
 #include "analyzer/analysis/verdict.h"
 #include "analyzer/reader/report_reader.h"
 #include "analyzer/rules/rules.h"
@@ -112,6 +113,7 @@ class Run {
     processes_.summarise_runs();
     sort_findings(out_.findings);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
+    unused_.note(out_, notes_);
     notes_.take(out_.notes);
     left_out(findings_.left_out(), "finding");
     left_out(processes_.left_out(), "process", "processes");
@@ -186,6 +188,7 @@ class Run {
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
     devices_.add(report, findings);
+    unused_.add(report);
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
 
@@ -214,6 +217,7 @@ class Run {
   FileGaps file_gaps_;
   Processes processes_;
   DeviceTable devices_;
+  UnusedGpus unused_;
   NoteList notes_;
   ListedImages listed_;
   /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
