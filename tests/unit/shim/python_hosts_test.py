@@ -42,7 +42,9 @@ def check(what, command, env=None, says="", preexec=None):
 
 
 def flags(config, *words):
-    """None where this Python cannot be embedded."""
+    """None where this Python cannot be embedded: its headers are a package of their own."""
+    if not os.path.exists(config):
+        return None
     done = subprocess.run([config, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     return shlex.split(done.stdout.decode()) if done.returncode == 0 else None
 

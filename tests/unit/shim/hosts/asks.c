@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without Python, or with what says that it is one: no frames are seen, but for one shape.     asks PROBE.so LIBRARY|- SHAPE
+// A program without Python, or with what says that it is one: no frames are seen, but for one shape.     asks
+// PROBE.so LIBRARY|- SHAPE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,7 +19,8 @@ int main(int argc, char** argv) {
   for (int kind = 0; kind <= 10; ++kind) {
     if (shape != NULL) shape(kind);
     for (int i = 0; i < 2; ++i) {
-      const char* want = i == 0 && kind == atoi(argv[3]) ? "[{\"file\":\"abc\",\"line\":null,\"function\":\"abc\"}]" : "[]";
+      const char* want =
+          i == 0 && kind == atoi(argv[3]) ? "[{\"file\":\"abc\",\"line\":null,\"function\":\"abc\"}]" : "[]";
       const size_t size = ((probe_fn)dlsym(library, names[i]))(room, sizeof room);
       if (size == strlen(want) && memcmp(room, want, size) == 0) continue;
       printf("%d %s: %.*s\n", kind, names[i], (int)size, room);

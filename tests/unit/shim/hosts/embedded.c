@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a Python in it: host.ask(RELEASE) is what the shim's reader sees of the calling thread, with the GIL held or given
-// away, host.in_new(OWN_GIL, SOURCE) runs SOURCE in a new interpreter.     embedded PROBE.so SCRIPT
+// A program with a Python in it: host.ask(RELEASE) is what the shim's reader sees of the calling thread, with
+// the GIL held or given away, host.in_new(OWN_GIL, SOURCE) runs SOURCE in a new interpreter.     embedded
+// PROBE.so SCRIPT
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <dlfcn.h>
@@ -31,7 +32,8 @@ static PyObject* ask(PyObject* self, PyObject* args) {
 static PyThreadState* new_interpreter(int own_gil) {
 #if PY_VERSION_HEX >= 0x030C0000
   if (own_gil) {
-    const PyInterpreterConfig config = {.allow_threads = 1, .check_multi_interp_extensions = 1, .gil = PyInterpreterConfig_OWN_GIL};
+    const PyInterpreterConfig config = {
+        .allow_threads = 1, .check_multi_interp_extensions = 1, .gil = PyInterpreterConfig_OWN_GIL};
     PyThreadState* out = NULL;
     return PyStatus_Exception(Py_NewInterpreterFromConfig(&out, &config)) ? NULL : out;
   }
@@ -56,19 +58,22 @@ static PyObject* in_new(PyObject* self, PyObject* args) {
   return PyLong_FromLong(failed);
 }
 
-static PyMethodDef methods[] = {{"ask", ask, METH_VARARGS, NULL}, {"in_new", in_new, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {
+    {"ask", ask, METH_VARARGS, NULL}, {"in_new", in_new, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 static PyModuleDef_Slot slots[] = {
 #if PY_VERSION_HEX >= 0x030C0000
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
 #endif
     {0, NULL}};
-static struct PyModuleDef module = {.m_base = PyModuleDef_HEAD_INIT, .m_name = "host", .m_methods = methods, .m_slots = slots};
+static struct PyModuleDef module = {
+    .m_base = PyModuleDef_HEAD_INIT, .m_name = "host", .m_methods = methods, .m_slots = slots};
 static PyObject* make_module(void) { return PyModuleDef_Init(&module); }
 
 static void nothing_there(const char* when) {
   char room[16] = "";
   const size_t size = probe(room, sizeof room);
-  if (size != 2 || room[0] != '[' || room[1] != ']') printf("frames %s: %.*s\n", when, (int)size, room), exit(1);
+  if (size != 2 || room[0] != '[' || room[1] != ']')
+    printf("frames %s: %.*s\n", when, (int)size, room), exit(1);
 }
 
 int main(int argc, char** argv) {

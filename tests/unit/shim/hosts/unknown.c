@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Something that has CPython's names and nothing of its insides: -DMINOR=N is the version that it claims. Its thread state is what
-// shape() made last.
+// Something that has CPython's names and nothing of its insides: -DMINOR=N is the version that it claims. Its
+// thread state is what shape() made last.
 #include <stdint.h>
 #include <string.h>
 
@@ -20,10 +20,12 @@ void* _PyThreadState_UncheckedGet(void) { return current; }
 void* PyInterpreterState_Main(void) { return state; }
 void* PyInterpreterState_Head(void) { return state; }
 
-// What 3.13 says of itself (_Py_DebugOffsets), as words: a thread with one frame, whose function and file are "abc".
+// What 3.13 says of itself (_Py_DebugOffsets), as words: a thread with one frame, whose function and file are
+// "abc".
 static uintptr_t frame[8], code[64], text[8];
 static void made_up_world(void) {
-  static const unsigned char offsets[][2] = {{23, 0}, {29, 8}, {30, 16}, {31, 24}, {33, 32}, {35, 16}, {37, 16}, {38, 24}, {45, 8}, {68, 16}, {69, 24}, {70, 32}};
+  static const unsigned char offsets[][2] = {{23, 0},  {29, 8},  {30, 16}, {31, 24}, {33, 32}, {35, 16},
+                                             {37, 16}, {38, 24}, {45, 8},  {68, 16}, {69, 24}, {70, 32}};
   memset(_PyRuntime, 0, sizeof _PyRuntime);
   for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; ++i) _PyRuntime[offsets[i][0]] = offsets[i][1];
   memcpy(_PyRuntime, "xdebugpy", 8);
@@ -38,9 +40,9 @@ static void made_up_world(void) {
   memcpy(&text[4], "abc", 3);
 }
 
-// 0: nothing; 1: every word points at itself; 2: into nowhere; 3: every word points at the state; 4: ones; 5: what 3.13 says of
-// itself is absurd; 6: it is right, and the only one that may be believed; 7: of another version; 8: without its mark; 9: what should be
-// a code object, 10: a string, is something else.
+// 0: nothing; 1: every word points at itself; 2: into nowhere; 3: every word points at the state; 4: ones; 5:
+// what 3.13 says of itself is absurd; 6: it is right, and the only one that may be believed; 7: of another
+// version; 8: without its mark; 9: what should be a code object, 10: a string, is something else.
 void shape(int kind) {
   current = kind == 0 ? 0 : kind == 2 ? (void*)16 : (void*)state;
   for (unsigned i = 0; i < sizeof state / sizeof *state; ++i) {
