@@ -13,7 +13,7 @@ from shim_file import output  # noqa: E402
 
 SHOWN = ((r"cuLaunchKernel@@KSHIM_1$", "`cuLaunchKernel`, called by its symbol"),
          (r"_ZL27kshim_routed_cuLaunchKernelP\w+$", "`cuLaunchKernel`, called by the address that `cuGetProcAddress` or `dlsym` gave"),
-         (r"cudaLaunchKernel@@libcudart\.so\.13$", "`cudaLaunchKernel` of a shared runtime 13"))
+         (r"cudaLaunchKernel@@?libcudart\.so\.13$", "`cudaLaunchKernel` of a shared runtime 13"))
 
 
 def symbols(path):
