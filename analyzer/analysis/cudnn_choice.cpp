@@ -100,9 +100,8 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   match.headline = fmt::format("cuDNN{} finds parts of {} in LD_LIBRARY_PATH", have.empty() ? "" : " " + have,
                                known ? "cuDNN " + shadow->release : "another one");
   match.because = fmt::format(
-      "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are to "
-      "be of "
-      "one release",
+      "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are "
+      "to be of one release",
       all[cudnn].record->soname, all[cudnn].folder, shadow->file,
       shadow->release.empty() ? "" : " of " + shadow->release);
   out.push_back(std::move(match));

@@ -232,8 +232,8 @@ class Roots(hostile.Case):
             (self.folder / name).chmod(0o4755 if name == "borrowed" else 0o644)
         if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
             self.skipTest("the folder is mounted nosuid")
-        script = ('mount -t tmpfs none "$0/work" && mkdir "$0/work/u" "$0/work/w" && cp -p "$0"/upper/* "$0/work/u" && mount -t overlay o '
-                  f'-o "lowerdir={folder},upperdir=$0/work/u,workdir=$0/work/w" {folder} && cd "$0/theirs" && '
+        script = ('mount -t tmpfs none "$0/scratch" && mkdir "$0/scratch/u" "$0/scratch/w" && cp -p "$0"/upper/* "$0/scratch/u" && mount -t overlay o '
+                  f'-o "lowerdir={folder},upperdir=$0/scratch/u,workdir=$0/scratch/w" {folder} && cd "$0/theirs" && '
                   'LD_PRELOAD=libkshim.so exec setpriv --reuid="$1" --regid="$1" --clear-groups ../borrowed ../good ../bad once')
         env = e2e.clean_environment(KSHIM_SIM_DEVICES="9.0", KSHIM_REPORT="r.jsonl")
         done = {user: self.run_program("unshare", "--mount", "sh", "-c", script, self.folder, user, env=env) for user in (0, NOBODY)}
