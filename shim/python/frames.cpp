@@ -43,6 +43,7 @@ class FrameWalk {
   bool is_of_this_thread(Address thread) const noexcept;
   Address thread_with_frames(Address interpreter) const noexcept;
   bool take_frame(Address frame, Address code) noexcept;
+  Address bytecode(Address frame, Address code) const noexcept;
   std::optional<std::int64_t> offset_in_code(Address frame, Address code) const noexcept;
   std::string_view text(Address unicode) noexcept;
   template <class Unit>
@@ -51,7 +52,8 @@ class FrameWalk {
   std::optional<std::uint64_t> line(Address frame, Address code) const noexcept;
 
   static constexpr int kMaxThreads = 4096;
-  static constexpr int kInterpretersOwn = 3;  // FRAME_OWNED_BY_CSTACK: entry frames of 3.12 and 3.13
+  static constexpr int kInterpretersOwn =
+      3;  // from there on no function's: FRAME_OWNED_BY_INTERPRETER, _CSTACK
   const Python& python_;
   const PythonLayout& layout_;
   PythonStack& out_;
@@ -145,15 +147,16 @@ std::string_view FrameWalk::encode(Address data, std::size_t length) noexcept {
   return {out_.text_ + start, out_.text_used_ - start};
 }
 
-// PyASCIIObject.state: 2 bits interned, 3 bits bytes a character, then compact and ascii.
+// PyASCIIObject.state: 2 bits interned (or 8), 3 bits bytes a character, then compact and ascii.
 std::string_view FrameWalk::text(Address unicode) noexcept {
   constexpr std::size_t kLongest = 2048;
   const auto state = read<std::uint32_t>(unicode, layout_.unicode_state);
   const auto length = read<std::uint64_t>(unicode, layout_.unicode_length);
   if (!state || !length || !has_type(unicode, python_.unicode_type)) return {};
-  const unsigned kind = *state >> 2U & 7U;
-  const bool compact = (*state >> 5U & 1U) != 0;
-  const bool ascii = (*state >> 6U & 1U) != 0;
+  const std::uint32_t form = *state >> layout_.unicode_kind_bit;
+  const unsigned kind = form & 7U;
+  const bool compact = (form >> 3U & 1U) != 0;
+  const bool ascii = (form >> 4U & 1U) != 0;
   if (!compact) return {};
   const Address data = unicode + (ascii ? layout_.unicode_size : layout_.compact_unicode_size);
   const std::size_t size = std::min<std::size_t>(*length, kLongest);
@@ -169,12 +172,24 @@ std::string_view FrameWalk::text(Address unicode) noexcept {
   }
 }
 
+// A free-threaded interpreter gives each thread its own copy (_PyCodeArray: a count, then pointers), the
+// first of which is the code object's own.
+Address FrameWalk::bytecode(Address frame, Address code) const noexcept {
+  if (layout_.code_tlbc == kNone) return code + layout_.code_bytes;
+  const auto index = read<std::int32_t>(frame, layout_.frame_tlbc);
+  const Address copies = read<Address>(code, layout_.code_tlbc).value_or(0);
+  const auto count = read<std::int64_t>(copies, 0);
+  if (!index || !count || *index < 0 || *index >= *count) return 0;
+  return read<Address>(copies, (static_cast<std::size_t>(*index) + 1) * sizeof(Address)).value_or(0);
+}
+
 std::optional<std::int64_t> FrameWalk::offset_in_code(Address frame, Address code) const noexcept {
   constexpr std::int64_t kCodeUnit = 2;
   if (layout_.code_bytes != kNone) {
     const auto instruction = read<Address>(frame, layout_.frame_instr);
-    if (!instruction || *instruction < code + layout_.code_bytes) return {};
-    return static_cast<std::int64_t>(*instruction - (code + layout_.code_bytes));
+    const Address begin = bytecode(frame, code);
+    if (!instruction || begin == 0 || *instruction < begin) return {};
+    return static_cast<std::int64_t>(*instruction - begin);
   }
   const auto last =
       read<std::int32_t>(frame, layout_.frame_instr);  // f_lasti: bytes, from 3.10 on code units
@@ -209,11 +224,12 @@ bool FrameWalk::walk(Address thread) noexcept {
   Address frame = top_frame(thread);
   for (int i = 0; frame != 0 && i < kMaxSteps && out_.count_ < PythonStack::kMaxFrames; ++i) {
     const auto previous = read<Address>(frame, layout_.frame_previous);
-    const auto code = read<Address>(frame, layout_.frame_code);
-    if (!previous || !code) return false;
+    const auto executable = read<Address>(frame, layout_.frame_code);
+    if (!previous || !executable) return false;
+    const Address code = *executable & ~layout_.code_tag;
     const bool own = layout_.frame_owner != kNone &&
-                     read<std::uint8_t>(frame, layout_.frame_owner).value_or(0) == kInterpretersOwn;
-    if (!own && (!has_type(*code, python_.code_type) || !take_frame(frame, *code))) return false;
+                     read<std::uint8_t>(frame, layout_.frame_owner).value_or(0) >= kInterpretersOwn;
+    if (!own && (!has_type(code, python_.code_type) || !take_frame(frame, code))) return false;
     frame = *previous;
   }
   return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python frames without the GIL. CPython 3.8 to 3.13. The calling thread's frames stand still while it is
+// Python frames without the GIL. CPython 3.8 to 3.15. The calling thread's frames stand still while it is
 // inside a native call; everything is read so that a wrong pointer costs an error code (guest.h,
 // read_memory), and every object's type is checked. Where anything is odd the stack is left empty.
 #pragma once

@@ -27,71 +27,76 @@ constexpr PythonLayout kLayouts[] = {
 };
 
 constexpr unsigned kFirstSelfDescribing = 13;
-constexpr unsigned kLastKnown = 13;
 
-/// _Py_DebugOffsets of 3.13 (Include/internal/pycore_runtime.h): words after the cookie. Later minors move
-/// them.
+/// Where the fields of _Py_DebugOffsets are, in words.
 struct DebugOffsets {
-  char cookie[8];
-  std::uint64_t version, free_threaded;
-  std::uint64_t runtime[3];
-  struct {
-    std::uint64_t size, id, next, threads_head, rest[9];
-  } interpreter;
-  struct {
-    std::uint64_t size, prev, next, interp, current_frame, thread_id, native_thread_id, rest[2];
-  } thread;
-  struct {
-    std::uint64_t size, previous, executable, instr_ptr, localsplus, owner;
-  } frame;
-  struct {
-    std::uint64_t size, filename, name, qualname, linetable, firstlineno, rest[3], co_code_adaptive;
-  } code;
-  struct {
-    std::uint64_t size, ob_type;
-  } object;
-  std::uint64_t type_object[4], tuple_object[3], list_object[3], dict_object[3], float_object[2],
-      long_object[3];
-  struct {
-    std::uint64_t size, ob_size, ob_sval;
-  } bytes;
-  struct {
-    std::uint64_t size, state, length, asciiobject_size;
-  } unicode;
+  unsigned minor, words;
+  unsigned interp_threads, thread_next, thread_interp, thread_frame, thread_native_id;
+  unsigned frame_previous, frame_code, frame_instr, frame_owner, frame_tlbc;
+  unsigned code_filename, code_name, code_first_line, code_line_table, code_bytes, code_tlbc;
+  unsigned object_type, bytes_length, bytes_data, unicode_state, unicode_length, unicode_size;
 };
 
-bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& out) noexcept {
-  DebugOffsets said;
-  if (!read_memory(runtime, &said, sizeof said)) return false;
-  if (std::string_view(said.cookie, sizeof said.cookie) != "xdebugpy" ||
-      (said.version >> 16U) != 0x0300U + minor)
+constexpr DebugOffsets kDebugOffsets[] = {
+#define KSHIM_PYTHON_DEBUG_OFFSETS(...) {__VA_ARGS__},
+#include "python/debug_offsets.def"
+#undef KSHIM_PYTHON_DEBUG_OFFSETS
+};
+
+constexpr std::size_t most_words() noexcept {
+  std::size_t most = 0;
+  for (const DebugOffsets& known : kDebugOffsets) most = known.words > most ? known.words : most;
+  return most;
+}
+
+/// `said`: what the interpreter says of itself.
+bool take_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
+  constexpr std::size_t kCookie = 0, kVersion = 1, kFreeThreaded = 2;
+  constexpr unsigned kFirstTaggedCode = 14;  // frames keep a _PyStackRef, and TLBC is there
+  if (std::memcmp(&said[kCookie], "xdebugpy", sizeof said[kCookie]) != 0 ||
+      (said[kVersion] >> 16U) != 0x0300U + at.minor)
     return false;
-  out.minor = minor;
-  out.interp_threads = said.interpreter.threads_head;
-  out.tstate_native_id = said.thread.native_thread_id;
-  out.tstate_frame = said.thread.current_frame;
+  out.minor = at.minor;
+  out.interp_threads = said[at.interp_threads];
+  out.tstate_native_id = said[at.thread_native_id];
+  out.tstate_frame = said[at.thread_frame];
   out.cframe_frame = kNone;
   out.tstate_thread_id = kNone;
-  out.tstate_interp = said.thread.interp;
-  out.tstate_next = said.thread.next;
-  out.frame_previous = said.frame.previous;
-  out.frame_code = said.frame.executable;
-  out.frame_instr = said.frame.instr_ptr;
-  out.frame_owner = said.frame.owner;
-  out.code_filename = said.code.filename;
-  out.code_name = said.code.qualname;
-  out.code_first_line = said.code.firstlineno;
-  out.code_line_table = said.code.linetable;
-  out.code_bytes = said.code.co_code_adaptive;
-  out.object_type = said.object.ob_type;
-  out.unicode_size = said.unicode.asciiobject_size;
+  out.tstate_interp = said[at.thread_interp];
+  out.tstate_next = said[at.thread_next];
+  out.frame_previous = said[at.frame_previous];
+  out.frame_code = said[at.frame_code];
+  out.frame_instr = said[at.frame_instr];
+  out.frame_owner = said[at.frame_owner];
+  out.code_filename = said[at.code_filename];
+  out.code_name = said[at.code_name];
+  out.code_first_line = said[at.code_first_line];
+  out.code_line_table = said[at.code_line_table];
+  out.code_bytes = said[at.code_bytes];
+  out.object_type = said[at.object_type];
+  out.unicode_size = said[at.unicode_size];
   // PyCompactUnicodeObject adds utf8_length and utf8.
-  out.compact_unicode_size = said.unicode.asciiobject_size + 2 * sizeof(void*);
-  out.unicode_length = said.unicode.length;
-  out.unicode_state = said.unicode.state;
-  out.bytes_length = said.bytes.ob_size;
-  out.bytes_data = said.bytes.ob_sval;
+  out.compact_unicode_size = said[at.unicode_size] + 2 * sizeof(void*);
+  out.unicode_length = said[at.unicode_length];
+  out.unicode_state = said[at.unicode_state];
+  out.bytes_length = said[at.bytes_length];
+  out.bytes_data = said[at.bytes_data];
+  if (at.minor < kFirstTaggedCode) return true;
+  out.code_tag = 3;
+  if (said[kFreeThreaded] == 0) return true;
+  out.frame_tlbc = said[at.frame_tlbc];
+  out.code_tlbc = said[at.code_tlbc];
+  out.unicode_kind_bit = 8;  // `interned` is a byte of its own there
   return true;
+}
+
+bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& out) noexcept {
+  for (const DebugOffsets& known : kDebugOffsets) {
+    std::uint64_t said[most_words()];
+    if (known.minor == minor)
+      return read_memory(runtime, said, known.words * sizeof *said) && take_layout(known, said, out);
+  }
+  return false;
 }
 
 void* symbol(const ObjectView& object, std::string_view name) noexcept {
@@ -143,8 +148,7 @@ bool find_python(Python& out) noexcept {
     return false;
   const unsigned minor = minor_of(object);
   if (minor >= kFirstSelfDescribing)
-    return minor <= kLastKnown &&
-           read_debug_offsets(reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime")), minor,
+    return read_debug_offsets(reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime")), minor,
                               out.layout);
   for (const PythonLayout& known : kLayouts)
     if (known.minor == minor) {

@@ -20,6 +20,10 @@ struct PythonLayout {
   std::size_t object_type = 8;
   std::size_t unicode_length = 16, unicode_state = 32;
   std::size_t bytes_length = 16, bytes_data = 32;
+  std::size_t frame_tlbc = kNone,
+              code_tlbc = kNone;  ///< free-threaded: which copy of the bytecode runs, the copies
+  std::uintptr_t code_tag = 0;    ///< bits of a frame's code pointer that are no address
+  unsigned unicode_kind_bit = 2;  ///< where in unicode_state the bytes of a character stand
 };
 
 /// How a code object writes down its lines.
@@ -37,7 +41,7 @@ struct Python {
   void* (*main_interpreter)() = nullptr;    ///< PyInterpreterState_Main: no GIL needed
 };
 
-/// False when no CPython 3.8 to 3.13 is mapped, or it is not (no longer) initialised.
+/// False when no CPython of layouts.def or debug_offsets.def is mapped, or it is not (no longer) initialised.
 bool find_python(Python& out) noexcept;
 
 }  // namespace kshim::shim

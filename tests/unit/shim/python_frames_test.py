@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames as the shim reads them without the GIL, beside what each CPython of this machine says itself.
 
-    python_frames_test.py PROBE.so              every CPython 3.8 to 3.13 that is found
+    python_frames_test.py PROBE.so              every CPython 3.8 to 3.15 that is found
     python_frames_test.py PROBE.so --inside     the comparison, run by each of them
 """
 import ctypes
@@ -14,15 +14,17 @@ import sys
 import threading
 
 PROBE = None
-BUFFER = ctypes.create_string_buffer(1 << 20)
+BUFFERS = threading.local()
 MAX_FRAMES = 64
 
 
 def probe(function="probe_python"):
     entry = getattr(PROBE, function)
     entry.restype = ctypes.c_size_t
-    size = entry(BUFFER, ctypes.c_size_t(len(BUFFER)))
-    frames = json.loads(BUFFER.raw[:size].decode())
+    if not hasattr(BUFFERS, "mine"):
+        BUFFERS.mine = ctypes.create_string_buffer(1 << 20)
+    size = entry(BUFFERS.mine, ctypes.c_size_t(len(BUFFERS.mine)))
+    frames = json.loads(ctypes.string_at(BUFFERS.mine, size).decode())
     return [(row["file"], row["line"], row["function"]) for row in frames] if function != "probe_native" else frames
 
 
@@ -103,6 +105,27 @@ def in_thread(function):
         sys.exit(1)
 
 
+def at_once():
+    """Without a GIL they run at once, each in its own copy of the bytecode."""
+    failed = []
+
+    def run():
+        for _ in range(100):
+            try:
+                compare("threads at once")
+                deep(3)
+            except SystemExit:
+                failed.append(True)
+                return
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        sys.exit(1)
+
+
 def main_thread_frames():
     """The main thread waits in join(), deep in its own frames, while another one asks for them."""
     answers = []
@@ -153,6 +176,7 @@ def inside():
     run_source("wide.py", 0, "compare(\n" + "\n" * 500 + "  name if name else\n" + "\n" * 200 + " None)")
     in_thread(lambda: compare("another thread"))
     in_thread(lambda: Net().forward(3))
+    at_once()
     main_thread_frames()
 
     frames = probe("probe_native")
@@ -179,7 +203,7 @@ def interpreters():
             asked = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, *sys.version_info[:2])"],
                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
             words = asked.stdout.decode().split()
-            if len(words) == 3 and words[0] == "cpython" and (3, 8) <= (int(words[1]), int(words[2])) <= (3, 13):
+            if len(words) == 3 and words[0] == "cpython" and (3, 8) <= (int(words[1]), int(words[2])) <= (3, 15):
                 found.setdefault(os.path.realpath(path), f"{words[1]}.{words[2]}")
     return found
 

@@ -59,7 +59,7 @@ def embedded(folder, python, version):
     ways = {"shared": (link_with, "")}
     if archive:
         rest = [word for word in link_with if not word.startswith(("-lpython", "-L"))]
-        more = [word for word in ("-lz", "-lexpat") if "dist-packages" in compile_with or python == "/usr/bin/python3"]
+        more = [word for word in ("-lz", "-lexpat") if python.startswith("/usr/bin/")]
         whole = ["-Wl,--whole-archive", archive[0], "-Wl,--no-whole-archive", *rest, *more, "-lpthread", "-lutil"]
         ways.update({"static": ([*whole, "-rdynamic"], ""), "static, without names": (whole, "--blind")})
     for way, (link, argument) in ways.items():
@@ -166,19 +166,19 @@ def unknown(folder):
     asks = folder / "asks"
     subprocess.run([COMPILER, "-o", asks, HERE / "hosts/asks.c", "-ldl"], check=True)
     check("a program without Python", [asks, PROBE, "-", "-1"], says="as it should")
-    for minor in (7, 8, 10, 11, 12, 13, 14, 99):
+    for minor in (7, 8, 10, 11, 12, 13, 14, 15, 16, 99):
         library = folder / f"libunknown{minor}.so"
         subprocess.run([COMPILER, "-shared", "-fPIC", f"-DMINOR={minor}", "-o", library, HERE / "hosts/unknown.c"], check=True)
-        check(f"something that says it is CPython 3.{minor}", [asks, PROBE, library, "6" if minor == 13 else "-1"], says="as it should")
+        check(f"something that says it is CPython 3.{minor}", [asks, PROBE, library, "6" if minor in (13, 14, 15) else "-1"], says="as it should")
 
 
 def foreign():
-    for name in ("pypy3", "python3.13t", "graalpy"):
+    for name in ("pypy3", "python3.13t", "python3.14t", "graalpy"):
         path = shutil.which(name)
         if path is None:
             skipped(name, "not installed")
         else:
-            free = name.endswith("t")  # its frames are right, or there are none
+            free = name.endswith("t")  # CPython without the GIL: its frames are right; of the others there are none
             command = [path, "-B", FRAMES, PROBE, "--inside"] if free else [path, "-c", EMPTY, PROBE]
             check(name, command, says="" if free else "none")
 

@@ -20,18 +20,41 @@ void* _PyThreadState_UncheckedGet(void) { return current; }
 void* PyInterpreterState_Main(void) { return state; }
 void* PyInterpreterState_Head(void) { return state; }
 
-// What 3.13 says of itself (_Py_DebugOffsets), as words: a thread with one frame, whose function and file are
-// "abc".
+// What 3.13 and later say of themselves (_Py_DebugOffsets), as words: a thread with one frame, whose function
+// and file are "abc". As 3.13 where no row is of this version.
+enum { AS_MINOR = MINOR < 13 || MINOR > 15 ? 13 : MINOR };
 static uintptr_t frame[8], code[64], text[8];
 static void made_up_world(void) {
-  static const unsigned char offsets[][2] = {{23, 0},  {29, 8},  {30, 16}, {31, 24}, {33, 32}, {35, 16},
-                                             {37, 16}, {38, 24}, {45, 8},  {68, 16}, {69, 24}, {70, 32}};
+#define KSHIM_PYTHON_DEBUG_OFFSETS(minor, words, threads, next, interp, top, native, previous, executable,   \
+                                   instr, owner, tlbc, filename, qualname, first_line, line_table, bytecode, \
+                                   copies, type, bytes_size, bytes_data, state_, length, ascii_size)         \
+  {minor,                                                                                                    \
+   {{top, 0},                                                                                                \
+    {previous, 8},                                                                                           \
+    {executable, 16},                                                                                        \
+    {instr, 24},                                                                                             \
+    {owner, 32},                                                                                             \
+    {filename, 16},                                                                                          \
+    {qualname, 16},                                                                                          \
+    {line_table, 24},                                                                                        \
+    {type, 8},                                                                                               \
+    {state_, 16},                                                                                            \
+    {length, 24},                                                                                            \
+    {ascii_size, 32}}},
+  static const struct {
+    int minor;
+    unsigned char offsets[12][2];
+  } rows[] = {
+#include "../../../../shim/python/debug_offsets.def"
+  };
   memset(_PyRuntime, 0, sizeof _PyRuntime);
-  for (unsigned i = 0; i < sizeof offsets / sizeof *offsets; ++i) _PyRuntime[offsets[i][0]] = offsets[i][1];
+  for (unsigned row = 0; row < sizeof rows / sizeof *rows; ++row)
+    for (unsigned i = 0; rows[row].minor == AS_MINOR && i < 12; ++i)
+      _PyRuntime[rows[row].offsets[i][0]] = rows[row].offsets[i][1];
   memcpy(_PyRuntime, "xdebugpy", 8);
   _PyRuntime[1] = 0x03000000UL | (uintptr_t)MINOR << 16 | 0x1F0UL;
   state[0] = (uintptr_t)frame;
-  frame[2] = (uintptr_t)code;
+  frame[2] = (uintptr_t)code | (AS_MINOR > 13);  // from 3.14 on with a tag
   code[1] = (uintptr_t)PyCode_Type;
   code[2] = (uintptr_t)text;
   text[1] = (uintptr_t)PyUnicode_Type;
@@ -41,7 +64,7 @@ static void made_up_world(void) {
 }
 
 // 0: nothing; 1: every word points at itself; 2: into nowhere; 3: every word points at the state; 4: ones; 5:
-// what 3.13 says of itself is absurd; 6: it is right, and the only one that may be believed; 7: of another
+// what it says of itself is absurd; 6: it is right, and the only one that may be believed; 7: of another
 // version; 8: without its mark; 9: what should be a code object, 10: a string, is something else.
 void shape(int kind) {
   current = kind == 0 ? 0 : kind == 2 ? (void*)16 : (void*)state;
@@ -51,7 +74,7 @@ void shape(int kind) {
     _PyRuntime[i] = kind == 5 ? UINTPTR_MAX - i : i * 8;
   }
   memcpy(_PyRuntime, "xdebugpy", 8);
-  _PyRuntime[1] = 0x030D01F0;
+  _PyRuntime[1] = 0x030001F0UL | (uintptr_t)AS_MINOR << 16;
   if (kind < 6) return;
   made_up_world();
   if (kind == 7) _PyRuntime[1] ^= 0x00030000;
