@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The wheels, built by pip without a network from this build's binaries (KSHIM_PREBUILT), in a fresh virtual environment; and
-what building them from the sources would compile, which takes too long to be done here."""
+what building them from the sources would compile (from_source.py does it)."""
 import os
 import pathlib
 import re
