@@ -146,7 +146,17 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
   fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
                     : fmt::format("Use cuDNN {} or older", last->last);
   fix.why = "what a release of cuDNN serves is fixed in it";
-  if (!cudnn.package.empty()) {
+  const ToolkitRow* toolkit = last_toolkit_for({*at.device, image::Suffix::none});
+  if (!newer && toolkit != nullptr && cudnn.cuda && toolkit->version.major < *cudnn.cuda) {
+    // nvidia-cudnn-cu13 began after the releases that serve such a GPU.
+    fix.title = fmt::format("Use a build of the program for CUDA {}, with cuDNN {} or older",
+                            toolkit->version.major, last->last);
+    if (!cudnn.package.empty())
+      fix.commands = {
+          fmt::format("python -m pip install 'nvidia-cudnn-cu{}=={}.*'", toolkit->version.major, last->last)};
+    fix.caveat = fmt::format("no cuDNN for CUDA {} serves this GPU: CUDA {}.{} is the last with code for it",
+                             *cudnn.cuda, toolkit->version.major, toolkit->version.minor);
+  } else if (!cudnn.package.empty()) {
     // "9.10" is all of its patch releases: ==9.10.*
     fix.commands = {newer ? fmt::format("python -m pip install '{}>={}'", cudnn.package, first->first)
                           : fmt::format("python -m pip install '{}=={}.*'", cudnn.package, last->last)};

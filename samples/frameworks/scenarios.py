@@ -4,6 +4,7 @@ from wheels import PYTHON, Scenario
 
 GTX1080 = "6.1,name=GeForce GTX 1080"
 TENSORFLOW, JAX, ONNX = (PYTHON, "with_tensorflow.py"), (PYTHON, "with_jax.py", "--driver-alone"), (PYTHON, "with_onnxruntime.py", "--preload")
+UNCHECKED = ("JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1",)  # CUPTI of CUDA 13.5 does not even tell its version on a simulated driver
 OLD_CUDNN = "LD_LIBRARY_PATH=@cudnn-9.1@/nvidia/cudnn/lib"
 
 SCENARIOS = (
@@ -29,6 +30,11 @@ SCENARIOS = (
              log_says=("library-not-found", "SUBLIBRARY_LOADING_FAILED")),
     Scenario("jax-no-device-file", "cuda12", "JAX as it is: without /dev/nvidia0 it does not ask the driver", ("9.0",), (PYTHON, "with_jax.py"),
              says=("loaded no GPU code that kshim saw",), quiet=True, programs=("runs on cpu",)),
+    Scenario("jax-cuda13-h100", "jax-cuda13", "JAX with CUDA 13", ("9.0",), JAX, quiet=True, variables=UNCHECKED, programs=("runs on gpu", "conv (1, 4, 8, 8)")),
+    Scenario("jax-cuda13-gb10", "jax-cuda13", "and on a GB10", ("12.1",), JAX, quiet=True, variables=UNCHECKED,
+             programs=("runs on gpu", "conv (1, 4, 8, 8)")),
+    Scenario("jax-cuda13-gtx1080", "jax-cuda13", "on a GPU that CUDA 13 has dropped", (GTX1080,), JAX, 1,
+             ("libcublas.so.13 has no code", "CUDA 8.0 to 12.9", "Use a build of the program for CUDA 12"), variables=UNCHECKED),
     Scenario("onnxruntime-h100", "cuda12", "ONNX Runtime on the GPU", ("9.0",), ONNX, quiet=True, programs=("uses CUDAExecutionProvider", "(1, 4, 8, 8)")),
     Scenario("onnxruntime-rtx5090", "cuda12", "and on one that it compiles its PTX for", ("12.0",), ONNX, quiet=True,
              programs=("uses CUDAExecutionProvider", "(1, 4, 8, 8)")),
