@@ -151,6 +151,7 @@ void collect_names(Next&& next, KernelNames& out) noexcept {
     }
     if (out.count == KernelNames::kMax) return;
     out.names[out.count++] = kernel->name;
+    out.total = out.count;
   }
 }
 

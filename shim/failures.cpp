@@ -7,6 +7,7 @@
 #include "failure_facts.h"
 #include "gaps.h"
 #include "guest.h"
+#include "known_stacks.h"
 #include "modules.h"
 #include "objects.h"
 #include "options.h"
@@ -30,7 +31,7 @@ struct Known {
   std::uint64_t written = 0;  ///< how often the report says
   std::uint64_t told = 0;     ///< when the last repeat was written, with KSHIM_REPEATS=each
 };
-constexpr std::size_t kMaxFailures = 1024;
+constexpr std::size_t kMaxFailures = KnownStacks::kMax;
 
 // All of it under g_lock.
 PatientLock g_lock;
@@ -40,6 +41,9 @@ std::size_t g_known_count = 0;
 constinit NativeStack g_native;
 constinit PythonStack g_python;
 constinit PythonStack g_python_main;
+constinit KnownStacks g_known_native;
+constinit KnownStacks g_known_python;
+constinit KnownStacks g_known_python_main;
 
 void write_repeat(std::size_t index) noexcept {
   Known& known = g_known[index];
@@ -79,8 +83,29 @@ void capture_stacks() noexcept {
   g_python_main.capture_main_thread();
 }
 
+/// A stack of the failure that is written now, and the earlier failure whose record has it.
+class SameStack {
+ public:
+  template <class Row>
+  SameStack(KnownStacks& known, std::span<const Row> rows) noexcept
+      : known_(known), identity_(identity_of(rows)), of_(known.find(identity_)) {}
+  explicit operator bool() const noexcept { return of_.has_value(); }
+  Maybe of() const noexcept { return of_; }
+  void written_with(std::uint64_t failure) noexcept {
+    if (!of_) known_.add(identity_, failure);
+  }
+
+ private:
+  KnownStacks& known_;
+  std::uint64_t identity_;
+  Maybe of_;
+};
+
 void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
-  write_record<RecordType::failure>([&](auto& record) {
+  SameStack native(g_known_native, g_native.rows());
+  SameStack python(g_known_python, g_python.rows());
+  SameStack python_main(g_known_python_main, g_python_main.rows());
+  const bool written = write_record<RecordType::failure>([&](auto& record) {
     record.template add<Field::failure_id>(id);
     record.template add<Field::failure_stage>(report_name(facts.stage));
     record.template add<Field::failure_layers>(
@@ -90,18 +115,21 @@ void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
     record.template add<Field::failure_module>(facts.module_written ? Maybe(facts.module.record) : Maybe());
     record.template add<Field::failure_object>(facts.object == 0 ? Maybe() : Maybe(facts.object));
     record.template add<Field::failure_tid>(std::uint64_t{thread_id()});
-    if (options().native_stacks)
+    if (options().native_stacks && !native)
       record.template add<Field::failure_native>(g_native.rows());
     else
       record.template null<Field::failure_native>();
-    if (g_python.rows().empty())
+    if (g_python.rows().empty() || python)
       record.template null<Field::failure_python>();
     else
       record.template add<Field::failure_python>(g_python.rows());
-    if (g_python_main.rows().empty())
+    if (g_python_main.rows().empty() || python_main)
       record.template null<Field::failure_python_main>();
     else
       record.template add<Field::failure_python_main>(g_python_main.rows());
+    record.template add<Field::failure_native_of>(native.of());
+    record.template add<Field::failure_python_of>(python.of());
+    record.template add<Field::failure_python_main_of>(python_main.of());
     const Refusal* refusal = facts.refusal;
     record.template add<Field::failure_asked>(refusal != nullptr ? refusal->asked.view()
                                                                  : std::string_view());
@@ -113,6 +141,18 @@ void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
     else
       record.template null<Field::failure_known>();
   });
+  if (!written) return;
+  native.written_with(id);
+  python.written_with(id);
+  python_main.written_with(id);
+}
+
+void begin_anew(std::uint32_t report) noexcept {
+  g_report = report;
+  g_known_count = 0;
+  g_known_native.clear();
+  g_known_python.clear();
+  g_known_python_main.clear();
 }
 
 void alarm(const FailureFacts& facts) noexcept {
@@ -165,7 +205,7 @@ void record(const FailureFacts& facts, std::uint32_t number) noexcept {
       count_dropped();
       return;
     }
-    if (g_report != number) g_report = number, g_known_count = 0;
+    if (g_report != number) begin_anew(number);
     const std::size_t before = g_known_count;
     const std::size_t index = find_or_add(key);
     if (index == kMaxFailures) {
@@ -185,7 +225,7 @@ void record(const FailureFacts& facts, std::uint32_t number) noexcept {
     write_failure(facts, index + 1);
     if (is_alarming(facts)) alarm(facts);
   }
-  note_gaps(facts.module.code, facts.device);
+  note_gaps_of_failure(facts.module.code, facts.device, facts.stage == Stage::load);
   announce_libraries();
 }
 

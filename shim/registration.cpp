@@ -193,17 +193,13 @@ void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept {
   if (!guard || fatbin == 0) return;
   const std::uint32_t index = find_fatbin([fatbin](const Fatbin& known) { return known.fatbin == fatbin; });
   if (index == kFatbins) return;
-  out.complete = true;
   for (std::uint32_t at = g_fatbins[index].newest; at != 0; at = g_runs[at - 1].older) {
     const Run& run = g_runs[at - 1];
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      if (out.count == KernelNames::kMax) {
-        out.complete = false;
-        return;
-      }
+    out.total += run.count;
+    for (std::uint32_t i = 0; i < run.count && out.count < KernelNames::kMax; ++i)
       out.names[out.count++] = g_kernels[run.first + i].name;
-    }
   }
+  out.complete = out.count == out.total;
 }
 
 namespace registered {

@@ -20,7 +20,8 @@ struct KernelNames {
   static constexpr std::size_t kMax = 512;
   std::string_view names[kMax];
   std::size_t count = 0;
-  bool complete = false;  ///< the program registered them all, and they all fit
+  std::uint64_t total = 0;  ///< with those that did not fit, where they were counted
+  bool complete = false;    ///< the program registered them all, and they all fit
   std::span<const std::string_view> all() const noexcept { return {names, count}; }
 };
 /// `fatbin`: address of the fatbin itself (DeviceCode::address).
