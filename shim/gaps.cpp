@@ -107,7 +107,8 @@ void write_gap(const DeviceCode& code, const Gap& gap, std::uint32_t number, Why
     record.template add<Field::gap_offset>(object ? std::optional<std::uint64_t>(code.offset) : std::nullopt);
     record.template add<Field::gap_device>(gap.device);
     record.template add<Field::gap_kernels>(names);
-    record.template add<Field::gap_total>(kernels.total == 0 ? Maybe() : Maybe(kernels.total));
+    record.template add<Field::gap_total>(kernels.complete || kernels.total != 0 ? Maybe(kernels.total)
+                                                                                 : Maybe());
     record.template add<Field::gap_complete>(kernels.complete && !few);
     record.template add<Field::gap_have>(have.all());
     record.template add<Field::gap_need>(name.view());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which failures have a stack of their own in the report. A runtime that loads hundreds of modules in one call
-// fails hundreds of times from the same place: the frames are written once, later records name the first.
+// Which failures have a stack of their own in the report. A runtime that loads hundreds of modules in one
+// call fails hundreds of times from the same place: the frames are written once, later records name the
+// first.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -91,8 +91,8 @@ std::string need_of(const Subject& subject, Cause cause) {
       image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view());
 }
 
-void set_kernels(std::vector<std::string> mangled, Finding& finding) {
-  finding.kernels_total = mangled.size();
+void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
+  finding.kernels_total = std::max(total, std::uint64_t{mangled.size()});
   if (mangled.size() > kMostKernels) {
     mangled.resize(kMostKernels);
     finding.kernels_complete = false;
@@ -134,13 +134,15 @@ Place kernel_source(const Subject& subject, const std::string& kernel) {
   return out;
 }
 
-// Names of the report's gap, where the file itself could not be read.
-void add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
-  if (subject.gap == nullptr || complete) return;
+// Names of the report's gap, where the file itself could not be read. The answer: how many the module has at
+// least, as far as the gap tells.
+std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
+  if (subject.gap == nullptr || complete) return 0;
   for (const std::string& name : subject.gap->kernels) {
     if (std::find(kernels.begin(), kernels.end(), name) == kernels.end()) kernels.push_back(name);
   }
   complete = subject.gap->complete;
+  return subject.gap->total.value_or(0);
 }
 
 void set_compiler(const CompilerFacts& compiler, Finding& finding) {
@@ -208,14 +210,15 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   std::vector<std::string> kernels;
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
+  std::uint64_t total = 0;
   if (is_image_cause(diagnosis.cause) && diagnosis.cause != Cause::invalid_image && subject.facts.device) {
     if (!subject.images.file_images.empty())
       kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
     complete = subject.images.complete_kernels;
-    add_gap_kernels(subject, kernels, complete);
+    total = add_gap_kernels(subject, kernels, complete);
     finding.kernels_complete = complete;
   }
-  set_kernels(std::move(kernels), finding);
+  set_kernels(std::move(kernels), total, finding);
   finding.failures.push_back(location(scene.report, failure.line));
   if (known == nullptr || !is_told(*known, finding)) {
     add_failure_evidence(scene, failure, finding, finding.evidence);
@@ -231,9 +234,9 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
                        bool complete, ModuleShare modules, std::optional<double> confidence) {
   Finding finding;
   set_subject(scene, subject, Cause::latent_gap, finding);
-  add_gap_kernels(subject, kernels, complete);
+  const std::uint64_t total = add_gap_kernels(subject, kernels, complete);
   finding.kernels_complete = complete;
-  set_kernels(std::move(kernels), finding);
+  set_kernels(std::move(kernels), total, finding);
   finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
   const image::ShortName gpu = image::to_name(*subject.facts.device);
   std::string why =

@@ -40,6 +40,9 @@ ReportIndex::ReportIndex(const Report& report) : report_(report) {
     if (!row.device) continue;  // it speaks of a KSHIM_TARGET
     gaps_[row.object].push_back(&row);
     gaps_at_[{row.object, row.offset}].push_back(&row);
+    if (!row.object || !row.offset) continue;  // loose images: each may be another
+    const GapRecord*& fullest = fullest_[{row.object, row.offset, row.device}];
+    if (fullest == nullptr || row.kernels.size() > fullest->kernels.size()) fullest = &row;
   }
   note_languages();
   for (const FailureRecord& row : report.failures) {
@@ -93,7 +96,10 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
                                   std::optional<unsigned> device, std::uint32_t line) const {
   const auto in = [&](const auto& map, const auto& key) -> const GapRecord* {
     const auto found = map.find(key);
-    return found == map.end() ? nullptr : nearest(found->second, device, line);
+    const GapRecord* row = found == map.end() ? nullptr : nearest(found->second, device, line);
+    if (row == nullptr) return nullptr;
+    const auto fullest = fullest_.find({row->object, row->offset, row->device});
+    return fullest == fullest_.end() || fullest->second->need != row->need ? row : fullest->second;
   };
   if (const GapRecord* exact = in(gaps_at_, std::pair(object, offset))) return exact;
   return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -72,7 +73,7 @@ class ReportIndex {
   /// The device of that ordinal; the only one where the ordinal is not known.
   const DeviceRecord* device(std::optional<unsigned> ordinal) const;
   /// The gap that speaks of this module of this object on this device; of several, the one written nearest to
-  /// `line`.
+  /// `line`, or one that names more of the same module's kernels.
   const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
                        std::optional<unsigned> device, std::uint32_t line) const;
   /// Whether a module of this object was loaded on this device.
@@ -94,6 +95,8 @@ class ReportIndex {
   using Gaps = std::vector<const GapRecord*>;  ///< in the order of the report
   std::map<Id, Gaps> gaps_;                    ///< of devices, by object
   std::map<std::pair<Id, Id>, Gaps> gaps_at_;  ///< the same by object and offset
+  /// By object, offset and device: of one module's gaps the one that names most kernels.
+  std::map<std::tuple<Id, Id, std::optional<unsigned>>, const GapRecord*> fullest_;
   std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
   bool python_ = false;
   bool torch_ = false;

@@ -46,7 +46,7 @@ class Fields {
 
  private:
   using Element = simdjson::dom::element;
-  static constexpr std::size_t kMostFields = 16;
+  static constexpr std::size_t kMostFields = 24;
 
   const Element* find(report::Field field) const;
   void take(std::size_t index, Element value);

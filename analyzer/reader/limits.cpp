@@ -108,5 +108,7 @@ std::size_t weight_of(const PackageRecord& record) {
   return sizeof(record) + sum(record.name, record.version, record.manager);
 }
 std::size_t weight_of(const CoverageRecord& record) { return sizeof(record) + kNode + sum(record.kernel); }
+std::size_t weight_of(const std::vector<NativeFrame>& frames) { return heap_of(frames); }
+std::size_t weight_of(const std::vector<PythonFrame>& frames) { return heap_of(frames); }
 
 }  // namespace kshim::analysis

@@ -33,5 +33,8 @@ std::size_t weight_of(const LibraryRecord& record);
 std::size_t weight_of(const BypassRecord& record);
 std::size_t weight_of(const PackageRecord& record);
 std::size_t weight_of(const CoverageRecord& record);
+/// Of what such a list holds.
+std::size_t weight_of(const std::vector<NativeFrame>& frames);
+std::size_t weight_of(const std::vector<PythonFrame>& frames);
 
 }  // namespace kshim::analysis

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "analyzer/reader/report_check.h"
 #include "kshim/base/hash.h"
 #include "kshim/report/schema.h"
 
@@ -28,6 +27,8 @@ std::optional<RecordType> type_of(std::string_view name) {
 
 // The largest that Linux hands out (PID_MAX_LIMIT).
 constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
+// PyTorch's largest library has 100,000.
+constexpr std::uint64_t kMostKernels = std::uint64_t{1} << 24;
 
 std::uint64_t key_of(const CoverageRecord& record) {
   const std::uint64_t key[] = {record.object.value_or(~0ULL), record.module.value_or(~0ULL),
@@ -213,6 +214,9 @@ std::string RecordParser::failure(const Fields& from, std::uint32_t line) {
   out.native = from.native(Field::failure_native);
   out.python = from.python(Field::failure_python);
   out.python_main = from.python(Field::failure_python_main);
+  out.native_of = from.number(Field::failure_native_of);
+  out.python_of = from.number(Field::failure_python_of);
+  out.python_main_of = from.number(Field::failure_python_main_of);
   out.asked = from.text(Field::failure_asked);
   out.compiler = from.text(Field::failure_compiler);
   out.known = from.texts(Field::failure_known);
@@ -260,10 +264,13 @@ std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
   out.device = from.small(Field::gap_device);
   out.kernels = from.texts(Field::gap_kernels);
   out.have = from.texts(Field::gap_have);
+  out.total = from.number(Field::gap_total);
   out.complete = from.truth(Field::gap_complete).value_or(false);
   out.need = from.text(Field::gap_need);
+  const bool odd = out.total.value_or(0) > kMostKernels;
+  if (odd) out.total.reset();
   keep(RecordType::gap, report_.gaps, std::move(out));
-  return {};
+  return odd ? "`gap`: more kernels than a file has, their number ignored" : "";
 }
 
 std::string RecordParser::library(const Fields& from, std::uint32_t line) {
@@ -336,53 +343,6 @@ std::string RecordParser::end(const Fields& from, std::uint32_t line) {
   out.dropped = from.number(Field::end_dropped).value_or(0);
   report_.end = out;
   return {};
-}
-
-void RecordParser::note(std::string text, std::uint32_t line) {
-  report_.notes.push_back({line, std::move(text)});
-}
-
-void RecordParser::count(const Fields& from) {
-  const auto seq = from.seq();
-  if (!seq) return;
-  unordered_ = unordered_ || (seq_ && *seq <= *seq_);
-  seq_ = std::max(*seq, seq_.value_or(0));
-}
-
-void RecordParser::note_left_out() {
-  for (const report::RecordRow& row : report::kRecords) {
-    const Kept& kept = this->kept(static_cast<RecordType>(&row - report::kRecords));
-    if (kept.left_out == 0) continue;
-    note(fmt::format("{} `{}` records are judged, {} more are left out: so many are in no report of a shim",
-                     kept.records, row.type, kept.left_out));
-  }
-}
-
-// Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
-void RecordParser::note_missing(std::uint64_t skipped) {
-  if (unordered_)
-    note("the records are not in the order in which they were written, or some are there twice");
-  const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
-  if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
-  const std::uint64_t missing = *seq_ - records_ - skipped + 1;
-  if (missing <= dropped) return;
-  note(fmt::format("{} that the shim wrote {} missing, as the numbers of the others tell",
-                   missing == 1 ? std::string("a record") : fmt::format("{} records", missing),
-                   missing == 1 ? "is" : "are"));
-}
-
-void RecordParser::finish(std::uint64_t skipped) {
-  note_left_out();
-  note_missing(skipped);
-  if (after_end_ != 0 && report_.end)
-    note(fmt::format(
-             "{} after it: of threads that outlived the end, or lines were moved",
-             after_end_ == 1 ? std::string("a record stands") : fmt::format("{} records stand", after_end_)),
-         report_.end->line);
-  check_report(report_, {.objects = left_out(RecordType::object) == 0,
-                         .modules = left_out(RecordType::module) == 0,
-                         .devices = left_out(RecordType::device) == 0,
-                         .failures = skipped == 0 && left_out(RecordType::failure) == 0});
 }
 
 }  // namespace kshim::analysis

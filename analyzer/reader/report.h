@@ -76,6 +76,8 @@ struct FailureRecord : Record {
   std::optional<std::uint64_t> module, object;
   std::vector<NativeFrame> native;
   std::vector<PythonFrame> python, python_main;
+  /// The failure whose frames these are, where the record names one; filled in by the reader (same_stacks.h).
+  std::optional<std::uint64_t> native_of, python_of, python_main_of;
   std::string asked, compiler;     ///< of a compiler library: the architecture, the library's version
   std::vector<std::string> known;  ///< what it compiles for, where it tells
 };
@@ -92,6 +94,7 @@ struct GapRecord : Record {
   std::optional<std::uint64_t> object, offset;
   std::optional<unsigned> device;
   std::vector<std::string> kernels, have;
+  std::optional<std::uint64_t> total;  ///< kernels, where `kernels` may name a few of them
   bool complete = false;
   std::string need;
 };
