@@ -207,16 +207,14 @@ context, module = ctypes.c_void_p(), ctypes.c_void_p()
 def text(number):
     return (".version 7.8\\n.target sm_90\\n.address_size 64\\n.visible .entry k%d() { ret; }\\n" % number).encode()
 def load(number):
-    return cuda.cuModuleLoadData(ctypes.byref(module), text(number))
-def other(number):
+    if number < 20:
+        return cuda.cuModuleLoadData(ctypes.byref(module), text(number))
     return cuda.cuModuleLoadData(ctypes.byref(module), text(number))
 cuda.cuInit(0)
 cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
-for number in range(20):
+for number in range(23):
     load(number)
-for number in range(20, 23):
-    other(number)
 """
 
 
@@ -229,10 +227,10 @@ class Python(e2e.Case):
         failures = e2e.of_type(report_check.load(path, True), "failure")
         self.assertEqual(len(failures), 23)
         own = [failure for failure in failures if failure["python"]]
-        self.assertEqual([[frame["function"] for frame in failure["python"]] for failure in own],
-                         [["load", "<module>"], ["other", "<module>"]])
+        self.assertEqual([[frame["function"] for frame in failure["python"]] for failure in own], [["load", "<module>"]] * 2)
+        self.assertEqual([failure["python"][0]["line"] for failure in own], [9, 10], "one line apart is another stack")
         self.assertEqual([failure["python_of"] for failure in failures], [None] + [1] * 19 + [None] + [21] * 2)
-        for failure in failures[1:20]:
+        for failure in failures[1:]:
             self.assertEqual((failure["native_of"], failure["native"]), (1, None))
 
 

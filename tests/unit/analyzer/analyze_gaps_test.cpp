@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports that leave something out because it is there already, or would be too much: what is said is the same.
+// Reports that leave something out because it is there already, or would be too much: what is said is the
+// same.
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
@@ -64,8 +65,8 @@ TEST_F(Analyze, AProbeWithAnothersFramesIsAProbe) {
     text.object(1, "/usr/lib/libcusparseLt.so.0", {"sm_90"}).module(1, "1", 209).module(2, "null", 209);
     const std::string frames = R"("native":[{"object":"/usr/lib/libcusparseLt.so.0","offset":64}])";
     text.failure(1, "load", 209, "", R"("module":1,"object":1,)" + frames, "cuModuleLoadData");
-    text.failure(2, "load", 209, "",
-                 R"("module":2,)" + (second.empty() ? frames : std::string(second)), "cuModuleLoadData");
+    text.failure(2, "load", 209, "", R"("module":2,)" + (second.empty() ? frames : std::string(second)),
+                 "cuModuleLoadData");
     return text.end(2);
   };
   const auto causes = [this, &probes](std::string_view second) {
@@ -77,7 +78,8 @@ TEST_F(Analyze, AProbeWithAnothersFramesIsAProbe) {
   EXPECT_THAT(with, ElementsAre(Cause::benign_probe, Cause::benign_probe)) << "one of no file";
   EXPECT_EQ(causes(R"("native":null,"native_of":1)"), with);
   EXPECT_NE(causes(R"("native":null,"native_of":9)"), with);
-  EXPECT_THAT(run(probes(R"("native":null,"native_of":9)")).notes, Contains(HasSubstr("failure 9, which is not there")));
+  EXPECT_THAT(run(probes(R"("native":null,"native_of":9)")).notes,
+              Contains(HasSubstr("failure 9, which is not there")));
 }
 
 }  // namespace

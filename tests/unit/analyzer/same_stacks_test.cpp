@@ -71,28 +71,30 @@ TEST_F(SameStacks, ALostRecordIsNotReplacedByAnother) {
   const Report report = read(text.text());
   ASSERT_THAT(report.failures, SizeIs(2));
   EXPECT_THAT(report.failures[1].native, IsEmpty());
-  EXPECT_EQ(notes_of(report),
-            "4: skipped, not valid JSON\n"
-            "5: `failure` 3 has the native frames of failure 2, which is not there: its stack is not known\n");
+  EXPECT_EQ(
+      notes_of(report),
+      "4: skipped, not valid JSON\n"
+      "5: `failure` 3 has the native frames of failure 2, which is not there: its stack is not known\n");
 }
 
 TEST_F(SameStacks, CirclesAndChainsEnd) {
-  const Report report =
-      failures({R"("native_of":1)", R"("native_of":3)", R"("native_of":2)", native("/a.so"),
-                R"("native_of":4)", R"("native_of":5)", R"("python_of":4)"});
+  const Report report = failures({R"("native_of":1)", R"("native_of":3)", R"("native_of":2)", native("/a.so"),
+                                  R"("native_of":4)", R"("native_of":5)", R"("python_of":4)"});
   for (const std::size_t i : {0U, 1U, 2U, 5U}) EXPECT_THAT(report.failures[i].native, IsEmpty());
   EXPECT_THAT(report.failures[4].native, SizeIs(1));
-  EXPECT_EQ(notes_of(report),
-            "3: `failure` 1 has the native frames of failure 1, which has none itself: its stack is not known "
-            "(4 more like this)\n");
+  EXPECT_EQ(
+      notes_of(report),
+      "3: `failure` 1 has the native frames of failure 1, which has none itself: its stack is not known "
+      "(4 more like this)\n");
 }
 
 TEST_F(SameStacks, LinesInAnotherOrderAreNamed) {
   const Report report = failures({R"("native_of":2)", native("/a.so")});
   EXPECT_EQ(report.failures[0].native.at(0).object, "/a.so");
-  EXPECT_EQ(notes_of(report),
-            "3: `failure` 1 has the native frames of failure 2, which comes later: the lines are not in their "
-            "order\n");
+  EXPECT_EQ(
+      notes_of(report),
+      "3: `failure` 1 has the native frames of failure 2, which comes later: the lines are not in their "
+      "order\n");
 }
 
 TEST_F(SameStacks, FramesOfItsOwnCount) {
@@ -105,16 +107,20 @@ TEST_F(SameStacks, FramesOfItsOwnCount) {
 TEST_F(SameStacks, ValuesOfOtherKindsAreNoReferences) {
   const Report report = failures({native("/a.so"), R"("native_of":"1")", R"("native_of":-1)",
                                   R"("native_of":1.0)", R"("native_of":[1])", R"("native_of":null)"});
-  for (std::size_t i = 1; i < report.failures.size(); ++i)
-    EXPECT_THAT(report.failures[i].native, IsEmpty());
-  EXPECT_EQ(notes_of(report), "4: `failure`: `native_of` is not a whole number from 0 up (3 more lines like this)\n");
+  for (std::size_t i = 1; i < report.failures.size(); ++i) EXPECT_THAT(report.failures[i].native, IsEmpty());
+  EXPECT_EQ(notes_of(report),
+            "4: `failure`: `native_of` is not a whole number from 0 up (3 more lines like this)\n");
 }
 
 TEST_F(SameStacks, AnotherReportsFailureIsNotMeant) {
   const std::string one =
       ReportText().process("", 17).device(0, "8.6").failure(1, "load", 209, "", native("/a.so")).end().text();
-  const Report other = read(
-      ReportText().process("", 18).device(0, "8.6").failure(2, "load", 209, "", R"("native_of":1)").end().text());
+  const Report other = read(ReportText()
+                                .process("", 18)
+                                .device(0, "8.6")
+                                .failure(2, "load", 209, "", R"("native_of":1)")
+                                .end()
+                                .text());
   EXPECT_THAT(other.failures.at(0).native, IsEmpty());
   EXPECT_THAT(notes_of(other), HasSubstr("failure 1, which is not there"));
   // Both in one file: the id is the first process's, and taken once.
@@ -127,7 +133,8 @@ TEST_F(SameStacks, AnotherReportsFailureIsNotMeant) {
 TEST_F(SameStacks, CopiesStayWithinTheMemoryForFailures) {
   std::string frames;
   for (int i = 0; i < 20000; ++i)
-    frames += fmt::format(R"({}{{"object":"/home/u/a/path/of/some/length.so","offset":{}}})", i == 0 ? "" : ",", i);
+    frames +=
+        fmt::format(R"({}{{"object":"/home/u/a/path/of/some/length.so","offset":{}}})", i == 0 ? "" : ",", i);
   std::vector<std::string> refs{"\"native\":[" + frames + "]"};
   while (refs.size() < 4000) refs.emplace_back(R"("native_of":1)");
   const Report report = failures(refs);
@@ -144,9 +151,10 @@ TEST_F(SameStacks, CopiesStayWithinTheMemoryForFailures) {
 
 TEST_F(SameStacks, ANumberOfKernelsThatNoFileHasIsNone) {
   const auto gap = [](std::string_view total) {
-    return fmt::format(R"("object":null,"offset":null,"device":0,"kernels":["k"],"total":{},"complete":false,)"
-                       R"("have":["sm_75"],"need":"sm_86")",
-                       total);
+    return fmt::format(
+        R"("object":null,"offset":null,"device":0,"kernels":["k"],"total":{},"complete":false,)"
+        R"("have":["sm_75"],"need":"sm_86")",
+        total);
   };
   ReportText text;
   text.process().device(0, "8.6");
