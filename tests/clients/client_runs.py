@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 import e2e
+import report_check
 
 # What the shim asks the driver itself, once a device or once a failure; nothing else may differ.
 OWN_CALLS = {"cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute",
@@ -46,7 +47,7 @@ def run(route, devices, with_shim, folder):
                           timeout=300, stdin=subprocess.DEVNULL)
     records = []
     for path in sorted(pathlib.Path(folder).glob("report.*.jsonl")):
-        records += [json.loads(line) for line in path.read_text().splitlines()]
+        records += report_check.with_frames([json.loads(line) for line in path.read_text().splitlines()])
         path.unlink()
     calls = trace.read_text(errors="replace").splitlines() if trace.exists() else []
     return Seen(done.stdout + done.stderr, done.returncode, [plain(call) for call in calls], records)

@@ -26,6 +26,7 @@ except ImportError:
 ROOT = pathlib.Path(os.environ.get("KSHIM_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 SCHEMA = "kshim-report/1"
 STAGES = {"load", "lookup", "query", "launch", "init", "other"}
+STACKS = ("native", "python", "python_main")
 LAYERS = {"runtime", "driver", "nvrtc", "nvjitlink"}
 LIST_KINDS = {  # kind: {member: (type, required)}
     "images": {"kind": (str, True), "arch": (str, True), "isa": (str, False), "count": (int, False), "bytes": (int, False)},
@@ -162,7 +163,7 @@ class Order:
             yield f"repeat of failure {record.get('id')}, which no record before describes"
 
     def stack_faults(self, record):
-        for name in ("native", "python", "python_main"):
+        for name in STACKS:
             own, named = record.get(name), record.get(f"{name}_of")
             if named is None:
                 if own and own in self.stacks.setdefault(name, {}).values():
@@ -219,6 +220,15 @@ def load(path, complete=False, killed=False):
     records, faults = check(pathlib.Path(path).read_bytes().decode("utf-8"), complete, killed)
     if faults:
         raise ReportError("\n".join(f"{path}: {fault}" for fault in faults))
+    return records
+
+
+def with_frames(records):
+    """The same records, with the frames of failures that name another one for theirs."""
+    failures = {record["id"]: record for record in records if record["type"] == "failure"}
+    named = [(record, name) for record in failures.values() for name in STACKS if record.get(f"{name}_of") is not None]
+    for record, name in named:
+        record[name] = failures[record[f"{name}_of"]][name]
     return records
 
 
