@@ -54,6 +54,9 @@ class FrameWalk {
   static constexpr int kMaxThreads = 4096;
   static constexpr int kInterpretersOwn =
       3;  // from there on no function's: FRAME_OWNED_BY_INTERPRETER, _CSTACK
+  // The file and the name that _Py_InitCleanup of 3.13 has (Python/specialize.c): it stands below an __init__
+  // that a specialised call has entered, has no lines, and is in none of Python's own tracebacks.
+  static constexpr std::string_view kInitCleanup = "__init__";
   const Python& python_;
   const PythonLayout& layout_;
   PythonStack& out_;
@@ -121,6 +124,8 @@ void FrameWalk::put_utf8(std::uint32_t point) noexcept {
     put(point);
   } else if (point < 0x800) {
     put(0xC0 | point >> 6U), put(0x80 | (point & 0x3FU));
+  } else if (point >= 0xDC80 && point <= 0xDCFF) {
+    put(point & 0xFFU);  // a byte of a file name that is no text: PEP 383
   } else if (point < 0x10000) {
     put(0xE0 | point >> 12U), put(0x80 | (point >> 6U & 0x3FU)), put(0x80 | (point & 0x3FU));
   } else {
@@ -211,11 +216,16 @@ bool FrameWalk::take_frame(Address frame, Address code) noexcept {
   const std::size_t text_before = out_.text_used_;
   const std::string_view file = text(read<Address>(code, layout_.code_filename).value_or(0));
   const std::string_view function = text(read<Address>(code, layout_.code_name).value_or(0));
+  const auto at = line(frame, code);
+  if (!at && file == kInitCleanup && function == kInitCleanup) {
+    out_.text_used_ = text_before;
+    return true;
+  }
   if (file.data() == nullptr || function.data() == nullptr) {
     out_.text_used_ = text_before;
     return false;
   }
-  out_.rows_[out_.count_++] = {file, line(frame, code).value_or(0), function};
+  out_.rows_[out_.count_++] = {file, at.value_or(0), function};
   return true;
 }
 

@@ -32,7 +32,9 @@ def truth(frame):
     rows = []
     while frame is not None:
         code = frame.f_code
-        rows.append((code.co_filename, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
+        # Bytes that are no UTF-8 are replaced one by one, as in every text of a report.
+        name = os.fsencode(code.co_filename).decode(errors="replace")
+        rows.append((name, frame.f_lineno, getattr(code, "co_qualname", code.co_name)))
         frame = frame.f_back
     return rows
 
@@ -58,6 +60,14 @@ class Net:
     @property
     def loss(self):
         return compare("property")
+
+
+class Made:
+    """From 3.13 on a call of a class that was often called stands on a frame of the interpreter's own."""
+
+    def __init__(self, last):
+        if last:
+            compare("__init__ of a class that is often made")
 
 
 def generator():
@@ -156,6 +166,8 @@ def main_thread_frames():
 def inside():
     Net().forward(5)
     Net().loss
+    for number in range(100):
+        Made(number == 99)
     list(generator())
     handler()
     deep(100)
@@ -170,6 +182,7 @@ def inside():
     run_source("/tmp/grün/latin.py", 300, "compare(name)")
     run_source("/tmp/日本語/ucs2.py", 70000, "def f():\n  compare(name)\nf()")
     run_source("/tmp/🐍/ucs4.py", 5, "def größe():\n  compare(name)\ngröße()")
+    run_source("/tmp/gr\udcfcn/latin1-\udcff\udce4.py", 5, "compare(name)")
     # A line table of many blocks, with lines that go back and forth.
     long = "".join(f"x{i} = (\n  {i} +\n\n\n 1)\n" for i in range(3000)) + "compare(name)\n" + "y = 1\n" * 3000
     run_source("long.py", 0, long)
