@@ -2,6 +2,7 @@
 """What is printed at the end: the findings of `kshim analyze`, shortly, each with the tests that ran into it."""
 import json
 import os
+import shlex
 import subprocess
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
@@ -111,8 +112,8 @@ def summarize(run: Run, targets: List[str], folder: str) -> Summary:
         return Summary([], "kshim: no process had a GPU: nothing could be looked at", None, False)
     if not findings:
         notes = len(analysis["findings"])
-        rest = f"; {_counted(notes, 'note')}: kshim analyze {folder}" if notes else ""
+        rest = f"; {_counted(notes, 'note')}: kshim analyze {shlex.quote(folder)}" if notes else ""
         return Summary([], clean(f"kshim: {processes} used CUDA, nothing was missing{rest}"), None, False)
     worst = "error" if any(finding["severity"] == "error" for finding in findings) else "warning"
-    return Summary(lines, clean(f"kshim: {_counted(len(findings), 'finding')} in {processes}; all of it: kshim analyze {folder}"),
-                   worst, False)
+    everything = f"kshim analyze {shlex.quote(folder)}"
+    return Summary(lines, clean(f"kshim: {_counted(len(findings), 'finding')} in {processes}; all of it: {everything}"), worst, False)

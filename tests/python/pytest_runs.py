@@ -6,6 +6,7 @@ import os
 import pathlib
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,11 @@ class Runs(staged.Staged):
         self.assertEqual(record["type"], "failure")
         plain = json.loads(self.kshim("analyze", "--format", "json", folder).stdout)
         self.assertNotIn("failures", plain["findings"][0])
+
+    def test_a_command_for_a_shell(self):
+        self.write(test_a=NARROW)
+        done = self.pytest(*ON_12, "--kshim-report", "with a blank")
+        self.assertEqual(self.kshim(*shlex.split(self.last_lines(done)[0].rpartition("all of it: kshim ")[2])).returncode, 1, done.stdout)
 
     def test_target(self):
         self.write(test_a=TESTED + 'def test_it(): assert lib("narrow").launch(0) == 0\n')
