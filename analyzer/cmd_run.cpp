@@ -134,8 +134,12 @@ int judge(const RunOptions& options, const analysis::Analysis& analysis, const C
   if (options.status == "findings") status = exit_status::kOk;
   if (status != exit_status::kOk || !gate) return status;
   if (found) return exit_status::kFindings;
-  // A gate that could not look must not pass.
-  return analysis.verdict == analysis::Verdict::blind ? exit_status::kRunFailed : exit_status::kOk;
+  // A gate that could not look must not pass, nor one that has lost what it saw.
+  const bool lost = std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                                [](const analysis::ProcessSummary& process) { return process.lost != 0; });
+  const bool blind = analysis.verdict == analysis::Verdict::blind ||
+                     (analysis.verdict == analysis::Verdict::incomplete && lost);
+  return blind ? exit_status::kRunFailed : exit_status::kOk;
 }
 
 // What the dynamic linker ends before its first instruction was not blind: it was not there.

@@ -89,7 +89,8 @@ struct ProcessSummary {
   std::vector<std::string> argv;
   unsigned failures = 0;
   unsigned modules = 0;
-  bool complete = false;  ///< has an `end` record
+  bool complete = false;   ///< has an `end` record
+  std::uint64_t lost = 0;  ///< records that its shim could not write
 };
 
 /// The processes of one run; those that name none together.

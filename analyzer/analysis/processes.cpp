@@ -96,6 +96,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.failures = static_cast<unsigned>(report.failures.size());
   process.modules = static_cast<unsigned>(std::min<std::uint64_t>(loads, ~0U));
   process.complete = report.end.has_value();
+  process.lost = report.end ? report.end->dropped : 0;
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
   if (facts_.size() == kMostProcesses || weight_ + weight > kMostText) {

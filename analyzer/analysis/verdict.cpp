@@ -42,9 +42,11 @@ Verdict verdict_of(const Analysis& analysis) {
     return Verdict::incomplete;  // what was asked could not be answered
   if (!analysis.blind.empty()) return Verdict::blind;
   if (analysis.processes.empty()) return Verdict::no_cuda;
-  const bool all_ended = std::all_of(analysis.processes.begin(), analysis.processes.end(),
-                                     [](const ProcessSummary& process) { return process.complete; });
-  return all_ended ? Verdict::ok : Verdict::incomplete;
+  // What is not in a report may be the failure.
+  const bool whole =
+      std::all_of(analysis.processes.begin(), analysis.processes.end(),
+                  [](const ProcessSummary& process) { return process.complete && process.lost == 0; });
+  return whole ? Verdict::ok : Verdict::incomplete;
 }
 
 Severity worst(const Analysis& analysis) {

@@ -39,6 +39,11 @@ void RecordParser::note_missing(std::uint64_t skipped) {
   if (unordered_)
     note("the records are not in the order in which they were written, or some are there twice");
   const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
+  if (dropped != 0)
+    note(fmt::format("{} could not be written, as the shim says at the end: there was no space left, or "
+                     "there were more than it keeps",
+                     dropped == 1 ? std::string("a record") : fmt::format("{} records", dropped)),
+         report_.end->line);
   if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
   const std::uint64_t missing = *seq_ - records_ - skipped + 1;
   if (missing <= dropped) return;

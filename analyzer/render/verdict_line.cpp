@@ -40,12 +40,13 @@ std::string modules_text(const Analysis& analysis) {
 }
 
 // Of many, some names and how many more.
-std::vector<std::string> incomplete_reports(const Analysis& analysis) {
+template <class Which>
+std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> out;
   std::size_t more = 0;
   for (const ProcessSummary& process : analysis.processes) {
-    if (process.complete) continue;
+    if (!which(process)) continue;
     if (out.size() < kNamed) {
       out.emplace_back(basename_of(process.report));
     } else {
@@ -109,7 +110,16 @@ VerdictLine verdict_line(const Analysis& analysis) {
       return {Tone::strong,
               "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
     case Verdict::incomplete: {
-      const std::vector<std::string> reports = incomplete_reports(analysis);
+      const auto reports =
+          reports_that(analysis, [](const ProcessSummary& process) { return !process.complete; });
+      const auto lossy =
+          reports_that(analysis, [](const ProcessSummary& process) { return process.lost != 0; });
+      if (reports.empty() && !lossy.empty()) {
+        return {Tone::warning, "incomplete:",
+                fmt::format("{}, {} in what is there; {} {} records that could not be written",
+                            modules_text(analysis), outcome(analysis), enumerate(lossy),
+                            lossy.size() == 1 ? "lacks" : "lack")};
+      }
       if (reports.empty()) {
         return {Tone::warning, "incomplete:",
                 fmt::format("{}, {}; not all that was asked could be answered", modules_text(analysis),

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
+#include "analyzer/render/verdict_line.h"
 
 namespace kshim::analysis {
 namespace {
@@ -115,6 +116,20 @@ TEST_F(Analyze, ALibraryThatProbesIsNoAlarm) {
 }
 
 TEST_F(Analyze, ALibraryWhoseLaunchFailsIs) { EXPECT_EQ(run(probing("launch")).verdict, Verdict::gap); }
+
+// What could not be written may be the failure: a full disk is no good news.
+TEST_F(Analyze, AReportThatLostRecordsIsNotOk) {
+  ReportText lossy;
+  lossy.process().driver().device(0, "8.6");
+  lossy.record("end", R"("time":"2026-11-21T08:00:01Z","failures":1,"modules":1,"dropped":1)");
+  const Analysis got = run(lossy);
+  EXPECT_EQ(got.verdict, Verdict::incomplete);
+  EXPECT_THAT(got.notes, Contains(HasSubstr("a record could not be written")));
+  EXPECT_THAT(verdict_line(got).text, HasSubstr("lacks records that could not be written"));
+  lossy = failing("6.1", {"sm_75"});
+  lossy.record("end", R"("time":"2026-11-21T08:00:01Z","failures":2,"modules":1,"dropped":1)");
+  EXPECT_EQ(run(lossy).verdict, Verdict::gap);
+}
 
 TEST_F(Analyze, VerdictsWithoutFindings) {
   ReportText healthy;
