@@ -10,6 +10,7 @@
 #include "analyzer/fixes/advice.h"
 #include "analyzer/fixes/program.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/knowledge/pythons.h"
 #include "analyzer/model/places.h"
 #include "analyzer/packages/bundles.h"
 #include "analyzer/text/text.h"
@@ -127,6 +128,8 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
     if (const auto package = package_of(scene, *subject.object)) set_package(*package, at);
+  } else if (subject.caller && !subject.facts.compiler) {
+    set_package(*subject.caller, at);
   }
   if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;
@@ -165,7 +168,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.asked = compiler->asked;
     at.serves_device = at.device && std::any_of(compiler->known.begin(), compiler->known.end(),
                                                 [&](image::Arch arch) { return arch.cc == *at.device; });
-    at.caller_package = subject.caller_package;
+    if (subject.caller && subject.caller->manager == "pip") at.caller_package = subject.caller->name;
   }
   at.torch = scene.index.has_torch();
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
@@ -177,7 +180,10 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.switches = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
   at.python = runs_python(scene);
-  at.program = command_line(scene.report.process.argv);
+  at.python_version = python_of_path(at.object);
+  if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
+  at.ranked = scene.report.process.rank.has_value();
+  at.program = program_of(scene.report.process);
   Advice advice = advise(at);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);

@@ -108,6 +108,8 @@ void set_subject(const Scene& scene, const Subject& subject, Cause cause, Findin
     finding.object = subject.object->path;
     finding.build_id = subject.object->build_id;
     if (const auto package = package_of(scene, *subject.object)) finding.package = package_text(*package);
+  } else if (subject.caller && cause == Cause::driver_too_old) {
+    finding.package = package_text(*subject.caller);
   }
   finding.need = need_of(subject, cause);
   if (std::string device = device_text(scene, subject.device); !device.empty())

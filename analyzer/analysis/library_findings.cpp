@@ -125,7 +125,7 @@ void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaL
   at.wanted = match.wanted;
   at.conda = env_of(scene, "CONDA_PREFIX");
   at.python = basename_of(scene.report.process.exe).starts_with("python");
-  at.program = command_line(scene.report.process.argv);
+  at.program = program_of(scene.report.process);
   if (match.kind == Mixture::dropped) at.device = match.device;
   Advice advice = advise_libraries(at);
   out.fixes = std::move(advice.fixes);

@@ -119,16 +119,33 @@ image::Version failing_runtime(const Report& report, const FailureRecord& failur
   return out;
 }
 
-// The innermost frame of an installed package that is not NVIDIA's own.
-std::string caller_package(const Scene& scene, const FailureRecord& failure) {
+// The innermost frame of an installed Python package that is not NVIDIA's own.
+std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRecord& failure) {
   for (const NativeFrame& frame : failure.native) {
+    const auto known = std::find_if(scene.report.objects.begin(), scene.report.objects.end(),
+                                    [&](const ObjectRecord& row) { return row.path == frame.object; });
     ObjectRecord object;
-    object.path = frame.object;
-    object.build_id = frame.build_id;
-    const auto package = package_of(scene, object);
-    if (package && package->manager == "pip" && !package->name.starts_with("nvidia-")) return package->name;
+    if (known != scene.report.objects.end()) {
+      object = *known;
+    } else {
+      object.path = frame.object;
+      object.build_id = frame.build_id;
+    }
+    auto package = package_of(scene, object);
+    if (package && (package->manager == "pip" || package->manager == "conda") &&
+        !package->name.starts_with("nvidia-"))
+      return package;
   }
-  return {};
+  return std::nullopt;
+}
+
+// No file is at fault where the driver is too old for a runtime: the package that brought it is.
+bool is_refused_driver(const FailureRecord& failure) {
+  constexpr int kInsufficientDriver = 35;
+  return failure.object == std::nullopt &&
+         std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
+           return layer.layer == "runtime" && layer.code == kInsufficientDriver;
+         });
 }
 
 std::optional<CompilerFacts> compiler_of(const FailureRecord& failure) {
@@ -234,7 +251,7 @@ Subject subject_of(const Scene& scene, const FailureRecord& failure) {
   subject.images =
       find_images({subject.object, offset, subject.gap, failure.kernel, subject.module}, scene.files);
   subject.facts.compiler = compiler_of(failure);
-  if (subject.facts.compiler) subject.caller_package = caller_package(scene, failure);
+  if (subject.facts.compiler || is_refused_driver(failure)) subject.caller = caller_package(scene, failure);
   for (const Layer& layer : failure.layers) {
     if (layer.code != 0 && !subject.facts.compiler) subject.facts.codes.push_back(layer.code);
   }

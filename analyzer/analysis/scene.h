@@ -34,7 +34,8 @@ struct Subject {
   ModuleImages images;
   Facts facts;
   std::optional<CachedCode> cached;  ///< where a cache of this machine holds the image
-  std::string caller_package;        ///< of a compiler's failure: the Python package whose file called
+  std::optional<PackageRecord>
+      caller;  ///< of a compiler's failure and a refused driver's: the Python package whose file called
 };
 
 Subject subject_of(const Scene& scene, const FailureRecord& failure);

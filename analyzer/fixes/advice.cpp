@@ -210,7 +210,8 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
                    "Run on the GPU that the file has code for",
                    {fmt::format("CUDA_VISIBLE_DEVICES={} {}", shell_quote(at.serving_device),
                                 for_program("PROGRAM", at.program))},
-                   "another GPU of this machine is served; hide this one from the program",
+                   fmt::format("another GPU of this machine is served; hide this one from the program{}",
+                               at.ranked ? ", and have its launcher start fewer processes" : ""),
                    number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
                             "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
                           : ""});

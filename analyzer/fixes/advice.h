@@ -71,10 +71,12 @@ struct Situation {
   bool serves_device = false;              ///< the compiler knows `device`
   std::string caller_package;              ///< the Python package whose code called it, for pip
   bool python = false;                     ///< the process runs Python
+  std::string python_version;              ///< "3.10", where it is known
   bool torch = false;                      ///< with PyTorch in it
   image::Version ptx;                      ///< ISA version of the PTX that was refused, where that was said
   image::Version reads;                    ///< and the newest that its reader takes
   bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
+  bool ranked = false;         ///< a launcher started the process as one of several
   std::string program;         ///< the command line, quoted for the shell; empty where it is not known
 };
 

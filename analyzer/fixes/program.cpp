@@ -15,7 +15,8 @@ std::string command_line(const std::vector<std::string>& arguments) {
       return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
     });
     // The shim masks secrets, and what it leaves out it names in words.
-    const bool masked = argument.find("***") != std::string::npos || argument.starts_with("<");
+    const bool masked = argument.find("***") != std::string::npos || argument.starts_with("<") ||
+                        (argument.starts_with("[") && argument.ends_with(" bytes]"));
     if (!typed || masked) return {};
     // The first word of a command may be no assignment.
     const bool first = out.empty();
@@ -24,6 +25,19 @@ std::string command_line(const std::vector<std::string>& arguments) {
     if (out.size() > kMost) return {};
   }
   return out;
+}
+
+std::string program_of(const ProcessRecord& process) {
+  // Workers of Python's multiprocessing and of pytest-xdist, and a notebook's kernel: their arguments name
+  // what their parent has opened for them.
+  constexpr std::string_view kOfAParent[] = {"--multiprocessing-fork", "multiprocessing.forkserver",
+                                             "multiprocessing.spawn",  "multiprocessing.resource_tracker",
+                                             "ipykernel_launcher",     "exec(eval(sys.stdin"};
+  const bool worker = std::any_of(process.argv.begin(), process.argv.end(), [&](const std::string& argument) {
+    return std::any_of(std::begin(kOfAParent), std::end(kOfAParent),
+                       [&](std::string_view word) { return argument.find(word) != std::string::npos; });
+  });
+  return worker || process.rank ? std::string() : command_line(process.argv);
 }
 
 }  // namespace kshim::analysis

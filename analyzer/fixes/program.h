@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/reader/report.h"
+
 namespace kshim::analysis {
 
 /// A command of ours with the program's own command line, quoted already, in the place of the word PROGRAM.
@@ -20,5 +22,9 @@ inline std::string for_program(std::string_view command, std::string_view progra
 
 /// A command line for the shell, or nothing where it is too long to be read, or cannot be typed.
 std::string command_line(const std::vector<std::string>& arguments);
+
+/// That of a process, or nothing where another program starts such processes: typed by itself, it would wait
+/// for a launcher, or end at once.
+std::string program_of(const ProcessRecord& process);
 
 }  // namespace kshim::analysis

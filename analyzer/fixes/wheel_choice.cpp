@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/knowledge/pythons.h"
 #include "analyzer/knowledge/reach.h"
 
 namespace kshim::analysis {
@@ -16,7 +17,24 @@ using image::Version;
 
 constexpr std::string_view kArm = "linux aarch64";
 
-bool is_open(const WheelRow& row) { return row.last == "0"; }
+constexpr std::string_view kNewest = "0";
+
+bool is_open(const WheelRow& row) { return row.last == kNewest; }
+
+int compare_last(std::string_view a, std::string_view b) {
+  if (a == kNewest || b == kNewest) return static_cast<int>(a == kNewest) - static_cast<int>(b == kNewest);
+  return compare_releases(a, b);
+}
+
+// The newest release of a row that a Python has; of the row itself where nothing limits it.
+std::string_view last_of(const WheelRow& row, const PythonRow* limit) {
+  return limit != nullptr && compare_last(limit->last, row.last) < 0 ? limit->last : row.last;
+}
+
+bool is_of_python(const WheelRow& row, const PythonRow* limit) {
+  return limit == nullptr ||
+         (compare_last(row.first, limit->last) <= 0 && compare_last(limit->first, row.last) <= 0);
+}
 
 // The better of two of the same release.
 bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
@@ -122,7 +140,8 @@ WheelName wheel_of(const Situation& at) {
 }
 
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
-                                        ComputeCapability device, std::string_view platform, Version driver) {
+                                        ComputeCapability device, std::string_view platform, Version driver,
+                                        std::string_view python) {
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
@@ -143,22 +162,35 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
       if (is_within(wheel.version, row->first, row->last)) same.push_back(row);
     }
     if (const WheelRow* best = best_of(same, device))
-      return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true};
+      return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
+  }
+  const PythonRow* limit = find_python(wheel.distribution, python);
+  const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
+  if (std::any_of(rows.begin(), rows.end(), has_wheel)) {
+    std::erase_if(rows, [&](const WheelRow* row) { return !has_wheel(row); });
+  } else {
+    limit = nullptr;  // it takes another Python, which the advice says
   }
   std::vector<const WheelRow*> newest;
   for (const WheelRow* row : rows) {
-    if (newest.empty() || row->last == newest.front()->last) newest.push_back(row);
+    const int newer =
+        newest.empty() ? 0 : compare_last(last_of(*row, limit), last_of(*newest.front(), limit));
+    if (newer > 0) newest.clear();
+    if (newer >= 0) newest.push_back(row);
   }
   const WheelRow* best = best_of(newest, device);
-  return WheelChoice{best, installer_of(*best, manager),
-                     is_open(*best) ? "" : fmt::format("=={}.*", best->last), false};
+  const std::string_view last = last_of(*best, limit);
+  if (last == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
+  return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", last), false,
+                     std::string(last)};
 }
 
 std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
                                                    std::optional<ComputeCapability> device,
-                                                   std::string_view platform, Version driver) {
+                                                   std::string_view platform, Version driver,
+                                                   std::string_view python) {
   if (device) {
-    auto choice = choose_wheel(wheel, manager, *device, platform, driver);
+    auto choice = choose_wheel(wheel, manager, *device, platform, driver, python);
     return choice && runs_on(*choice->row, driver) ? choice : std::nullopt;
   }
   const WheelRow* best = nullptr;
@@ -178,7 +210,7 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
     most = served;
   }
   if (best == nullptr) return std::nullopt;
-  return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true};
+  return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
 }
 
 const WheelRow* serving_already(const Situation& at) {

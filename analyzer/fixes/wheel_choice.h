@@ -14,16 +14,19 @@ struct WheelChoice {
   const InstallerRow* installer = nullptr;  ///< never nullptr in what is chosen
   std::string pin;                          ///< "==2.9.1", "==2.5.*" or nothing: for the newest
   bool same = false;                        ///< the release that is installed
+  std::string release;                      ///< which it is; empty: the newest
 };
 /// Of the release that is there, else of the newest that has code for the GPU; machine code before PTX, and
-/// the oldest CUDA of these, which runs on most drivers. nullopt where no row serves it.
+/// the oldest CUDA of these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10",
+/// which has a wheel of the newer release, where any that serves has one for it.
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         image::ComputeCapability device, std::string_view platform,
-                                        image::Version driver);
+                                        image::Version driver, std::string_view python = {});
 /// A build that the driver runs; of the release that is there, where no GPU is known. nullopt where none is.
 std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
                                                    std::optional<image::ComputeCapability> device,
-                                                   std::string_view platform, image::Version driver);
+                                                   std::string_view platform, image::Version driver,
+                                                   std::string_view python = {});
 /// The row of what is installed, where it has machine code for the GPU by the table and nothing read from the
 /// thing itself says otherwise: then something else is what fails.
 const WheelRow* serving_already(const Situation& at);

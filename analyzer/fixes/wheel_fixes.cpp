@@ -9,6 +9,7 @@
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/fixes/wheel_choice.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/knowledge/pythons.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -60,6 +61,17 @@ std::vector<std::string> commands_of(std::string_view command,
   return out;
 }
 
+// Where the GPU is not known, it may be one that the build has nothing for.
+std::string gpus_of(const WheelRow& row) {
+  const auto images = images_of(row);
+  const auto [oldest, newest] = std::minmax_element(
+      images.begin(), images.end(),
+      [](const image::Candidate& a, const image::Candidate& b) { return a.arch.cc < b.arch.cc; });
+  if (oldest == images.end()) return {};
+  return fmt::format("its code is for GPUs of compute capability {} to {}.x: look first which yours has",
+                     image::to_name(oldest->arch.cc).view(), newest->arch.cc.major);
+}
+
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 std::string caveat_for(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
@@ -77,6 +89,10 @@ std::string caveat_for(const Situation& at, const WheelChoice& choice, const Whe
     else if (!at.driver.known())
       parts.push_back(fmt::format("it needs driver {} or newer", toolkit->minor_driver));
   }
+  const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
+  if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
+      compare_releases(at.python_version, oldest) < 0)
+    parts.push_back(fmt::format("it needs Python {} or newer, and this is {}", oldest, at.python_version));
   if (!choice.row->verified)
     parts.emplace_back("what the build holds is known second hand: kshim scan says what is in it");
   return join(parts, "; ");
@@ -100,9 +116,7 @@ WheelName wanted(const Situation& at, std::string_view distribution, bool& by_to
 // Title without its end, commands and caveat.
 Fix install(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
-  const std::string release = choice.same               ? wheel.version
-                              : choice.row->last == "0" ? ""
-                                                        : std::string(choice.row->last);
+  const std::string& release = choice.release;
   Fix fix;
   fix.kind = FixKind::reinstall;
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
@@ -128,7 +142,7 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   const char* manager = manager_of(at);
   if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
     return false;
-  const auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver);
+  const auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
@@ -164,12 +178,14 @@ bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes) {
   bool by_torch = false;
   const WheelName wheel = wanted(at, {}, by_torch);
   if (wheel.distribution.empty()) return false;
-  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver);
+  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver,
+                                              at.python_version);
   if (!choice || choice->row->variant.empty()) return false;
   Fix fix = install(at, *choice, wheel);
   fix.title += ", which this driver runs";
   fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver),
                         cuda_of(choice->row->variant).major);
+  if (!at.device) fix.caveat += (fix.caveat.empty() ? "" : "; ") + gpus_of(*choice->row);
   fixes.push_back(std::move(fix));
   return true;
 }

@@ -229,7 +229,8 @@ void print_dead_ends(const Finding& finding, bool verbose, Page& page) {
     const DeadEnd& end = finding.dead_ends[i];
     page.paragraph(fmt::format("- {}: {}", end.action, end.why), kTextIndent, 2);
   }
-  if (all > shown) page.paragraph(fmt::format("- and {} more: --verbose", all - shown), kTextIndent, 2);
+  if (all > shown)
+    page.paragraph(fmt::format("- and {} more: kshim analyze --verbose", all - shown), kTextIndent, 2);
 }
 
 std::string folder_of(std::string_view location) {

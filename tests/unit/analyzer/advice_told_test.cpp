@@ -213,9 +213,50 @@ TEST(Told, ACommandLineThatCanBeTyped) {
   EXPECT_EQ(command_line({"python", "-c", "a\nb"}), "") << "two lines";
   EXPECT_EQ(command_line({"x", std::string(200, 'y')}), "") << "too long to be read";
   EXPECT_EQ(command_line({"python", "--token=***"}), "") << "masked by the shim";
+  EXPECT_EQ(command_line({"python", "-c", "[322 bytes]"}), "") << "too long for the report";
   EXPECT_EQ(command_line({"A=b", "c"}), "") << "an assignment to the shell";
   EXPECT_EQ(for_program("env -u X PROGRAM", "./PROGRAM PROGRAM"), "env -u X ./PROGRAM PROGRAM");
   EXPECT_EQ(for_program("ls", "x"), "ls");
+}
+
+// What a launcher or a pool started ends at once, or waits for ever, where somebody types it.
+TEST(Told, ACommandLineThatIsAnotherProgramsDoing) {
+  ProcessRecord process;
+  process.argv = {"python", "train.py"};
+  EXPECT_EQ(program_of(process), "python train.py");
+  process.rank = 3;
+  EXPECT_EQ(program_of(process), "") << "of torchrun or mpirun";
+  process.rank.reset();
+  for (const std::vector<std::string>& argv :
+       {std::vector<std::string>{"python", "-c",
+                                 "from multiprocessing.spawn import spawn_main; spawn_main(pipe_handle=7)"},
+        {"python", "-c", "from multiprocessing.forkserver import main; main(5, 6)"},
+        {"python", "-m", "ipykernel_launcher", "-f", "/tmp/tmp1.json"},
+        {"python", "-u", "-c", "import sys;exec(eval(sys.stdin.readline()))"}}) {
+    process.argv = argv;
+    EXPECT_EQ(program_of(process), "") << argv.back();
+  }
+}
+
+TEST(Told, HidingAGpuFromALaunchersProcesses) {
+  Situation at = told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{6, 1});
+  at.serving_device = "0";
+  expect(at, {"CUDA_VISIBLE_DEVICES=0 PROGRAM"}, {"launcher"});
+  at.ranked = true;
+  expect(at, {"CUDA_VISIBLE_DEVICES=0 PROGRAM", "have its launcher start fewer processes"}, {});
+}
+
+// pip knows no release that has no wheel for its own Python.
+TEST(Told, AReleaseThatThePythonHas) {
+  Situation at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
+  at.driver = {13, 0};
+  expect(at, {"'torch==2.15.*'"}, {"it needs Python"});
+  at.python_version = "3.10";
+  expect(at, {"Install PyTorch 2.14 for CUDA 13.0", "'torch==2.14.*'"}, {"it needs Python"});
+  at.python_version = "3.9";
+  expect(at, {"'torch==2.8.*'", "whl/cu128"}, {"it needs Python"});
+  at.python_version = "3.8";  // nothing for Blackwell
+  expect(at, {"'torch==2.15.*'", "it needs Python 3.11 or newer, and this is 3.8"}, {});
 }
 
 }  // namespace

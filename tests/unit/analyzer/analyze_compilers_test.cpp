@@ -12,6 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 ReportText refused(std::string_view layer, int code, std::string_view name, std::string_view more,
@@ -61,6 +62,33 @@ TEST_F(Analyze, ACompilersOtherRefusalsAreTheProgramsBusiness) {
                           R"("asked":"sm_90","compiler":"13.0")"))
                   .findings,
               IsEmpty());
+}
+
+// Nothing of a file is at fault: who brought the runtime is to bring another.
+TEST_F(Analyze, ADriverThatIsTooOldForAPackagesRuntime) {
+  ReportText text;
+  text.process("", 17, 1, "/v/bin/python3").driver("12.8", "570.86.10");
+  text.record(
+      "failure",
+      R"("id":1,"stage":"init","layers":[{"layer":"runtime","api":"cudaGetDeviceCount","code":35,"name":null}],)"
+      R"("device":null,"kernel":null,"module":null,"object":null,"tid":17,"native":[)"
+      R"({"object":"/v/nvidia/cu13/lib/libcudart.so.13","build_id":"cd","offset":1,"symbol":null},)"
+      R"({"object":"/v/torch/lib/libc10_cuda.so","build_id":"ab12","offset":1,"symbol":null}])");
+  text.record(
+      "library",
+      R"("soname":"libcudart.so.13","path":"/v/nvidia/cu13/lib/libcudart.so.13","version":"13","build_id":"cd")");
+  text.object(4, "/v/nvidia/cu13/lib/libcudart.so.13", {}).object(5, "/v/torch/lib/libc10_cuda.so", {}).end();
+  text.record("package", R"("object":4,"name":"nvidia-cuda-runtime","version":"13.2.1","manager":"pip")");
+  text.record("package", R"("object":5,"name":"torch","version":"2.15.0","manager":"pip")");
+  const Analysis got = run(text);
+  ASSERT_THAT(got.findings, SizeIs(1));
+  const Finding& finding = got.findings[0];
+  EXPECT_EQ(finding.cause, Cause::driver_too_old);
+  EXPECT_EQ(finding.package, "torch 2.15.0 (pip)");
+  ASSERT_THAT(finding.fixes, Not(IsEmpty()));
+  EXPECT_EQ(finding.fixes[0].title, "Install PyTorch 2.15.0 for CUDA 12.6, which this driver runs");
+  EXPECT_THAT(finding.fixes[0].commands, Contains(HasSubstr("'torch==2.15.0'")));
+  EXPECT_THAT(finding.fixes[0].caveat, HasSubstr("compute capability 5.0 to 9.x"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "analyzer/fixes/other_ways.h"
 #include "analyzer/knowledge/frames.h"
 #include "analyzer/knowledge/library_needs.h"
+#include "analyzer/knowledge/pythons.h"
 #include "analyzer/knowledge/reach.h"
 #include "kshim/image/compute_capability.h"
 
@@ -60,6 +61,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const FrameRow& row : native_frames()) expect_sources(row.text, row.sources);
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
+  for (const PythonRow& row : pythons()) expect_sources(row.distribution, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
   for (const LibraryNeedRow& row : library_needs()) expect_sources(row.distribution, row.sources);
   for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
@@ -83,6 +85,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const FrameRow& row : native_frames()) add(row.sources);
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
+  for (const PythonRow& row : pythons()) add(row.sources);
   for (const LibrarySupportRow& row : library_support()) add(row.sources);
   for (const LibraryNeedRow& row : library_needs()) add(row.sources);
   for (const SourceNeedRow& row : source_needs()) add(row.sources);

@@ -3,6 +3,7 @@
 // with the GPUs and toolkits, and the look-ups find what people ask for by the names that they use.
 #include "analyzer/knowledge/wheels.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/knowledge/pythons.h"
 #include "analyzer/knowledge/reach.h"
 
 namespace kshim::analysis {
@@ -201,6 +203,25 @@ TEST(LibrarySupport, SaysWhichReleasesServeAGpu) {
           << row.library << " " << row.first;
     }
   }
+}
+
+TEST(Pythons, RowsAreInOrderAndNameReleases) {
+  for (const PythonRow& row : pythons()) {
+    EXPECT_EQ(python_of_path(fmt::format("/usr/bin/python{}", row.python)), row.python);
+    EXPECT_EQ(find_python(row.distribution, row.python), &row);
+    EXPECT_TRUE(is_within(row.first, row.first, row.last)) << row.python;
+  }
+  EXPECT_EQ(oldest_python("torch", "2.15"), "3.11");
+  EXPECT_EQ(oldest_python("torch", "2.8"), "3.9");
+  EXPECT_EQ(oldest_python("cupy", "14.2"), "") << "not known";
+}
+
+TEST(Pythons, PathsTell) {
+  EXPECT_EQ(python_of_path("/v/lib/python3.8/site-packages/torch/lib/libtorch_cuda.so"), "3.8");
+  EXPECT_EQ(python_of_path("/opt/python3.12/lib/python3.9/x.so"), "3.9");
+  for (const char* none :
+       {"", "/usr/bin/python3", "/usr/bin/python3.", "/usr/lib/python3.1234/x", "/usr/bin/python3.9m"})
+    EXPECT_EQ(python_of_path(none), "") << none;
 }
 
 }  // namespace
