@@ -83,12 +83,17 @@ void capture_stacks() noexcept {
   g_python_main.capture_main_thread();
 }
 
-/// A stack of the failure that is written now, and the earlier failure whose record has it.
+/// A stack of the failure that is written now, and the earlier failure whose record has it. The first
+/// failures of a report have their frames all the same: whoever reads a few lines of it by eye, or knows no
+/// `native_of`, finds them there.
 class SameStack {
  public:
+  static constexpr std::uint64_t kInFull = 16;
   template <class Row>
-  SameStack(KnownStacks& known, std::span<const Row> rows) noexcept
-      : known_(known), identity_(identity_of(rows)), of_(known.find(identity_)) {}
+  SameStack(KnownStacks& known, std::span<const Row> rows, std::uint64_t failure) noexcept
+      : known_(known),
+        identity_(identity_of(rows)),
+        of_(failure <= kInFull ? Maybe() : known.find(identity_)) {}
   explicit operator bool() const noexcept { return of_.has_value(); }
   Maybe of() const noexcept { return of_; }
   void written_with(std::uint64_t failure) noexcept {
@@ -102,9 +107,9 @@ class SameStack {
 };
 
 void write_failure(const FailureFacts& facts, std::uint64_t id) noexcept {
-  SameStack native(g_known_native, g_native.rows());
-  SameStack python(g_known_python, g_python.rows());
-  SameStack python_main(g_known_python_main, g_python_main.rows());
+  SameStack native(g_known_native, g_native.rows(), id);
+  SameStack python(g_known_python, g_python.rows(), id);
+  SameStack python_main(g_known_python_main, g_python_main.rows(), id);
   const bool written = write_record<RecordType::failure>([&](auto& record) {
     record.template add<Field::failure_id>(id);
     record.template add<Field::failure_stage>(report_name(facts.stage));

@@ -21,6 +21,7 @@ if not NVCC.exists():
 e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
 
 PARTS, KERNELS = 5, 36
+IN_FULL = report_check.IN_FULL
 LONG = "x" * 1990  # two parts' names are more than gaps list in full (shim/gaps.cpp)
 MAIN = """
 #include <csignal>
@@ -109,12 +110,13 @@ class Many(e2e.Case):
         return [report_check.load(path, complete, killed) for path in sorted(self.folder.rglob("*.jsonl"))]
 
     def test_each_stack_is_written_once(self):
-        records, = self.records(*[f"{part}.{number}" for part in range(3) for number in range(10)])
+        records, = self.records(*[f"{part}.{number}" for part in range(3) for number in range(30)])
         failures = e2e.of_type(records, "failure")
         launches = [failure for failure in failures if failure["kernel"]]
-        self.assertEqual({failure["kernel"] for failure in launches}, {mangled(part, number) for part in range(3) for number in range(10)})
-        self.assertLess(sum(failure["native"] is not None for failure in failures), 6)
-        self.assertGreater(sum(failure["native_of"] is not None for failure in failures), 24)
+        self.assertEqual({failure["kernel"] for failure in launches}, {mangled(part, number) for part in range(3) for number in range(30)})
+        self.assertTrue(all(failure["native"] for failure in failures[:IN_FULL]))
+        self.assertLess(sum(failure["native"] is not None for failure in failures), IN_FULL + 6)
+        self.assertGreater(sum(failure["native_of"] is not None for failure in failures), 60)
         self.assertTrue(all(failure["native"] or failure["native_of"] for failure in failures))
         self.assertFalse(any(failure["python"] or failure["python_of"] for failure in failures), "there is no Python")
 
@@ -160,18 +162,19 @@ class Many(e2e.Case):
             self.assertEqual((len(listed), sum(gap["complete"] for gap in listed)), (PARTS, 2))
 
     def test_a_fork_s_child_names_no_failure_of_its_parent(self):
-        reports = self.records("0.0", "0.1", "fork", "0.0", "0.1", "end")
+        words = [f"0.{number}" for number in range(IN_FULL + 4)]
+        reports = self.records(*words, "fork", *words, "end")
         self.assertEqual(len(reports), 2)  # whose references report_check follows
         for records in reports:
             failures = e2e.of_type(records, "failure")
             self.assertTrue(failures[0]["native"])
-        pids = {records[0]["pid"]: records for records in reports}
-        child, = [records for records in reports if records[0]["ppid"] in pids]
+            self.assertTrue(failures[-1]["native_of"])
         stacks = [[failure["native"] for failure in e2e.of_type(records, "failure") if failure["native"]] for records in reports]
         self.assertTrue([frames for frames in stacks[0] if frames in stacks[1]], "one stack of both, written in both")
 
     def test_a_record_that_could_not_be_written_is_not_named(self):
-        records, = self.records("?0.9", "limit", "0.0", "unlimit", "0.1", "0.2")
+        asked = [f"?1.{number}" for number in range(IN_FULL)]
+        records, = self.records("?0.9", *asked, "limit", "0.0", "unlimit", "0.1", "0.2")
         self.assertGreater(records[-1]["dropped"], 0)
         launches = [failure for failure in e2e.of_type(records, "failure") if failure["stage"] == "launch"]
         self.assertEqual([failure["kernel"] for failure in launches], [mangled(0, 1), mangled(0, 2)])
@@ -227,10 +230,10 @@ class Python(e2e.Case):
         failures = e2e.of_type(report_check.load(path, True), "failure")
         self.assertEqual(len(failures), 23)
         own = [failure for failure in failures if failure["python"]]
-        self.assertEqual([[frame["function"] for frame in failure["python"]] for failure in own], [["load", "<module>"]] * 2)
-        self.assertEqual([failure["python"][0]["line"] for failure in own], [9, 10], "one line apart is another stack")
-        self.assertEqual([failure["python_of"] for failure in failures], [None] + [1] * 19 + [None] + [21] * 2)
-        for failure in failures[1:]:
+        self.assertEqual([[frame["function"] for frame in failure["python"]] for failure in own], [["load", "<module>"]] * (IN_FULL + 1))
+        self.assertEqual([failure["python"][0]["line"] for failure in own], [9] * IN_FULL + [10], "one line apart is another stack")
+        self.assertEqual([failure["python_of"] for failure in failures], [None] * IN_FULL + [1] * 4 + [None] + [21] * 2)
+        for failure in failures[IN_FULL:]:
             self.assertEqual((failure["native_of"], failure["native"]), (1, None))
 
 

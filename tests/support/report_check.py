@@ -26,6 +26,7 @@ except ImportError:
 ROOT = pathlib.Path(os.environ.get("KSHIM_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 SCHEMA = "kshim-report/1"
 STAGES = {"load", "lookup", "query", "launch", "init", "other"}
+IN_FULL = 16  # failures of a report that have their frames in any case (shim/failures.cpp)
 STACKS = ("native", "python", "python_main")
 LAYERS = {"runtime", "driver", "nvrtc", "nvjitlink"}
 LIST_KINDS = {  # kind: {member: (type, required)}
@@ -166,11 +167,13 @@ class Order:
         for name in STACKS:
             own, named = record.get(name), record.get(f"{name}_of")
             if named is None:
-                if own and own in self.stacks.setdefault(name, {}).values():
+                if own and record.get("id", 0) > IN_FULL and own in self.stacks.setdefault(name, {}).values():
                     yield f"{name} is that of an earlier failure, and written again"
                 self.stacks.setdefault(name, {})[record.get("id")] = own
             elif own is not None:
                 yield f"{name} is there, and {name}_of"
+            elif record.get("id", 0) <= IN_FULL:
+                yield f"{name} is left out of one of the first {IN_FULL} failures"
             elif not self.stacks.setdefault(name, {}).get(named):
                 yield f"{name}_of is {named!r}, and no failure before has its own there"
 
