@@ -88,7 +88,7 @@ bool is_of(Bytes file, Bytes part) {
 
 /// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
 void let_go(Bytes passed) {
-  constexpr std::uintptr_t kPage = 4096;  // or a multiple of it, and the call does nothing
+  static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // 64 KiB on some of aarch64
   const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + kPage - 1) / kPage * kPage;
   const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / kPage * kPage;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);

@@ -107,7 +107,7 @@ TEST(DeviceCode, WhatCannotBeReadIsNotRead) {
     EXPECT_EQ(code.size, 0U);
   }
   // A fatbin whose header promises more than is mapped.
-  constexpr std::size_t kPage = 4096;
+  const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<std::byte*>(
       mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(pages, MAP_FAILED);
