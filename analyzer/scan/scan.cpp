@@ -88,9 +88,9 @@ bool is_of(Bytes file, Bytes part) {
 
 /// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
 void let_go(Bytes passed) {
-  static const auto kPage = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // 64 KiB on some of aarch64
-  const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + kPage - 1) / kPage * kPage;
-  const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / kPage * kPage;
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // aarch64: up to 64 KiB
+  const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

@@ -9,10 +9,83 @@
 #include "guest.h"
 #include "system_calls.h"
 
+#if defined(__aarch64__)
+// clang has no __builtin_setjmp for aarch64. kshim_walk_guarded(walk, context, way_out) calls walk(context)
+// and answers 0; kshim_walk_given_up(*way_out), called from within, makes it answer 1. The registers that a
+// call keeps (x19 to x30, d8 to d15) lie in its frame, which *way_out points to.
+extern "C" [[gnu::visibility("hidden")]] int kshim_walk_guarded(void (*walk)(void*), void* context,
+                                                                void** way_out) noexcept;
+extern "C" [[noreturn, gnu::visibility("hidden")]] void kshim_walk_given_up(void* way_out) noexcept;
+asm(R"(
+        .pushsection .text
+        .globl  kshim_walk_guarded
+        .hidden kshim_walk_guarded
+        .type   kshim_walk_guarded, %function
+        .globl  kshim_walk_given_up
+        .hidden kshim_walk_given_up
+        .type   kshim_walk_given_up, %function
+        .p2align 4
+kshim_walk_guarded:
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-160]!
+        .cfi_def_cfa_offset 160
+        .cfi_offset x29, -160
+        .cfi_offset x30, -152
+        mov     x29, sp
+        stp     x19, x20, [sp, #16]
+        stp     x21, x22, [sp, #32]
+        stp     x23, x24, [sp, #48]
+        stp     x25, x26, [sp, #64]
+        stp     x27, x28, [sp, #80]
+        stp     d8, d9, [sp, #96]
+        stp     d10, d11, [sp, #112]
+        stp     d12, d13, [sp, #128]
+        stp     d14, d15, [sp, #144]
+        mov     x9, sp
+        str     x9, [x2]
+        mov     x9, x0
+        mov     x0, x1
+        blr     x9
+        mov     w0, #0
+        ldp     x29, x30, [sp], #160
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   kshim_walk_guarded, . - kshim_walk_guarded
+        .p2align 4
+kshim_walk_given_up:
+        .cfi_startproc
+        hint    #34
+        mov     sp, x0
+        ldp     x19, x20, [sp, #16]
+        ldp     x21, x22, [sp, #32]
+        ldp     x23, x24, [sp, #48]
+        ldp     x25, x26, [sp, #64]
+        ldp     x27, x28, [sp, #80]
+        ldp     d8, d9, [sp, #96]
+        ldp     d10, d11, [sp, #112]
+        ldp     d12, d13, [sp, #128]
+        ldp     d14, d15, [sp, #144]
+        mov     w0, #1
+        ldp     x29, x30, [sp], #160
+        ret
+        .cfi_endproc
+        .size   kshim_walk_given_up, . - kshim_walk_given_up
+        .popsection
+)");
+#endif
+
 namespace kshim::shim {
 namespace {
 
+#if defined(__aarch64__)
+constinit thread_local void* t_way_out = nullptr;
+#else
 constinit thread_local void** t_way_out = nullptr;
+#endif
 constinit thread_local bool t_holds_cache = false;
 PatientLock g_cache_lock;  // libunwind's table of frame descriptions
 std::atomic<bool> g_off{false};
@@ -26,15 +99,24 @@ std::atomic<std::size_t> g_used{0};
     t_holds_cache = false;
     g_cache_lock.release();
   }
+#if defined(__aarch64__)
+  if (t_way_out != nullptr) kshim_walk_given_up(t_way_out);
+#else
   if (t_way_out != nullptr) __builtin_longjmp(t_way_out, 1);
+#endif
 }
 
 }  // namespace
 
 // No local is needed after the jump: its value would be undefined. No walk is inside another one.
 [[gnu::noinline]] bool guarded_walk(void (*walk)(void*), void* context) noexcept {
-  static thread_local void* t_registers[8];  // the compiler's: five words
   if (g_off.load(std::memory_order_relaxed)) return false;
+#if defined(__aarch64__)
+  const bool whole = kshim_walk_guarded(walk, context, &t_way_out) == 0;
+  t_way_out = nullptr;
+  return whole;
+#else
+  static thread_local void* t_registers[8];  // the compiler's: five words
   if (__builtin_setjmp(t_registers) != 0) {
     t_way_out = nullptr;
     return false;
@@ -43,6 +125,7 @@ std::atomic<std::size_t> g_used{0};
   walk(context);
   t_way_out = nullptr;
   return true;
+#endif
 }
 
 }  // namespace kshim::shim

@@ -51,6 +51,36 @@ TEST(Walk, WhatTheUnwinderAbortsIsGivenUp) {
   EXPECT_EQ(steps, 3);
 }
 
+/// Overwrites the registers that a call keeps, and does not come back to restore them.
+void spoil_registers(void*) {
+#if defined(__aarch64__)
+  asm volatile(
+      "mov x19, xzr; mov x20, xzr; mov x21, xzr; mov x22, xzr; mov x23, xzr; mov x24, xzr; mov x25, xzr\n\t"
+      "mov x26, xzr; mov x27, xzr; mov x28, xzr; fmov d8, xzr; fmov d9, xzr; fmov d10, xzr; fmov d11, xzr\n\t"
+      "fmov d12, xzr; fmov d13, xzr; fmov d14, xzr; fmov d15, xzr" ::
+          : "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "d8", "d9", "d10", "d11",
+            "d12", "d13", "d14", "d15");
+#else
+  asm volatile("xor %%ebx, %%ebx; xor %%r12, %%r12; xor %%r13, %%r13; xor %%r14, %%r14; xor %%r15, %%r15" ::
+                   : "rbx", "r12", "r13", "r14", "r15");
+#endif
+  __wrap_abort();
+}
+
+TEST(Walk, WhoeverAskedHasItsRegistersAgain) {
+  volatile long seed = 1;
+  volatile double part = 0.5;
+  const long a = seed, b = seed + 1, c = seed + 2, d = seed + 3, e = seed + 4, f = seed + 5, g = seed + 6,
+             h = seed + 7, i = seed + 8, j = seed + 9;
+  const double k = part, l = part * 2, m = part * 3, n = part * 4, o = part * 5, p = part * 6, q = part * 7,
+               r = part * 8;
+  EXPECT_FALSE(guarded_walk(spoil_registers, nullptr));
+  const std::array<long, 10> numbers{a, b, c, d, e, f, g, h, i, j};
+  const std::array<double, 8> parts{k, l, m, n, o, p, q, r};
+  for (std::size_t at = 0; at < numbers.size(); ++at) EXPECT_EQ(numbers[at], static_cast<long>(at) + 1);
+  for (std::size_t at = 0; at < parts.size(); ++at) EXPECT_EQ(parts[at], 0.5 * static_cast<double>(at + 1));
+}
+
 TEST(Walk, ALockThatIsNotHadEndsIt) {
   std::atomic<int> stage{0};
   std::thread holder([&stage] {
@@ -65,7 +95,7 @@ TEST(Walk, ALockThatIsNotHadEndsIt) {
   holder.join();
 }
 
-constexpr std::size_t kPage = 4096;
+const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
 /// Two pages, of which only the first is there.
 class HalfMapped {
