@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # kshim_unit_test(NAME SOURCES... LIBS...): a GoogleTest binary, label unit, one ctest entry per test case.
 # kshim_script_test(NAME SCRIPT [LABEL e2e] [ARGS...]): a Python script under tests/, exit 77 = skipped (and says why).
+# The target unit_tests builds what the tests of the labels unit and golden run.
 if(BUILD_TESTING AND KSHIM_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -10,12 +11,14 @@ if(BUILD_TESTING AND KSHIM_BUILD_TESTS)
   endif()
 endif()
 find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
+add_custom_target(unit_tests)
 
 function(kshim_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kshim_options kshim_sanitize ${arg_LIBS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support" "${PROJECT_SOURCE_DIR}")
+  add_dependencies(unit_tests ${name})
   # Without TZ, glibc's mktime (libarchive calls it for each member of a zip) sets up its zone anew each time, under a lock
   # of its own that ThreadSanitizer does not see and takes for none.
   gtest_discover_tests(${name} TEST_PREFIX "unit." NO_PRETTY_VALUES PROPERTIES LABELS unit ENVIRONMENT TZ=UTC DISCOVERY_TIMEOUT 60)
@@ -36,6 +39,13 @@ function(kshim_script_test name script)
                SKIP_RETURN_CODE 77
                TIMEOUT ${arg_TIMEOUT}
                ENVIRONMENT "KSHIM_BUILD_DIR=${PROJECT_BINARY_DIR};KSHIM_SOURCE_DIR=${PROJECT_SOURCE_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support")
+  if(arg_LABEL MATCHES "unit|golden")
+    string(REGEX MATCHALL "[^:<>]+>" _targets "${arg_ARGS}")
+    string(REPLACE ">" "" _targets "${_targets}")
+    if(_targets)
+      add_dependencies(unit_tests ${_targets})
+    endif()
+  endif()
   # The sanitizer presets instrument the simulator, which programs that know nothing of it then load late.
   if(KSHIM_SANITIZE MATCHES "address")
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "KSHIM_SANITIZED=${KSHIM_SANITIZE}" "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
