@@ -114,7 +114,7 @@ TEST_F(ElfFile, SetuidMattersWhereTheOwnerIsAnother) {
     GTEST_SKIP() << "only root can give a file away";
   }
   EXPECT_EQ(blind_reason(path), "");
-  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  if (chown(path.c_str(), 65534, 65534) != 0) GTEST_SKIP() << "root of a namespace that has no other users";
   ASSERT_EQ(chmod(path.c_str(), 04755), 0);
   EXPECT_NE(blind_reason(path).find("setuid"), std::string::npos);
 }
@@ -127,7 +127,8 @@ TEST_F(ElfFile, AScriptIsJudgedByItsInterpreter) {
             std::string::npos);
   const fs::path nested = write("nested", "#!" + (root_ / "script").string() + "\n");
   EXPECT_NE(blind_reason(nested).find("statically"), std::string::npos);
-  EXPECT_EQ(blind_reason(write("shell", "#!/bin/sh\n")), "");
+  // This program itself: under an emulator /bin/sh is another machine's.
+  EXPECT_EQ(blind_reason(write("own", "#!" + fs::read_symlink("/proc/self/exe").string() + "\n")), "");
 }
 
 TEST_F(ElfFile, EnvInAScriptNamesTheProgram) {

@@ -44,10 +44,12 @@ TEST(Watch, AProcessThatDidNotCallIsNamedWithAReason) {
   const pid_t silent = getpid();
   child_that_calls(watch.socket_path());
   watch.receive();
-  const auto blind = watch.blind(silent, "/bin/../bin/sh", false);
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  const auto other_way = self.parent_path() / ".." / self.parent_path().filename() / self.filename();
+  const auto blind = watch.blind(silent, other_way.string(), false);
   ASSERT_EQ(blind.size(), 1U);
   EXPECT_EQ(blind[0].pid, silent);
-  EXPECT_EQ(blind[0].exe, "/bin/sh");
+  EXPECT_EQ(blind[0].exe, self.string());
   EXPECT_NE(blind[0].reason.find("LD_PRELOAD"), std::string::npos);
 }
 

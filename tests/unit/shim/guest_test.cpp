@@ -181,9 +181,11 @@ TEST(Python, IsNotFoundWhereThereIsNone) {
   return is_free();
 }
 sigjmp_buf g_outside;
-[[gnu::noinline]] void leave_by_jump() {
+/// One function, as its frame is to be as high each time: on aarch64 a frame's address depends on its size.
+[[gnu::noinline]] bool jump_or_ask(bool jump) {
   const Busy busy;
-  siglongjmp(g_outside, 1);
+  if (jump) siglongjmp(g_outside, 1);
+  return static_cast<bool>(busy);
 }
 bool g_free_in_handler = true;
 void ask(int) { g_free_in_handler = is_free(); }
@@ -195,7 +197,8 @@ TEST(Busy, IsWhoeverIsCalledFromInside) {
 }
 
 TEST(Busy, EndsWhenTheHostJumpsOut) {
-  if (sigsetjmp(g_outside, 1) == 0) leave_by_jump();
+  if (sigsetjmp(g_outside, 1) == 0) jump_or_ask(true);
+  EXPECT_TRUE(jump_or_ask(false));
   EXPECT_TRUE(is_free());
   EXPECT_FALSE(is_free_inside());
 }
@@ -234,7 +237,18 @@ TEST(Busy, LastsInAHandlerOnAStackOfItsOwn) {
   EXPECT_FALSE(g_free_in_handler);
 }
 
+/// QEMU's user mode (7.2) takes the advice and does not follow it.
+bool pages_are_wiped_on_fork() {
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* value = static_cast<volatile char*>(page);
+  *value = 1;
+  const bool wiped = madvise(page, kPage, MADV_WIPEONFORK) != 0 || in_child([value] { return *value; }) == 0;
+  munmap(page, kPage);
+  return wiped;
+}
+
 TEST(PatientLock, IsTakenOverInTheChildOfFork) {
+  if (!pages_are_wiped_on_fork()) GTEST_SKIP() << "MADV_WIPEONFORK is accepted and not done";
   static PatientLock g_lock;
   ASSERT_TRUE(g_lock.acquire());
   EXPECT_EQ(in_child([] { return g_lock.acquire() ? 0 : 1; }), 0);

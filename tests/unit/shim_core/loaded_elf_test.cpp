@@ -27,7 +27,8 @@ TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
   EXPECT_TRUE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)));
   EXPECT_FALSE(libc.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address) + 1));
   EXPECT_TRUE(libc.elf.is_code(reinterpret_cast<std::uintptr_t>(address)));
-  EXPECT_FALSE(libc.elf.is_code(libc.elf.low()));  // headers
+  void* const data = dlsym(RTLD_DEFAULT, "_IO_2_1_stdout_");  // headers may lie in the segment of the code
+  EXPECT_FALSE(libc.elf.is_code(reinterpret_cast<std::uintptr_t>(data)));
   EXPECT_FALSE(libc.elf.is_code(libc.elf.high()));
   EXPECT_EQ(facts_of_file(libc.identity).path, libc.path);
 }
@@ -47,7 +48,9 @@ TEST(LoadedElf, TellsWhereImportsAreBound) {
     unsigned count = 0;
     unsigned wrong = 0;
   };
-  Seen seen{object_at(dlsym(RTLD_DEFAULT, "__cxa_throw")), 0, 0};  // libstdc++
+  void* const in_library = dlsym(RTLD_DEFAULT, "__cxa_throw");
+  if (in_library == nullptr) GTEST_SKIP() << "the C++ library is linked in";
+  Seen seen{object_at(in_library), 0, 0};
   ASSERT_TRUE(seen.object);
   seen.object.elf.each_binding(
       [](std::string_view name) { return name == "abort" || name == "memcpy" || name == "free"; },
