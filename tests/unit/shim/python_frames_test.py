@@ -221,7 +221,16 @@ def interpreters():
     return found
 
 
+def of_this_machine(library):
+    """Whether this machine's interpreters can load it: in a cross build they cannot."""
+    with open(library, "rb") as file, open(sys.executable, "rb") as own:
+        return file.read(20)[18:] == own.read(20)[18:]  # e_machine
+
+
 def main():
+    if not of_this_machine(sys.argv[1]):
+        print(f"skipped: {sys.argv[1]} is for another machine than the Pythons here")
+        return 77
     failures = 0
     for path, version in interpreters().items():
         done = subprocess.run([path, "-B", __file__, sys.argv[1], "--inside"], stdout=subprocess.PIPE,

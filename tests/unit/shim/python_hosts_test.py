@@ -184,6 +184,9 @@ def foreign():
 
 
 def main():
+    if not python_frames_test.of_this_machine(PROBE):
+        print(f"skipped: {PROBE} is for another machine than the Pythons here")
+        return 77
     with tempfile.TemporaryDirectory(prefix="kshim-hosts-") as name:
         folder = pathlib.Path(name)
         newest = {}

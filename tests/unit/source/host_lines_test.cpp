@@ -57,10 +57,17 @@ std::string as_text(const SourceFrames& frames) {
   return out;
 }
 
+bool is_stripped(const std::string& path) {
+  const std::string bytes = read(path);
+  const auto elf = image::ElfReader::open(bytes_of(bytes));
+  return elf && !elf->section(".symtab");
+}
+
 class HostLines : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!reads_host_lines()) GTEST_SKIP() << "built without libdw";
+    if (is_stripped(GetParam())) GTEST_SKIP() << "this build strips its programs";
   }
   static HostFile file(const std::string& path) { return {path, analysis::build_id_of(path), "/"}; }
   test::TemporaryFolder folder_;
