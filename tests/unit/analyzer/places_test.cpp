@@ -113,6 +113,7 @@ TEST_F(Places, DebugInformationTellsTheLine) {
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   const auto elf = image::ElfReader::open(bytes_of(bytes));
   const auto table = elf->section(".symtab");
+  if (!table) GTEST_SKIP() << "this build strips its programs";
   for (std::uint64_t i = 0; i < elf->symbol_count(*table); ++i) {
     const auto symbol = elf->symbol(*table, i);
     if (symbol->name == "kshim_lines_outer")
