@@ -33,6 +33,7 @@ Json to_json(const ProcessSummary& process) {
           {"failures", process.failures},
           {"modules", process.modules},
           {"complete", process.complete},
+          {"lost", process.lost},
           {"run", text_or_null(process.run)}};
 }
 

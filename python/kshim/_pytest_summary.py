@@ -18,7 +18,7 @@ class Summary(NamedTuple):
     lines: List[str]  # of a section; empty where one line says it all
     last: str  # "kshim: ..."
     worst: Optional[str]  # severity
-    broken: bool  # the analysis could not be made
+    broken: bool  # the analysis could not be made, or not of all that happened
 
 
 def clean(text: Any) -> str:
@@ -108,6 +108,10 @@ def summarize(run: Run, targets: List[str], folder: str) -> Summary:
     if len(findings) > MOST_FINDINGS:
         lines += ["", f"and {len(findings) - MOST_FINDINGS} findings more"]
     processes = _counted(len(run.reports), "process")
+    lost = sum(process.get("lost", 0) for process in analysis["processes"])
+    if lost and not findings:
+        said = f"kshim: {processes} used CUDA, and {_counted(lost, 'record')} could not be written: kshim analyze {shlex.quote(folder)}"
+        return Summary([], clean(said), None, True)
     if not analysis["devices"] and all(finding["cause"] == "no-device" for finding in findings):
         return Summary([], "kshim: no process had a GPU: nothing could be looked at", None, False)
     if not findings:

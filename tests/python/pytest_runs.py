@@ -43,6 +43,24 @@ class Runs(staged.Staged):
         self.assertIn("1 process used CUDA, nothing was missing", ours[0])
         self.assertEqual(done.stderr, "")
 
+    def test_what_could_not_be_written(self):
+        """The failure is on no disk: nothing was missing would be a lie, and a gate must not pass. Of a process that has ended: pytest's own
+        has not told yet how much it lost."""
+        self.write(test_a=TESTED + """import resource
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+def test_it():
+    assert lib("broad").launch(0) == 0
+    narrow = lib("narrow")
+    limit(1)
+    got = narrow.launch(0)
+    limit(resource.RLIM_INFINITY)
+    assert got == 209
+""")
+        done = self.pytest("--kshim", *ON_12, "--kshim-fail-on", "error", "-n1")
+        self.assert_status(done, 1)
+        self.assertRegex(self.last_lines(done)[0], "could not be written")
+
     def test_without_cuda(self):
         self.write(test_a="def test_it(): pass\n")
         done = self.pytest("--kshim", "--kshim-fail-on", "warning")
