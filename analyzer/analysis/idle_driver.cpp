@@ -6,6 +6,7 @@
 #include "analyzer/analysis/aftermath.h"
 #include "analyzer/fixes/advice.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/codes.h"
 #include "analyzer/model/module_images.h"
 #include "analyzer/text/text.h"
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr double kBuiltByNewer = 0.9;
 constexpr double kOlderThanSome = 0.6;
-constexpr int kInsufficientDriver = 35;
 
 std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 

@@ -8,6 +8,7 @@
 
 #include "analyzer/analysis/attribution.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/codes.h"
 #include "analyzer/model/places.h"
 #include "analyzer/text/text.h"
 
@@ -141,7 +142,6 @@ std::optional<PackageRecord> caller_package(const Scene& scene, const FailureRec
 
 // No file is at fault where the driver is too old for a runtime: the package that brought it is.
 bool is_refused_driver(const FailureRecord& failure) {
-  constexpr int kInsufficientDriver = 35;
   return failure.object == std::nullopt &&
          std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
            return layer.layer == "runtime" && layer.code == kInsufficientDriver;

@@ -9,6 +9,7 @@
 #include "analyzer/fixes/source_build.h"
 #include "analyzer/fixes/wheel_fixes.h"
 #include "analyzer/knowledge/knowledge.h"
+#include "analyzer/model/codes.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
@@ -154,7 +155,6 @@ void add_newer_driver_fixes(const Situation& at, Advice& advice) {
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
 void add_runtime_fixes(const Situation& at, Advice& advice) {
-  constexpr int kInsufficientDriver = 35;
   if (at.code != kInsufficientDriver || !at.runtime.known()) return;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analyzer/knowledge/workers.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -28,14 +29,9 @@ std::string command_line(const std::vector<std::string>& arguments) {
 }
 
 std::string program_of(const ProcessRecord& process) {
-  // Workers of Python's multiprocessing and of pytest-xdist, and a notebook's kernel: their arguments name
-  // what their parent has opened for them.
-  constexpr std::string_view kOfAParent[] = {"--multiprocessing-fork", "multiprocessing.forkserver",
-                                             "multiprocessing.spawn",  "multiprocessing.resource_tracker",
-                                             "ipykernel_launcher",     "exec(eval(sys.stdin"};
   const bool worker = std::any_of(process.argv.begin(), process.argv.end(), [&](const std::string& argument) {
-    return std::any_of(std::begin(kOfAParent), std::end(kOfAParent),
-                       [&](std::string_view word) { return argument.find(word) != std::string::npos; });
+    return std::any_of(workers().begin(), workers().end(),
+                       [&](const WorkerRow& row) { return argument.find(row.word) != std::string::npos; });
   });
   return worker || process.rank ? std::string() : command_line(process.argv);
 }

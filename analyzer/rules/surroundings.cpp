@@ -3,12 +3,13 @@
 
 #include <fmt/core.h>
 
+#include "analyzer/model/codes.h"
+
 namespace kshim::analysis {
 namespace {
 
 constexpr int kInvalidValue = 1;
 constexpr int kNotInitialized = 3;
-constexpr int kInsufficientDriver = 35;
 constexpr int kInvalidHandle = 400;
 
 std::string name(image::Version version) { return std::string(image::to_name(version).view()); }

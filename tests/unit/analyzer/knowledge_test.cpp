@@ -14,6 +14,7 @@
 #include "analyzer/knowledge/library_needs.h"
 #include "analyzer/knowledge/pythons.h"
 #include "analyzer/knowledge/reach.h"
+#include "analyzer/knowledge/workers.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -62,6 +63,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const WheelRow& row : wheels()) expect_sources(row.distribution, row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) expect_sources(row.distribution, row.sources);
   for (const PythonRow& row : pythons()) expect_sources(row.distribution, row.sources);
+  for (const WorkerRow& row : workers()) expect_sources(row.word, row.sources);
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
   for (const LibraryNeedRow& row : library_needs()) expect_sources(row.distribution, row.sources);
   for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
@@ -86,6 +88,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const WheelRow& row : wheels()) add(row.sources);
   for (const WheelDefaultRow& row : wheel_defaults()) add(row.sources);
   for (const PythonRow& row : pythons()) add(row.sources);
+  for (const WorkerRow& row : workers()) add(row.sources);
   for (const LibrarySupportRow& row : library_support()) add(row.sources);
   for (const LibraryNeedRow& row : library_needs()) add(row.sources);
   for (const SourceNeedRow& row : source_needs()) add(row.sources);
