@@ -13,6 +13,7 @@
 #include "analyzer/knowledge/pythons.h"
 #include "analyzer/model/places.h"
 #include "analyzer/packages/bundles.h"
+#include "analyzer/packages/direct_url.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::analysis {
@@ -88,11 +89,15 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
 // What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
 void set_package(const PackageRecord& package, Situation& at) {
   if (!packages::bundle_title(package.manager).empty()) return;
-  at.package = package.name;
-  at.package_version = package.version;
   at.manager = package.manager;
+  if (packages::is_package_name(package.name)) {
+    at.package = package.name;
+    at.package_version = package.version;
+  }
   at.environment = package.environment;
   at.channel = package.channel;
+  if (at.manager == "pip" && packages::is_source(package.source)) at.source = package.source;
+  at.from_source = !at.source.empty();
   if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
   if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
 }

@@ -21,6 +21,7 @@ PackageRecord record_of(const packages::Package& package, std::uint64_t object) 
   out.build = package.build;
   out.channel = package.channel;
   out.environment = package.environment;
+  out.source = package.source;
   return out;
 }
 
@@ -35,6 +36,7 @@ std::string long_text(const PackageRecord& package) {
   if (!package.channel.empty()) details += ", channel " + package.channel;
   if (package.manager == "conda" && !package.environment.empty())
     details += fmt::format(", environment {}", basename_of(package.environment));
+  if (!package.source.empty()) details += ", built from " + package.source;
   return fmt::format("{} ({})", label(package), details);
 }
 
@@ -47,7 +49,8 @@ std::string sentence(const PackageRecord& package, const std::string& path) {
   if (const std::string copy = packages::vendored_library(path); !copy.empty())
     return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
   // What the row with the package says already is not said twice.
-  const bool more = !package.build.empty() || package.manager == "dpkg" || package.manager == "rpm";
+  const bool more = !package.build.empty() || !package.source.empty() || package.manager == "dpkg" ||
+                    package.manager == "rpm";
   return more ? fmt::format("{} belongs to {}.", file, long_text(package)) : std::string();
 }
 

@@ -68,7 +68,8 @@ std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64
                                          {"manager", text(package.manager)},
                                          {"build", text(package.build)},
                                          {"channel", text(package.channel)},
-                                         {"environment", text(package.environment)}};
+                                         {"environment", text(package.environment)},
+                                         {"source", text(package.source)}};
   return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "analyzer/doctor/gather.h"
+#include "analyzer/packages/package.h"
 
 namespace kshim::doctor {
 namespace {
@@ -85,22 +86,13 @@ bool is_cuda_wheel(std::string_view name) {
   return false;
 }
 
-/// Headers come first and end with an empty line.
-PythonWheel read_metadata(std::string_view text) {
-  PythonWheel out;
-  for (const std::string& line : split(text.substr(0, text.find("\n\n")), "\n")) {
-    if (line.starts_with("Name: ")) out.name = trim(std::string_view(line).substr(6));
-    if (line.starts_with("Version: ")) out.version = trim(std::string_view(line).substr(9));
-  }
-  return out;
-}
-
 void look_into(const Machine& machine, const std::string& folder, Python& python) {
   constexpr std::string_view kInfo = ".dist-info";
   for (const std::string& name : machine.names(folder)) {
     if (!name.ends_with(kInfo) || python.wheels.size() == kMostWheels) continue;
-    const PythonWheel package = read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")));
-    if (is_cuda_wheel(package.name)) python.wheels.push_back(package);
+    packages::Package package;
+    packages::read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
+    if (is_cuda_wheel(package.name)) python.wheels.push_back({package.name, package.version});
   }
   // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
   const std::string nvidia = join_path(folder, "nvidia");

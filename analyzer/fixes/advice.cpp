@@ -10,6 +10,7 @@
 #include "analyzer/fixes/dead_ends.h"
 #include "analyzer/fixes/driver_fixes.h"
 #include "analyzer/fixes/gpu_driver.h"
+#include "analyzer/fixes/own_source.h"
 #include "analyzer/fixes/program.h"
 #include "analyzer/fixes/rebuild.h"
 #include "analyzer/fixes/releases.h"
@@ -178,6 +179,7 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
          {at.manager == "conda"  ? "conda install --force-reinstall " + package
           : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
           : at.manager == "rpm"  ? "sudo dnf reinstall " + package
+          : !at.source.empty()   ? install_from(at.source)
                                  : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
          "a torn download or copy damages device code without harming the rest of the file",
          ""});
@@ -304,7 +306,8 @@ Advice advise(const Situation& given) {
       if (at.kernel_images.empty() && at.asked_by_name && at.code == 500) {
         add_name_fix(at, advice.fixes);
       } else {
-        if (at.origin == Origin::installed && !at.package.empty()) add_other_release_fix(at, advice.fixes);
+        if (at.origin == Origin::installed && comes_built(at) && !at.package.empty())
+          add_other_release_fix(at, advice.fixes);
         add_kernel_fix(at, advice.fixes);
       }
       break;

@@ -40,6 +40,7 @@ struct Situation {
                         ///< else not known
   std::string environment;   ///< prefix of the conda or virtual environment that the file lies in
   std::string channel;       ///< of a conda package
+  std::string source;        ///< what pip built it from here (packages/direct_url.h); empty: it came built
   std::string variant;       ///< for which CUDA the package is: cu128; empty where its version or name tells
   std::string platform;      ///< "linux x86_64"; empty = by the GPU
   std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
@@ -82,6 +83,7 @@ struct Situation {
 
 /// Whether what failed was fetched as a finished build.
 inline bool comes_built(const Situation& at) {
+  if (!at.source.empty()) return false;
   return at.origin == Origin::installed || (at.object.empty() && !at.package.empty() && !at.from_source);
 }
 

@@ -8,6 +8,7 @@
 #include "analyzer/fixes/arch_lists.h"
 #include "analyzer/fixes/build_plan.h"
 #include "analyzer/fixes/other_ways.h"
+#include "analyzer/fixes/own_source.h"
 #include "analyzer/fixes/package_fixes.h"
 #include "analyzer/fixes/releases.h"
 #include "analyzer/fixes/source_build.h"
@@ -194,24 +195,28 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
   bool first = true;
   for (const Recipe recipe : recipes_for(at, chosen)) {
     const RecipeRow& row = row_of(recipe);
+    const std::string caveat =
+        at.source.empty() ? std::string(row.caveat) : caveat_from(row.caveat, at.source);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
     if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
     Fix fix = rebuild_fix(at, chosen);
     const bool explains_itself =
         row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
-    if (first && !explains_itself && !row.caveat.empty()) {
+    if (first && !explains_itself && !caveat.empty()) {
       // What the command leaves to the reader; whether a project heeds the list is for the project to say.
-      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
     if (!first) {
       fix.title = fmt::format("The same with {}", row.name);
-      fix.caveat = row.caveat;
+      fix.caveat = caveat;
     }
     if (first && explains_itself && words.package == RecipeWords{}.package) {
-      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row.caveat);
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
-    fix.commands.push_back(expand(row, chosen.plan, words));
+    std::string command = expand(row, chosen.plan, words);
+    fix.commands.push_back(at.source.empty() ? std::move(command)
+                                             : build_from(std::move(command), at.source));
     fixes.push_back(std::move(fix));
     first = false;
   }

@@ -9,6 +9,8 @@
 namespace kshim::analysis {
 namespace {
 
+// Failures whose frames tell where packages are installed.
+constexpr std::size_t kMostAsked = 64;
 constexpr std::size_t kMostBuildIds = 50'000;
 constexpr std::size_t kMostPlaces = 4;
 constexpr std::size_t kMostAddresses = 64;
@@ -31,6 +33,19 @@ void ObjectFiles::learn(const Report& report) {
   for (const FailureRecord& failure : report.failures) {
     for (const NativeFrame& frame : failure.native) add(frame.object, frame.build_id);
   }
+  note_environments(report);
+}
+
+void ObjectFiles::note_environments(const Report& report) {
+  for (const ObjectRecord& row : report.objects) packages_.note(row.path);
+  for (const LibraryRecord& row : report.libraries) packages_.note(row.path);
+  for (std::size_t i = 0; i < std::min(report.failures.size(), kMostAsked); ++i) {
+    for (const PythonFrame& frame : report.failures[i].python) packages_.note(frame.file);
+  }
+  if (report.process.argv.empty()) return;
+  const std::filesystem::path program = report.process.argv.front();
+  if (program.has_parent_path())
+    packages_.note_program((std::filesystem::path(report.process.cwd) / program).string());
 }
 
 ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {

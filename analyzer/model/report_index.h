@@ -53,6 +53,7 @@ class ObjectFiles {
   };
   using Key = std::pair<std::string, std::string>;  ///< path, build id
   Entry& entry(const ObjectRecord& object);
+  void note_environments(const Report& report);
   void look_elsewhere(const ObjectRecord& object, Entry& entry);
   std::filesystem::path root_;
   std::map<Key, Entry> files_;

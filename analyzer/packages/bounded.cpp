@@ -75,6 +75,15 @@ void each_line(std::string_view text, const std::function<bool(std::string_view)
   }
 }
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> out;
+  each_line(text, [&](std::string_view line) {
+    if (!line.empty()) out.emplace_back(line);
+    return true;
+  });
+  return out;
+}
+
 std::string normal_path(std::string_view path) {
   if (!path.starts_with('/') || path.size() >= kLongestPath || path.find('\0') != std::string_view::npos)
     return {};

@@ -45,7 +45,21 @@ std::optional<Package> Finder::look_up(const std::string& path) {
     if (auto out = python_.owner(path)) return out;
   }
   if (auto out = bundle_of(path)) return out;
-  return system_owner(path);
+  if (auto out = system_owner(path)) return out;
+  if (site_path(path)) return std::nullopt;
+  if (auto out = python_.editable(path)) return out;
+  return sources_.owner(path);
+}
+
+void Finder::note_program(const std::string& path) {
+  const std::string normal = normal_path(path);
+  if (normal.empty()) return;
+  const fs::path library = fs::path(normal).parent_path().parent_path() / "lib";
+  std::error_code error;
+  if (!fs::is_regular_file(library.parent_path() / "pyvenv.cfg", error)) return;
+  for (const std::string& name : names_in(library, budget_)) {
+    if (name.starts_with("python")) python_.note((library / name / "site-packages" / "x").string());
+  }
 }
 
 std::optional<Package> Finder::system_owner(const std::string& path) {

@@ -12,6 +12,7 @@
 #include "analyzer/packages/package.h"
 #include "analyzer/packages/python_distributions.h"
 #include "analyzer/packages/rpm_database.h"
+#include "analyzer/packages/source_trees.h"
 
 namespace kshim::packages {
 
@@ -25,6 +26,11 @@ class Finder {
   Finder& operator=(const Finder&) = delete;
   /// nullopt for what nobody lists, and for what is no absolute path.
   const std::optional<Package>& of(const std::string& path);
+  /// Folders of installed packages are found from the paths of files of a process, and where they say that a
+  /// package is built of a folder elsewhere, files in that folder are its own.
+  void note(const std::string& path) { python_.note(path); }
+  /// The same from a program at PREFIX/bin/NAME.
+  void note_program(const std::string& path);
   /// Why nobody can be asked about a file of the system, as a clause about the database; empty where somebody
   /// can.
   std::string why_not(const std::string& path);
@@ -37,6 +43,7 @@ class Finder {
   Budget budget_;
   CondaEnvironments conda_{budget_};
   PythonDistributions python_{budget_};
+  SourceTrees sources_{budget_};
   DpkgDatabase dpkg_;
   RpmDatabase rpm_;
   std::map<std::string, std::optional<Package>> known_;

@@ -2,6 +2,7 @@
 // Who put a file where it is, as the package managers' own databases tell.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kshim::packages {
@@ -14,9 +15,22 @@ struct Package {
   std::string channel;            ///< of conda: "conda-forge"
   std::string environment;        ///< prefix of the conda or virtual environment that the file lies in
   std::string installer;          ///< of a Python distribution: what its INSTALLER file says: "uv"
+  std::string source;             ///< of what pip built here: what it takes to do so again: "-e /src/vllm"
   std::vector<std::string> also;  ///< others of the same manager that list the file: "onnxruntime 1.20.1"
   /// "torch 2.9.1".
   std::string label() const { return version.empty() ? name : name + " " + version; }
 };
+
+/// The headers of a METADATA or PKG-INFO file come first and end with an empty line: name and version, where
+/// they are there.
+void read_metadata(std::string_view text, Package& package);
+
+/// Whether a file, by its path below the folder of a distribution's modules, is one of them or lies in one:
+/// "flash_attn_2_cuda.cpython-311-x86_64-linux-gnu.so", "vllm/_C.abi3.so".
+bool lists_module(const std::vector<std::string>& modules, std::string_view below);
+
+/// Whether a text can be the name of a package of any manager: what else stands in its place may be an option
+/// or an address to the command that it is put into.
+bool is_package_name(std::string_view text);
 
 }  // namespace kshim::packages

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/packages/direct_url.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::packages {
@@ -22,7 +23,11 @@ constexpr std::string_view kLibs = ".libs";
 constexpr std::uint64_t kLargestRecord = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLargestMetadata = std::uint64_t{8} << 20;
 constexpr std::uint64_t kLargestInstaller = 4096;
+constexpr std::uint64_t kLargestOrigin = std::uint64_t{64} << 10;
 constexpr std::size_t kMostDistributions = 5000;
+constexpr std::size_t kMostSites = 64;
+// Of the layout src/NAME.
+constexpr std::string_view kSourceFolder = "src/";
 // What has device code has an ending of its own or none at all: names that cannot are most of a RECORD.
 constexpr std::string_view kNever[] = {".py", ".pyc", ".pyi", ".h", ".hpp", ".cuh", ".txt", ".md"};
 
@@ -143,18 +148,15 @@ bool PythonDistributions::add_record(const std::string& folder, const std::strin
   return any;
 }
 
-// The headers of METADATA come first and end with an empty line.
 Package PythonDistributions::describe(const std::string& folder, const Distribution& distribution) {
   const fs::path info = fs::path(folder) / distribution.folder;
   Package out = named_by(distribution.folder);
   out.manager = "pip";
   if (const auto metadata = read_bounded(info / "METADATA", kLargestMetadata, budget_)) {
-    each_line(*metadata, [&](std::string_view line) {
-      if (line.starts_with("Name: ")) out.name = line.substr(6);
-      if (line.starts_with("Version: ")) out.version = line.substr(9);
-      return !line.empty();
-    });
+    read_metadata(*metadata, out);
   }
+  if (const auto origin = read_bounded(info / "direct_url.json", kLargestOrigin, budget_))
+    out.source = source_of_direct_url(*origin);
   if (const auto installer = read_bounded(info / "INSTALLER", kLargestInstaller, budget_))
     each_line(*installer, [&](std::string_view line) {
       out.installer = line;
@@ -216,6 +218,44 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   out.name = wanted;
   out.manager = "pip";
   return out;
+}
+
+void PythonDistributions::note(const std::string& path) {
+  const auto place = site_path(path);
+  if (place && noted_.size() < kMostSites) noted_.insert(normal_path(place->folder));
+}
+
+void PythonDistributions::find_editables(const std::string& folder) {
+  for (const Distribution& each : site(folder).distributions) {
+    const fs::path info = fs::path(folder) / each.folder;
+    std::error_code error;
+    if (editables_.size() >= kMostDistributions || !fs::is_regular_file(info / "direct_url.json", error))
+      continue;
+    Editable out;
+    out.package = describe(folder, each);
+    if (!out.package.source.starts_with("-e ")) continue;
+    out.folder = folder_of_source(out.package.source);
+    if (const auto modules = read_bounded(info / "top_level.txt", kLargestInstaller, budget_))
+      out.modules = lines_of(*modules);
+    editables_.push_back(std::move(out));
+  }
+}
+
+std::optional<Package> PythonDistributions::editable(const std::string& path) {
+  for (const std::string& folder : noted_) {
+    if (searched_.insert(folder).second) find_editables(folder);
+  }
+  const std::string_view name = basename_of(path);
+  const bool extension = name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so");
+  const Editable* best = nullptr;
+  for (const Editable& each : editables_) {
+    if (!path.starts_with(each.folder + "/")) continue;
+    std::string_view below = std::string_view(path).substr(each.folder.size() + 1);
+    if (below.starts_with(kSourceFolder)) below.remove_prefix(kSourceFolder.size());
+    const bool lists = each.modules.empty() ? extension : lists_module(each.modules, below);
+    if (lists && (best == nullptr || each.folder.size() > best->folder.size())) best = &each;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->package);
 }
 
 std::string vendored_library(std::string_view path) {

@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,12 @@ class PythonDistributions {
   /// distribution has lost its RECORD, what is named like it is its own: "faiss_gpu_cu12.libs/...",
   /// "torch/...".
   std::optional<Package> owner(const std::string& path);
+  /// The folder of installed packages that a path lies in is one that editable() looks into.
+  void note(const std::string& path);
+  /// Whose the source folder is that a file lies in, by what installers note in the folders that were named:
+  /// the innermost. The distribution must list the module (top_level.txt), or list none and the file be an
+  /// extension module of Python's by its name.
+  std::optional<Package> editable(const std::string& path);
 
  private:
   struct Distribution {
@@ -44,10 +51,19 @@ class PythonDistributions {
   Package describe(const std::string& folder, const Distribution& distribution);
   std::size_t choose(const std::string& folder, const Site& site, const std::vector<PathIndex::Owner>& owners,
                      const std::string& path);
+  struct Editable {
+    std::string folder;
+    Package package;
+    std::vector<std::string> modules;
+  };
+  void find_editables(const std::string& folder);
   std::optional<Package> by_name(const SitePath& place, const Site& site);
 
   Budget& budget_;
   std::map<std::string, Site> sites_;
+  std::set<std::string> noted_;
+  std::set<std::string> searched_;  ///< of the noted ones
+  std::vector<Editable> editables_;
 };
 
 /// "libfaiss" of .../faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so.1: a library that a wheel brings a copy of, in

@@ -105,7 +105,8 @@ std::size_t weight_of(const BypassRecord& record) {
   return sizeof(record) + sum(record.path, record.how, record.names);
 }
 std::size_t weight_of(const PackageRecord& record) {
-  return sizeof(record) + sum(record.name, record.version, record.manager);
+  return sizeof(record) + sum(record.name, record.version, record.manager, record.build, record.channel,
+                              record.environment, record.source);
 }
 std::size_t weight_of(const CoverageRecord& record) { return sizeof(record) + kNode + sum(record.kernel); }
 std::size_t weight_of(const std::vector<NativeFrame>& frames) { return heap_of(frames); }

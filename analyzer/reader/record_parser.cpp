@@ -309,6 +309,7 @@ std::string RecordParser::package(const Fields& from, std::uint32_t line) {
   out.build = from.text(Field::package_build);
   out.channel = from.text(Field::package_channel);
   out.environment = from.text(Field::package_environment);
+  out.source = from.text(Field::package_source);
   keep(RecordType::package, report_.packages, std::move(out));
   return {};
 }

@@ -107,7 +107,7 @@ struct BypassRecord : Record {
 };
 struct PackageRecord : Record {
   std::uint64_t object = 0;
-  std::string name, version, manager, build, channel, environment;
+  std::string name, version, manager, build, channel, environment, source;
 };
 /// A kernel that was launched; one row however many lines speak of it.
 struct CoverageRecord : Record {

@@ -23,11 +23,6 @@ SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"
 KEPT = ("KSHIM_CUDA_INCLUDE", "KSHIM_UNWIND_LIBRARY", "KSHIM_WERROR")
 
 
-def cache():
-    text = (e2e.BUILD / "CMakeCache.txt").read_text()
-    return dict(re.findall(r"^([A-Z_]+):[A-Z]+=(.*)$", text, re.MULTILINE))
-
-
 def skip(why):
     print(f"skipped: the wheel from its sources: {why}")
     sys.exit(e2e.SKIPPED)
@@ -35,7 +30,7 @@ def skip(why):
 
 class FromSource(e2e.Case):
     def test_install(self):
-        settings = cache()
+        settings = staged.settings()
         work = pathlib.Path(tempfile.mkdtemp(prefix="kshim-source-"))
         self.addCleanup(shutil.rmtree, work)
         code = "import sys; from scikit_build_core.build import build_sdist; build_sdist(sys.argv[1])"
@@ -48,6 +43,9 @@ class FromSource(e2e.Case):
         options.update({"build-dir": "build/wheel", "cmake.build-type": settings["CMAKE_BUILD_TYPE"]})
         env = e2e.clean_environment(CC=settings["CMAKE_C_COMPILER"], CXX=settings["CMAKE_CXX_COMPILER"], CCACHE_BASEDIR=source, CCACHE_NOHASHDIR="1",
                                     PIP_CONFIG_FILE=os.devnull, PIP_NO_INDEX="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+        # ccache tells the compiler's languages apart: that of the build.
+        env.pop("LC_ALL")
+        env.update({"LC_ALL": os.environ["LC_ALL"]} if "LC_ALL" in os.environ else {})
         venv = work / "venv"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
         wheel = [sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "-w", work, source]
@@ -73,6 +71,6 @@ class FromSource(e2e.Case):
 if __name__ == "__main__":
     if shutil.which("ccache") is None:
         skip("no ccache: it would compile everything again")
-    if cache().get("KSHIM_SANITIZE"):
+    if staged.settings().get("KSHIM_SANITIZE"):
         skip("this build is instrumented, and a wheel is not")
     e2e.main()

@@ -23,6 +23,12 @@ def require_modules(*names):
             sys.exit(e2e.SKIPPED)
 
 
+def settings():
+    """What CMake was told and found, by name."""
+    text = (e2e.BUILD / "CMakeCache.txt").read_text()
+    return dict(re.findall(r"^([A-Z_]+):[A-Z]+=(.*)$", text, re.MULTILINE))
+
+
 def install(component, folder, *options):
     subprocess.run(["cmake", "--install", e2e.BUILD, "--component", component, "--prefix", folder, *options], check=True,
                    stdout=subprocess.DEVNULL)

@@ -12,6 +12,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
+using ::testing::EndsWith;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -181,6 +182,59 @@ TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
           condas || command == "conda update -p " + (machine_.path() / "envs/ml").string() + " -c nvidia foo";
   }
   EXPECT_TRUE(condas);
+}
+TEST_F(Attribution, AnEditableInstallationIsBuiltAgainInItsFolder) {
+  machine_.write("src/my ext/setup.py", "");
+  machine_.write("src/my ext/my_ext.egg-info/PKG-INFO", "Name: my-ext\nVersion: 0.3\n\n");
+  machine_.write("src/my ext/my_ext.egg-info/top_level.txt", "my_ext\n");
+  const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"));
+  const std::string folder = (machine_.path() / "src/my ext").string();
+  EXPECT_EQ(got.package, "my-ext 0.3 (pip)");
+  EXPECT_THAT(text_of(got),
+              HasSubstr("_C.abi3.so belongs to my-ext 0.3 (pip, built from -e " + folder + ")."));
+  ASSERT_FALSE(got.fixes.empty());
+  EXPECT_THAT(got.fixes[0].title, HasSubstr("Rebuild with sm_86 added"));
+  EXPECT_THAT(got.fixes[0].commands.at(0),
+              EndsWith("pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps -e '" +
+                       folder + "'"));
+  EXPECT_THAT(got.fixes[0].caveat, AllOf(HasSubstr("delete it first"), Not(HasSubstr("run it in"))));
+  for (const Fix& fix : got.fixes)
+    EXPECT_THAT(fix.commands, Each(Not(HasSubstr("--no-binary")))) << fix.title;
+}
+TEST_F(Attribution, WhatPipBuiltOfARepositoryIsBuiltOfItAgain) {
+  machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
+  machine_.write(site_ + "foo_ext-1.2.dist-info/direct_url.json",
+                 R"({"url":"https://h.org/o/foo","vcs_info":{"vcs":"git","commit_id":"0123"}})");
+  const Finding got = failed(write(site_ + "foo/_C.so"));
+  EXPECT_EQ(got.package, "foo_ext 1.2 (pip)");
+  ASSERT_FALSE(got.fixes.empty());
+  EXPECT_THAT(got.fixes[0].commands.at(0), EndsWith(" git+https://h.org/o/foo@0123"));
+}
+TEST_F(Attribution, AReportsSourceMustBeOne) {
+  const auto command = [&](const std::string& source) {
+    const std::string record =
+        R"({"type":"package","seq":9,"t":9,"object":1,"name":"foo","version":"1","manager":"pip","source":")" +
+        source + "\"}\n";
+    const Finding got = failed("/nowhere/site-packages/foo/_C.so", "box", record);
+    return got.fixes.empty() || got.fixes[0].commands.empty() ? std::string() : got.fixes[0].commands[0];
+  };
+  EXPECT_THAT(command("-e /src/foo"), EndsWith(" --no-deps -e /src/foo"));
+  EXPECT_THAT(command("/src/$(id)"), EndsWith(" --no-deps '/src/$(id)'"));
+  EXPECT_THAT(command("-r https://h.org/x"), EndsWith(" --no-binary :all: foo"));
+}
+TEST_F(Attribution, WhatIsNoPackagesNameGetsIntoNoCommand) {
+  for (const char* name :
+       {"-rhttps://h.org/x", "--index-url=https://h.org", "foo bar", "https://h.org/x.whl", "../x"}) {
+    const std::string record =
+        fmt::format(
+            R"({{"type":"package","seq":9,"t":9,"object":1,"name":"{}","version":"1","manager":"pip"}})",
+            name) +
+        "\n";
+    const Finding got = failed("/nowhere/site-packages/foo/_C.so", "box", record);
+    EXPECT_THAT(got.package, HasSubstr(name));
+    ASSERT_FALSE(got.fixes.empty());
+    for (const Fix& fix : got.fixes) EXPECT_THAT(fix.commands, Each(Not(HasSubstr(name)))) << fix.title;
+  }
 }
 
 }  // namespace

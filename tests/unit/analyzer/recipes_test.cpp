@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analyzer/fixes/build_plan.h"
+#include "analyzer/fixes/own_source.h"
 #include "analyzer/knowledge/knowledge.h"
 
 namespace kshim::analysis {
@@ -82,6 +83,40 @@ TEST_F(Recipes, AreCommandsToTheShell) {
     }
   }
   EXPECT_GT(commands, 1000U);
+  write("all.sh", script);
+  EXPECT_TRUE(runs("bash -n all.sh")) << said_;
+}
+
+// As AreCommandsToTheShell, for what pip built of a folder or a repository.
+TEST_F(Recipes, OfPipBuildTheUsersOwnSource) {
+  if (std::system("bash -c true") != 0) GTEST_SKIP() << "there is no bash";
+  const auto plan = plan_build({}, {8, 6}, *find_toolkit({12, 8}), {});
+  std::string script;
+  std::size_t replaced = 0;
+  for (const RecipeRow& row : recipes()) {
+    const std::string own = expand(row, *plan, words_of(false));
+    for (const std::string_view source : {"-e /src/it's", "/src/x", "git+https://h.org/o/r@01"}) {
+      const std::string command = build_from(own, source);
+      script += command + "\n";
+      EXPECT_EQ(caveat_from(row.caveat, source).find("run it in "), std::string::npos) << row.caveat;
+      if (own.find("pip install ") == std::string::npos) {
+        EXPECT_EQ(command, own);
+        continue;
+      }
+      if (command == own) {  // other steps need a checkout
+        EXPECT_TRUE(source.starts_with("git+")) << command;
+        continue;
+      }
+      ++replaced;
+      const std::size_t architectures = command.find(arch_list(*plan, row.list));
+      EXPECT_LT(architectures, command.rfind("pip install ")) << command;
+      const bool stepwise = command.starts_with("cd ");
+      const std::string end = !stepwise ? install_from(source) : source.starts_with("-e") ? " -e ." : " .";
+      EXPECT_TRUE(command.ends_with(end)) << command;
+      EXPECT_EQ(command.find("--no-binary"), std::string::npos) << command;
+    }
+  }
+  EXPECT_GT(replaced, 40U);
   write("all.sh", script);
   EXPECT_TRUE(runs("bash -n all.sh")) << said_;
 }

@@ -70,5 +70,65 @@ TEST_F(Find, ADatabaseThatIsNotReadIsNamed) {
   EXPECT_EQ(finder.why_not("libfoo.so"), "");
 }
 
+class Editables : public Find {
+ protected:
+  static constexpr const char* kSite = "venv/lib/python3.11/site-packages/";
+  void installed(const std::string& name, const std::string& folder, std::string_view modules,
+                 bool editable = true) {
+    const std::string info = kSite + name + "-1.0.dist-info/";
+    folder_.write(info + "METADATA", "Name: " + name + "\nVersion: 1.0\n\n");
+    folder_.write(info + "RECORD", info + "METADATA,,\n");
+    folder_.write(info + "direct_url.json", std::string(R"({"dir_info":{"editable":)") +
+                                                (editable ? "true" : "false") + R"(},"url":"file://)" +
+                                                (folder_.path() / folder).string() + R"("})");
+    if (!modules.empty()) folder_.write(info + "top_level.txt", modules);
+  }
+  std::string owner(const std::string& file, const std::string& known = std::string(kSite) + "torch/_C.so") {
+    Finder finder(folder_.path());
+    finder.note((folder_.path() / known).string());
+    const auto& found = finder.of((folder_.path() / file).string());
+    return found ? found->label() + " " + found->source : "nobody";
+  }
+  std::string in(const std::string& folder) { return "-e " + (folder_.path() / folder).string(); }
+};
+TEST_F(Editables, AFileOfTheFolderThatTheEnvironmentNames) {
+  installed("vllm", "src/vllm", "vllm\n");
+  EXPECT_EQ(owner("src/vllm/vllm/_C.abi3.so"), "vllm 1.0 " + in("src/vllm"));
+  EXPECT_EQ(owner("src/vllm/src/vllm/_C.abi3.so"), "vllm 1.0 " + in("src/vllm"));
+  EXPECT_EQ(owner("src/vllm/tools/tool.so"), "nobody");
+  EXPECT_EQ(owner("src/vllm2/vllm/_C.abi3.so"), "nobody");
+}
+TEST_F(Editables, WithoutAListOfModulesAnExtensionByItsName) {
+  installed("mine", "mine", "");
+  EXPECT_EQ(owner("mine/build/cp311/_core.cpython-311-x86_64-linux-gnu.so"), "mine 1.0 " + in("mine"));
+  EXPECT_EQ(owner("mine/build/train"), "nobody");
+}
+TEST_F(Editables, TheInnermostFolder) {
+  installed("outer", "work", "");
+  installed("inner", "work/inner", "");
+  EXPECT_EQ(owner("work/inner/_C.abi3.so"), "inner 1.0 " + in("work/inner"));
+  EXPECT_EQ(owner("work/_C.abi3.so"), "outer 1.0 " + in("work"));
+}
+TEST_F(Editables, OnlyOfEnvironmentsThatTheProcessHas) {
+  installed("vllm", "src/vllm", "vllm\n");
+  EXPECT_EQ(owner("src/vllm/vllm/_C.abi3.so", "other/lib/python3.11/site-packages/torch/_C.so"), "nobody");
+}
+TEST_F(Editables, AnEnvironmentByItsProgram) {
+  installed("vllm", "src/vllm", "vllm\n");
+  const auto by_program = [&] {
+    Finder finder(folder_.path());
+    finder.note_program((folder_.path() / "venv/bin/python").string());
+    const auto& found = finder.of((folder_.path() / "src/vllm/vllm/_C.abi3.so").string());
+    return found ? found->label() : "nobody";
+  };
+  EXPECT_EQ(by_program(), "nobody") << "no virtual environment";
+  folder_.write("venv/pyvenv.cfg", "home = /usr/bin\n");
+  EXPECT_EQ(by_program(), "vllm 1.0");
+}
+TEST_F(Editables, WhatWasInstalledFromAFolderIsNotInIt) {
+  installed("vllm", "src/vllm", "vllm\n", false);
+  EXPECT_EQ(owner("src/vllm/vllm/_C.abi3.so"), "nobody");
+}
+
 }  // namespace
 }  // namespace kshim::packages
