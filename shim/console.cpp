@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,16 +25,35 @@ std::atomic<Start> g_start{Start::unknown};
 dev_t g_device = 0;
 ino_t g_inode = 0;
 
-/// A host that closed stderr may have got number 2 again for a file of its own; one that redirects it (dup2,
-/// as daemons and test runners do) leaves no close-on-exec flag and no socket there.
+/// Another descriptor for writing into the same file. Of a pipe both ends are one file.
+bool is_open_elsewhere(const struct stat& file) noexcept {
+  constexpr int kLooked = 256;  // redirections are of low numbers, and each look is a system call
+  for (int fd = 0; fd < kLooked; ++fd) {
+    struct stat other {};
+    if (fd == STDERR_FILENO || raw::status_of(fd, other) != 0) continue;
+    if (other.st_dev != file.st_dev || other.st_ino != file.st_ino) continue;
+    if (const int how = raw::opened_how(fd); how >= 0 && (how & O_ACCMODE) != O_RDONLY) return true;
+  }
+  return false;
+}
+
+/// Pseudo-terminals have the major numbers 136 to 143 (Linux' admin-guide/devices.txt).
+bool is_terminal(const struct stat& file) noexcept {
+  const unsigned number = major(file.st_rdev);
+  return S_ISCHR(file.st_mode) && number >= 136 && number <= 143;
+}
+
+/// A host that closed stderr may have got number 2 again for a file or pipe of its own, into which not a byte
+/// of ours may get. One that redirects it (dup2, as daemons and test runners do) still has what it redirected
+/// it to under another number, as stdout for one, or redirects it to a terminal. A redirection that leaves no
+/// such trace (freopen, dup2 and close) looks like a file of the host's own, and gets nothing.
 bool is_stderr() noexcept {
   const Start start = g_start.load(std::memory_order_acquire);
   if (start == Start::closed) return false;
   struct stat now {};
   if (raw::status_of(STDERR_FILENO, now) != 0) return false;
   if (start == Start::unknown || (now.st_dev == g_device && now.st_ino == g_inode)) return true;
-  if (S_ISCHR(now.st_mode) || S_ISFIFO(now.st_mode)) return true;
-  return S_ISREG(now.st_mode) && (raw::flags_of(STDERR_FILENO) & FD_CLOEXEC) == 0;
+  return is_terminal(now) || is_open_elsewhere(now);
 }
 
 /// A file that may grow to RLIMIT_FSIZE and no further: the host is ended by the line that is too long, and

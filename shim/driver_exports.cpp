@@ -4,9 +4,9 @@
 // definition.
 #include "call.h"
 #include "export_table.h"
-#include "lifetime.h"
 #include "real.h"
 #include "route.h"
+#include "run_socket.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;

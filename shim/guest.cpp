@@ -13,6 +13,7 @@
 #include <new>
 
 #include "busy.h"
+#include "program.h"
 #include "slices.h"
 #include "system_calls.h"
 
@@ -32,32 +33,60 @@ std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   return nullptr;
 }
 
-std::atomic<std::atomic<std::uint32_t>*> g_process_id{nullptr};
-std::atomic<bool> g_process_id_tried{false};
+/// Above the process id stands how often a fork was noticed on the way to this process.
+constexpr unsigned kProcessIdBits = 22;  // PID_MAX_LIMIT of 64-bit kernels
+std::atomic<std::atomic<std::uint32_t>*> g_process_mark{nullptr};
+std::atomic<bool> g_process_mark_tried{false};
 
 }  // namespace
 
+namespace {
+
+/// 0 where the call is refused: programs do not notice, they read the clock without it (vDSO).
 std::uint64_t true_nanoseconds() noexcept {
   timespec now{};
-  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0) return 0;
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::uint32_t process_id() noexcept {
-  std::atomic<std::uint32_t>* const kept = g_process_id.load(std::memory_order_acquire);
-  if (kept != nullptr) {
-    if (const std::uint32_t id = kept->load(std::memory_order_relaxed); id != 0) return id;
-  } else if (!g_process_id_tried.exchange(true)) {
-    const ErrnoKeeper keeper;
-    g_process_id.store(wiped_on_fork(), std::memory_order_release);
-  }
-  const auto id = raw::process();
-  if (kept != nullptr) kept->store(id, std::memory_order_relaxed);
-  return id;
+}  // namespace
+
+Patience::Patience() noexcept : start_(true_nanoseconds()) {}
+
+bool Patience::wait() noexcept {
+  constexpr std::uint64_t kLongest = 200'000'000;  // nanoseconds; a record takes about one microsecond
+  constexpr std::uint32_t kMostTurns = 100'000;    // 0.03 s and more: a turn is a system call
+  raw::yield();
+  const std::uint64_t now = start_ == 0 ? 0 : true_nanoseconds();
+  return now == 0 ? ++turns_ < kMostTurns : now - start_ < kLongest;
 }
 
+std::uint32_t process_mark() noexcept {
+  std::atomic<std::uint32_t>* const kept = g_process_mark.load(std::memory_order_acquire);
+  if (kept == nullptr) {
+    if (!g_process_mark_tried.exchange(true)) {
+      const ErrnoKeeper keeper;
+      g_process_mark.store(wiped_on_fork(), std::memory_order_release);
+    }
+    return raw::process();
+  }
+  std::uint32_t mark = kept->load(std::memory_order_relaxed);
+  if (mark != 0) return mark;
+  // What an ancestor left in memory that is not wiped.
+  static std::atomic<std::uint32_t> g_last{0};
+  const std::uint32_t last = g_last.load(std::memory_order_relaxed);
+  const std::uint32_t fresh =
+      raw::process() | (last == 0 ? 0 : ((last >> kProcessIdBits) + 1) << kProcessIdBits);
+  if (!kept->compare_exchange_strong(mark, fresh)) return mark;  // another thread was first
+  g_last.store(fresh, std::memory_order_relaxed);
+  return fresh;
+}
+
+std::uint32_t process_id() noexcept { return process_mark() & ((1U << kProcessIdBits) - 1); }
+
 std::uint64_t thread_mark() noexcept {
-  return std::uint64_t{process_id()} << 32U | (reinterpret_cast<std::uintptr_t>(&t_busy) >> 6U & 0xffffffffU);
+  return std::uint64_t{process_mark()} << 32U |
+         (reinterpret_cast<std::uintptr_t>(&t_busy) >> 6U & 0xffffffffU);
 }
 
 bool PatientLock::attempt(std::uint64_t mark) noexcept {
@@ -68,16 +97,13 @@ bool PatientLock::attempt(std::uint64_t mark) noexcept {
 
 bool PatientLock::acquire() noexcept {
   constexpr int kSpins = 1000;
-  constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds; a record takes about one microsecond
   const std::uint64_t mark = thread_mark();
   if (holder_.load(std::memory_order_relaxed) == mark) return false;
   for (int i = 0; i < kSpins; ++i)
     if (attempt(mark)) return true;
-  const std::uint64_t start = true_nanoseconds();
-  while (!stuck_.load(std::memory_order_relaxed) && true_nanoseconds() - start < kPatience) {
-    raw::yield();
+  Patience patience;
+  while (!stuck_.load(std::memory_order_relaxed) && patience.wait())
     if (attempt(mark)) return true;
-  }
   stuck_.store(true, std::memory_order_relaxed);
   return false;
 }
@@ -123,6 +149,13 @@ bool page_is_readable(std::uintptr_t page) noexcept {
   return syscall(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
 }
 
+/// Valgrind counts an error of the program's for each such question about memory that is not there.
+bool is_under_valgrind() noexcept {
+  for (const link_map* map = first_map(); map != nullptr; map = map->l_next)
+    if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_")) return true;
+  return false;
+}
+
 /// An emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked
 /// once about the end of the address space, which never is.
 bool pages_can_be_asked() noexcept {
@@ -130,7 +163,7 @@ bool pages_can_be_asked() noexcept {
   static std::atomic<int> g_known{unknown};
   int known = g_known.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    known = is_under_valgrind() || page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
     g_known.store(known, std::memory_order_relaxed);
   }
   return known == yes;

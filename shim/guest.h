@@ -72,19 +72,31 @@ std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept;
 std::string_view readable_text(const char* from) noexcept;
 
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
-/// Of the kernel itself, for waiting: a library that stands in for clock_gettime (libfaketime) can let time
-/// stand still.
-std::uint64_t true_nanoseconds() noexcept;
+/// Waiting that ends, after 0.2 s by the kernel's own clock: a library that stands in for clock_gettime
+/// (libfaketime) can let time stand still. Where a sandbox refuses that call, after so many turns.
+class Patience {
+ public:
+  Patience() noexcept;
+  /// Lets others run; false once it has been long enough.
+  bool wait() noexcept;
+
+ private:
+  std::uint64_t start_;
+  std::uint32_t turns_ = 0;
+};
 std::uint32_t thread_id() noexcept;
 /// Without a system call after the first; right in a fork's child. A vfork's child, which shares our memory
 /// until it execs, passes for its parent: where that matters, ask getpid().
 std::uint32_t process_id() noexcept;
+/// The same for telling processes apart: also a child from a parent whose number it has, in a pid namespace
+/// of its own.
+std::uint32_t process_mark() noexcept;
 
 /// Process and thread; no two of a process that live at the same time have the same. Not 0, no system call.
 std::uint64_t thread_mark() noexcept;
 /// Whether a mark was set by this process: what a fork's child finds may be of a thread that it does not
 /// have.
-inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_id(); }
+inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_mark(); }
 
 /// Text assembled in place; what does not fit is cut.
 template <std::size_t kSize>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lifetime.h"
-
+// Where the shim begins and ends: the library's constructor (options, stderr, the sign of life for `kshim
+// run`), its destructor and _exit (the end record). No other part of the shim has constructors or
+// destructors.
 #include <link.h>
 #include <stdlib.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "loaded_elf.h"
 #include "options.h"
 #include "report_file.h"
+#include "run_socket.h"
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -48,7 +49,7 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   ExitSearch search;
   dl_iterate_phdr(search_exit, &search);
   g_next_exit.store(reinterpret_cast<ExitFn>(search.found));
-  if (!options().run_socket.empty()) send_sign_of_life();
+  send_sign_of_life();
 }
 
 [[gnu::destructor]] void end() {
@@ -56,33 +57,7 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   end_report();
 }
 
-void tell_run(std::string_view what, std::uint64_t number) noexcept {
-  const ErrnoKeeper keeper;
-  const std::string_view path = options().run_socket;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return;
-  path.copy(address.sun_path, path.size());
-  const int fd = raw::datagram_socket();
-  if (fd < 0) return;
-  Text<48> text;
-  text << what << " " << number << "\n";
-  raw::send_to(fd, text.view().data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-               reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  raw::close_file(fd);
-}
-
 }  // namespace
-
-void send_sign_of_life() noexcept { tell_run("alive", std::uint64_t{raw::process()}); }
-
-void note_driver_version(int version) noexcept {
-  static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself
-  if (!options().enabled || options().run_socket.empty() || version <= 0) return;
-  const std::uint32_t process = process_id();
-  if (g_told.exchange(process, std::memory_order_relaxed) != process)
-    tell_run("asked", static_cast<std::uint64_t>(version));
-}
 
 }  // namespace kshim::shim
 

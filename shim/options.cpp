@@ -100,6 +100,7 @@ bool parse_targets(std::string_view value, OptionsStorage& storage) noexcept {
 /// Every % must begin %p, %h, %r or %%, and the last component must name a file.
 bool is_pattern(std::string_view value) noexcept {
   if (value.empty() || value.back() == '/' || value.size() > 3000) return false;
+  if (const std::string_view name = base_name(value); name == "." || name == "..") return false;
   for (std::size_t at = value.find('%'); at != std::string_view::npos; at = value.find('%', at + 2))
     if (at + 1 == value.size() || std::string_view("phr%").find(value[at + 1]) == std::string_view::npos)
       return false;

@@ -131,15 +131,11 @@ bool is_on_own_stack(std::uintptr_t frame) noexcept {
     work(context);
     return true;
   }
-  constexpr std::uint64_t kPatience = 200'000'000;  // nanoseconds, as for a lock
   const ErrnoKeeper keeper;
   const std::uint64_t mark = thread_mark();
-  const std::uint64_t start = true_nanoseconds();
+  Patience patience;
   std::size_t taken = take(mark);
-  while (taken == kCount && true_nanoseconds() - start < kPatience) {
-    raw::yield();
-    taken = take(mark);
-  }
+  while (taken == kCount && patience.wait()) taken = take(mark);
   if (taken == kCount) return false;
   // The lowest page stays away: whoever needs more than there is must not write into what lies before.
   raw::protect(reinterpret_cast<std::uintptr_t>(g_stacks[taken].bytes), kGuard, PROT_NONE);

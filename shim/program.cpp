@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <cstring>
 
+/// ld.so's own (link.h). A weak reference: musl has none of that name.
+[[gnu::weak]] extern r_debug _r_debug;
+
 namespace kshim::shim {
 namespace {
 
@@ -44,7 +47,10 @@ std::atomic<const link_map*> g_last_at_start{nullptr};
 
 }  // namespace
 
+// Asked before all else, also by a host's own getauxval that looks for the next one: by none of libc's
+// functions.
 const r_debug* linker_debug() noexcept {
+  if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
   for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
        ++dynamic)
     if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)

@@ -15,6 +15,7 @@
 #include "own_stack.h"
 #include "process_record.h"
 #include "report_path.h"
+#include "run_socket.h"
 #include "signals.h"
 #include "system_calls.h"
 
@@ -24,8 +25,9 @@ namespace {
 // Room for 64 native and 128 Python frames with long names; pages that are not used cost nothing.
 constexpr std::size_t kRecordSize = 524288;
 
-std::atomic<std::uint32_t> g_process{0};  // whose state this is: a fork's child sees its parent's number
-std::atomic<std::uint32_t> g_number{0};   // of g_process's report; 0 where none could be made
+std::atomic<std::uint32_t> g_process{
+    0};  // by process_mark(), whose state this is: a fork's child sees its parent's number
+std::atomic<std::uint32_t> g_number{0};  // of g_process's report; 0 where none could be made
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<bool> g_ended{false};
 std::atomic<EndCounts (*)() noexcept> g_count{nullptr};
@@ -77,7 +79,7 @@ void start_report(std::uint32_t process) noexcept {
   utsname system{};
   ProcessNames names;
   names.host = uname(&system) == 0 && system.nodename[0] != 0 ? system.nodename : "localhost";
-  names.pid = process;
+  names.pid = process_id();
   names.rank = rank_of(g_environment).value_or(0);
   g_dropped.store(0);
   g_ended.store(false);
@@ -93,6 +95,7 @@ void start_report(std::uint32_t process) noexcept {
     line << "the report is " << g_file.path.view();
     say(LogLevel::info, line.view());
   }
+  note_report(g_file.path.view());
   g_number.store(number, std::memory_order_relaxed);
   g_process.store(process, std::memory_order_release);
 }
@@ -100,7 +103,7 @@ void start_report(std::uint32_t process) noexcept {
 }  // namespace
 
 std::uint32_t begin_report() noexcept {
-  const std::uint32_t process = process_id();
+  const std::uint32_t process = process_mark();
   if (g_process.load(std::memory_order_acquire) == process) return g_number.load(std::memory_order_relaxed);
   if (!options().enabled) return 0;
   const ErrnoKeeper keeper;
@@ -115,8 +118,9 @@ std::uint32_t begin_report() noexcept {
 }
 
 std::uint32_t current_report() noexcept {
-  return g_process.load(std::memory_order_acquire) == process_id() ? g_number.load(std::memory_order_relaxed)
-                                                                   : 0;
+  return g_process.load(std::memory_order_acquire) == process_mark()
+             ? g_number.load(std::memory_order_relaxed)
+             : 0;
 }
 
 std::string_view report_path() noexcept {
@@ -149,7 +153,7 @@ void end_report() noexcept {
   const Busy busy;
   if (!busy || current_report() == 0) return;
   // A vfork's child that could not exec ends itself, not its parent.
-  if (g_process.load(std::memory_order_acquire) != raw::process()) return;
+  if (process_id() != raw::process()) return;
   if (g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
   [[maybe_unused]] const bool done = with_room([] { write_end(); });

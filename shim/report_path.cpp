@@ -38,7 +38,9 @@ void make_folders(std::string_view path) noexcept {
   for (std::size_t at = path.find('/', 1); at != std::string_view::npos; at = path.find('/', at + 1)) {
     PathText part;
     part << path.substr(0, at);
-    raw::make_folder(part.c_str(), 0777);  // an error shows when the file is opened
+    // Of a host without a umask (daemons) too, nobody else may remove what is in it. An error shows when the
+    // file is opened.
+    raw::make_folder(part.c_str(), 0755);
   }
 }
 
@@ -70,6 +72,8 @@ std::string_view reason_of(int error) noexcept {
       return "too many reports of that name";
     case EISDIR:
       return "it is a folder";
+    case EINVAL:
+      return "it is a device";
     default:
       return "";
   }
@@ -115,6 +119,17 @@ bool leads_through_a_trap(std::string_view path) noexcept {
     before = part;
   }
   return false;
+}
+
+/// /dev/null, /dev/full, and /dev/stderr, which is a link: a number behind such a name would be a file
+/// among the machine's devices.
+bool is_device(std::string_view path) noexcept {
+  PathText name;
+  name << path;
+  struct stat info {};
+  const bool device =
+      raw::status_of_link(name.c_str(), info) == 0 && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode));
+  return device || path.substr(0, path.rfind('/')) == "/dev";
 }
 
 PathText absolute(std::string_view path, std::string_view folder) noexcept {
@@ -202,6 +217,7 @@ int create_report(std::string_view path, ReportFile& out) noexcept {
       make_folders(candidate.view());
       folders_made = true;
     } else if (errno == EEXIST) {
+      if (is_device(candidate.view())) return EINVAL;
       ++number;
     } else {
       return errno;
@@ -215,6 +231,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   const PathText wanted = absolute(expand_pattern(options.report, names).view(), options.start_folder);
   const int error = create_report(wanted.view(), out);
   if (error == 0) return true;
+  if (wanted.view() == "/dev/null") return false;  // that is how somebody asks for none
 
   // In TMPDIR, which others may write to, only in a folder of our own: nobody else can have laid links there.
   const std::string_view pattern = options.report_given ? "%h.%p.jsonl" : options.report;

@@ -10,9 +10,9 @@
 
 #include "compilers.h"
 #include "export_table.h"
-#include "lifetime.h"
 #include "options.h"
 #include "program.h"
+#include "run_socket.h"
 
 void* kshim_real_dlsym = nullptr;
 void* kshim_real_dlvsym = nullptr;

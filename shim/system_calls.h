@@ -54,7 +54,8 @@ inline int status_of_link(const char* path, struct stat& out) noexcept {
 inline int shorten_file(int fd, off_t size) noexcept {
   return static_cast<int>(syscall(SYS_ftruncate, fd, size));
 }
-inline int flags_of(int fd) noexcept { return static_cast<int>(syscall(SYS_fcntl, fd, F_GETFD)); }
+/// How a file was opened: O_RDONLY and the like.
+inline int opened_how(int fd) noexcept { return static_cast<int>(syscall(SYS_fcntl, fd, F_GETFL)); }
 /// Zeroed memory of our own, or nullptr.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   const long got = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,

@@ -52,6 +52,33 @@ class Names(hostile.Case):
         self.made(self.folder)
         self.assertEqual((self.folder / "precious").read_text(), "mine")
 
+    def test_a_device(self):
+        """KSHIM_REPORT=/dev/null, and other devices | nothing; no file is made among the devices | none for /dev/null; else all of it, in TMPDIR, and stderr says so"""
+        before = sorted(os.listdir("/dev"))
+        for name in ("null", "full", "stderr"):
+            with self.subTest(name):
+                folder = self.folder / name
+                folder.mkdir()
+                done = self.same(*self.scenario("once"), variables={"KSHIM_REPORT": f"/dev/{name}", "TMPDIR": folder})
+                self.assertEqual([self.codes(records) for records in self.found(folder)], [] if name == "null" else [BOTH])
+                self.assertEqual("/dev/" in done.stderr, name != "null", done.stderr)
+                self.assertEqual(sorted(os.listdir("/dev")), before)
+
+    def test_no_name(self):
+        """a pattern that ends in `.` or `..` | nothing; stderr says that it is not understood | all of it, where it is without one"""
+        for name in (".", "..", "below/."):
+            with self.subTest(name):
+                done = self.same(*self.scenario("once"), variables={"KSHIM_REPORT": name})
+                self.assertIn("KSHIM_REPORT", done.stderr)
+                self.assertEqual(self.codes(self.found()[-1]), BOTH)
+                self.assertEqual([path.name for path in (self.folder / "shim").iterdir()], ["kshim-report"])
+
+    def test_no_umask(self):
+        """a host without a umask, as daemons have it | nothing | all of it, in a folder that nobody else can write to"""
+        self.same("sh", "-c", 'umask 0; exec "$0" "$@"', *self.scenario("once"))
+        self.assertEqual(stat.S_IMODE(os.lstat(self.folder / "shim/kshim-report").st_mode), 0o755)
+        self.assertEqual(self.codes(self.only()), BOTH)
+
     def test_a_fifo(self):
         """a FIFO, which nobody reads | it neither waits nor gets SIGPIPE | all of it, under the next number"""
         os.mkfifo(self.folder / "r.jsonl")

@@ -79,6 +79,19 @@ class Preloads(hostile.Case):
         self.assertIn("0 0 500 209", done.stdout)
         self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
 
+    def test_getauxval(self):
+        """a library that stands in for `getauxval` and looks for the next one when it is first asked, the same | nothing | all of it"""
+        self.orders(hostile.HERE / "libauxv.so")
+
+    def test_the_valgrind_command(self):
+        """the command valgrind (memcheck) | no error that the program has not by itself | all of it"""
+        if shutil.which("valgrind") is None:
+            self.skipTest("not installed")
+        argv = ("valgrind", "-q", "--error-exitcode=99", *self.scenario("once"))
+        done = self.same(*argv)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
+
     def test_all_at_once(self):
         """mimalloc, the shim and libfaketime at once | nothing | all of it"""
         allocator, clock = library("libmimalloc.so.2*"), library("libfaketime.so.1")

@@ -107,6 +107,39 @@ class Processes(hostile.Case):
         self.same(*self.scenario("jumps"))
         self.assertEqual(self.only()[-1]["type"], "end")
 
+    def test_jumps_without_a_clock(self):
+        """the same in a sandbox that refuses `clock_gettime`, then another thread | nothing | what was abandoned half done is not written any more; end counts it"""
+        if self.same(*self.scenario("jumps-without-a-clock")).returncode == 77:
+            self.skipTest("no seccomp here")
+        self.assertEqual(self.only()[-1]["type"], "end")
+
+    def test_a_file_of_its_own_as_number_2(self):
+        """stderr is closed, and number 2 is a file or a pipe of the host's own | not a byte in it | all of it"""
+        for kind in ("stream", "append", "descriptor", "pipe"):
+            with self.subTest(kind):
+                for folder in ("bare", "shim"):
+                    (self.folder / folder / "mine.txt").unlink(missing_ok=True)
+                self.same(*self.scenario("own-stderr", kind))
+                self.assertEqual(self.codes(self.found()[-1]), BOTH)
+
+    def test_stderr_redirected(self):
+        """the host puts a log of its own in the place of stderr (`dup2`) | its lines are there | all of it"""
+        self.same(*self.scenario("own-stderr", "redirected"))
+        self.assertIn("kshim: ", (self.folder / "shim/log.txt").read_text())
+        self.assertEqual((self.folder / "bare/log.txt").read_text(), "")
+
+    def test_two_processes_of_one_number(self):
+        """the first process of a pid namespace forks into another one, so that parent and child are both number 1 | nothing | a report for each"""
+        self.need_root()
+        argv = ("unshare", "--pid", "--fork", "env", f"LD_PRELOAD={e2e.SHIM}", *self.scenario("same-number"))
+        done = self.bare(*argv)
+        if done.returncode in (1, 77) and "child" not in done.stdout:
+            self.skipTest(f"no pid namespaces here: {done.stderr}")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        reports = self.found(self.folder / "bare")
+        self.assertEqual([records[0]["pid"] for records in reports], [1, 1])
+        self.assertEqual([len(e2e.of_type(records, "end")) for records in reports], [1, 1])
+
     def test_a_library_is_closed(self):
         """dlclose of a library whose device code is still loaded | nothing | every load and failure"""
         self.same(*self.scenario("closed-library", hostile.HERE / "libimage.so"))

@@ -28,5 +28,11 @@ int until_full();
 int changed_root();
 int other_user();
 int sandboxed();
+int jumps_without_a_clock();
+int own_stderr();
+int same_number();
+
+/// From now on the kernel answers this call with that error; false where there is no seccomp.
+bool refuse(unsigned number, unsigned error);
 
 }  // namespace hostile

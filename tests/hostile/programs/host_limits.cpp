@@ -110,13 +110,7 @@ int other_user() {
   return 0;
 }
 
-/// Refuses one system call, as sandboxes do, from the start or once the driver has started. ARGUMENT:
-/// number:errno:early|late
-int sandboxed() {
-  unsigned number = 0;
-  unsigned error = 0;
-  char when[8] = {};
-  if (std::sscanf(g_argument.c_str(), "%u:%u:%7s", &number, &error, when) != 3) return 1;
+bool refuse(unsigned number, unsigned error) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
@@ -124,10 +118,20 @@ int sandboxed() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog filter{4, program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// Refuses one system call, as sandboxes do, from the start or once the driver has started. ARGUMENT:
+/// number:errno:early|late
+int sandboxed() {
+  unsigned number = 0;
+  unsigned error = 0;
+  char when[8] = {};
+  if (std::sscanf(g_argument.c_str(), "%u:%u:%7s", &number, &error, when) != 3) return 1;
   if (driver_function<void*>("cuInit") == nullptr) return 1;
   if (std::strcmp(when, "late") == 0) use("before");
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-    return 77;
+  if (!refuse(number, error)) return 77;
   use("host");
   return 0;
 }
