@@ -167,6 +167,7 @@ int run(const RunOptions& options) {
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
   Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
+  if (!folder.remark().empty()) print_warning(folder.remark());
   Watch watch;
   Environment environment = make_environment(child.program, folder, watch, options.audit);
   if (!analysis_options.targets.empty())
