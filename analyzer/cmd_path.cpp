@@ -13,9 +13,7 @@ namespace {
 int print_path() {
   const Located shim = find_shim();
   if (shim.path.empty()) {
-    std::string places;
-    for (const auto& place : shim.searched) places += (places.empty() ? "" : ", ") + place.string();
-    throw UserError(fmt::format("libkshim.so is not beside this command; looked for {}", places),
+    throw UserError(fmt::format("libkshim.so is not beside this command; {}", search_of(shim)),
                     exit_status::kNoInput);
   }
   fmt::print("{}\n", shim.path.string());

@@ -84,11 +84,9 @@ std::string join_targets(const std::vector<image::Arch>& targets) {
 // semicolons.
 fs::path require(const Located& located, std::string_view what, std::string_view separators,
                  std::string_view hint) {
-  if (located.path.empty()) {
-    std::string places;
-    for (const fs::path& place : located.searched) places += (places.empty() ? "" : ", ") + place.string();
-    throw failed(fmt::format("{} is not installed beside this command{}; looked for {}", what, hint, places));
-  }
+  if (located.path.empty())
+    throw failed(
+        fmt::format("{} is not installed beside this command{}; {}", what, hint, search_of(located)));
   if (located.path.string().find_first_of(separators) != std::string::npos) {
     throw failed(
         fmt::format("{}: the loader cannot take a path with one of `{}` in it; move kshim to another folder",
@@ -167,7 +165,12 @@ int run(const RunOptions& options) {
   if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
   Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
   const RunFolder folder(options.report);
-  Watch watch;
+  if (!folder.remark().empty()) print_warning(folder.remark());
+  Watch watch(socket_folders(folder.path()));
+  if (watch.socket_path().empty())
+    print_warning(
+        "no folder takes a socket, neither /tmp nor TMPDIR, XDG_RUNTIME_DIR and that of the reports: "
+        "processes that end at once are not watched");
   Environment environment = make_environment(child.program, folder, watch, options.audit);
   if (!analysis_options.targets.empty())
     environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));

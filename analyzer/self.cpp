@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/self.h"
 
+#include <sys/auxv.h>
+
 #include <cstdlib>
 #include <system_error>
 
@@ -12,7 +14,12 @@ namespace fs = std::filesystem;
 fs::path own_folder() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::path() : self.parent_path();
+  if (!error) return self.parent_path();
+  // Without /proc: the path that execve was given, which a shell has found in PATH. Nobody has changed the
+  // working directory since.
+  const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const fs::path started = given == nullptr ? fs::path() : fs::canonical(given, error);
+  return error ? fs::path() : started.parent_path();
 }
 
 // KSHIM_LIBDIR is what CMAKE_INSTALL_LIBDIR was (lib, lib64, lib/x86_64-linux-gnu). The prefix may have been
@@ -44,6 +51,15 @@ Located find_beside_shim(const char* file) {
 }
 
 }  // namespace
+
+std::string search_of(const Located& located) {
+  if (located.searched.empty())
+    return "where this command lies cannot be told: /proc is not mounted, nor did its caller say";
+  std::string out = "looked for ";
+  for (const fs::path& place : located.searched)
+    out += (&place == &located.searched.front() ? "" : ", ") + place.string();
+  return out;
+}
 
 Located find_shim() { return find_beside_shim("libkshim.so"); }
 Located find_audit() { return find_beside_shim("libkshim-audit.so"); }

@@ -2,6 +2,7 @@
 // Where the parts that belong to this command lie: beside it in a build tree or under an installed prefix.
 #pragma once
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace kshim::cli {
@@ -10,6 +11,9 @@ struct Located {
   std::filesystem::path path;                   ///< absolute; empty when it is nowhere
   std::vector<std::filesystem::path> searched;  ///< in the order looked at
 };
+
+/// For a message: what was looked for, or why nothing was.
+std::string search_of(const Located& located);
 
 /// libkshim.so.
 Located find_shim();

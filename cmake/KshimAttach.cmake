@@ -5,7 +5,8 @@ kshim_attach(TEST name...
              [DRIVER X.Y]                  # CUDA version of the simulated driver
              [TARGET arch...]              # also check for images for these
              [FAIL_ON error|warning|none]  # default: error
-             [REPORT folder])              # default: kshim-report/NAME in the current build folder
+             [REPORT folder])              # default: kshim-report/NAME in the current build folder, where NAME is no
+                                           # identifier with a hash: kshim-report/gpu_saxpy-70d241a82948
 
 Makes existing CTest tests run under libkshim.so and adds two tests to each: NAME.kshim.clean before it removes the
 reports of an earlier run, NAME.kshim behind it reads the new ones and fails when they hold findings that severe. They are
@@ -41,15 +42,23 @@ function(kshim_attach)
       message(FATAL_ERROR "kshim_attach: there is no test `${test}` in this folder. Call it behind add_test(), in the same "
                           "CMakeLists.txt; tests that gtest_discover_tests() finds after the build cannot be attached.")
     endif()
-    string(MAKE_C_IDENTIFIER "${test}" folder)
+  endforeach()
+  foreach(test IN LISTS arg_TEST)
+    _kshim_folder_name(folder "${test}")
     set(report "${CMAKE_CURRENT_BINARY_DIR}/kshim-report/${folder}")
     if(arg_REPORT)
       get_filename_component(report "${arg_REPORT}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
       list(LENGTH arg_TEST count)
       if(count GREATER 1)
-        string(APPEND report "/${folder}") # one folder a test: each is emptied before its test
+        string(APPEND report "/${folder}")
       endif()
     endif()
+    # Each is emptied before its test: with one folder for two, a failing test would pass.
+    get_property(taken GLOBAL PROPERTY KSHIM_REPORT_FOLDERS)
+    if("${report}" IN_LIST taken)
+      message(FATAL_ERROR "kshim_attach: ${report} is the folder of another test's reports; give each its own REPORT")
+    endif()
+    set_property(GLOBAL APPEND PROPERTY KSHIM_REPORT_FOLDERS "${report}")
     string(REPLACE "%" "%%" pattern "${report}/%h.%p.jsonl") # `%` means something in KSHIM_REPORT
     string(REPLACE "%%h.%%p" "%h.%p" pattern "${pattern}")
     set(environment "LD_PRELOAD=path_list_prepend:${library}" "KSHIM_REPORT=set:${pattern}")
@@ -75,6 +84,19 @@ function(kshim_attach)
                                           "-DFAIL_ON=${arg_FAIL_ON}" "-DTARGET=${target_argument}" -P "${check}")
     set_tests_properties("${test}.kshim" PROPERTIES FIXTURES_CLEANUP "kshim ${test}")
   endforeach()
+endfunction()
+
+# One folder a test: gpu.saxpy and gpu-saxpy are the same identifier. A name that is one has no `-` in it, so it cannot be
+# another's with a hash. Longer ones than a file may have (255 bytes) are cut.
+function(_kshim_folder_name out test)
+  string(MAKE_C_IDENTIFIER "${test}" folder)
+  string(SUBSTRING "${folder}" 0 200 folder)
+  if(NOT folder STREQUAL test)
+    string(SHA256 hash "${test}")
+    string(SUBSTRING "${hash}" 0 12 hash)
+    string(APPEND folder "-${hash}")
+  endif()
+  set(${out} "${folder}" PARENT_SCOPE)
 endfunction()
 
 # sm_86, compute_86, 86, 8.6 and sm_90a: the compute capabilities 8.6 and 9.0.

@@ -90,7 +90,8 @@ struct ProcessSummary {
   unsigned failures = 0;
   unsigned modules = 0;
   bool complete = false;   ///< has an `end` record
-  std::uint64_t lost = 0;  ///< records that its shim could not write
+  std::uint64_t lost = 0;  ///< records that its shim could not write, or that cannot be read any more
+  bool damaged = false;    ///< some of them were written
 };
 
 /// The processes of one run; those that name none together.

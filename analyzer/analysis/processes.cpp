@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/analysis/merge.h"
 #include "analyzer/analysis/ranks.h"
 #include "analyzer/text/text.h"
 #include "kshim/image/arch.h"
@@ -96,7 +97,8 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.failures = static_cast<unsigned>(report.failures.size());
   process.modules = static_cast<unsigned>(std::min<std::uint64_t>(loads, ~0U));
   process.complete = report.end.has_value();
-  process.lost = report.end ? report.end->dropped : 0;
+  process.lost = saturated(report.end ? report.end->dropped : 0, report.missing);
+  process.damaged = report.missing != 0;
   const std::size_t weight =
       sizeof(process) + bytes + process.report.size() + process.host.size() + process.exe.size();
   if (facts_.size() == kMostProcesses || weight_ + weight > kMostText) {

@@ -140,6 +140,7 @@ struct Report {
   std::vector<PackageRecord> packages;
   std::vector<CoverageRecord> coverage;
   std::optional<EndRecord> end;
+  std::uint64_t missing = 0;      ///< records that its shim wrote and that cannot be read here any more
   std::vector<ReportNote> notes;  ///< what was odd about the file
   std::size_t kept = 0;           ///< bytes of memory that the records take, about
 };

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -105,11 +106,33 @@ void check_driver(Report& report) {
                                                            report.driver->cuda_version.substr(0, 40))});
 }
 
-// Fewer failures than the end counts, with nothing dropped: lines were taken out.
-void check_end(Report& report) {
-  if (!report.end || report.end->dropped != 0 || report.failures.size() >= report.end->failures) return;
-  report.notes.push_back({report.end->line, fmt::format("it counts {} failures, {} are there",
-                                                        report.end->failures, report.failures.size())});
+// Of loads that failed, equal ones have one record, and of those that succeed the first 4096 have one
+// (shim/modules.cpp): with neither, as many records as loads.
+std::uint64_t loads_missing(const Report& report) {
+  constexpr std::size_t kMostWritten = 4096;
+  const bool failed = std::any_of(report.modules.begin(), report.modules.end(),
+                                  [](const ModuleRecord& row) { return row.result != 0; });
+  if (failed || report.modules.size() >= kMostWritten || report.modules.size() >= report.end->modules)
+    return 0;
+  return report.end->modules - report.modules.size();
+}
+
+// Fewer failures or loads than the end counts, with nothing dropped: lines were damaged or taken out. Lines
+// that could not be read have a note of their own.
+void check_end(Report& report, Whole whole) {
+  if (!report.end || report.end->dropped != 0) return;
+  const auto check = [&](bool all_kept, std::uint64_t missing, std::string_view what, std::uint64_t counted,
+                         std::size_t there) {
+    if (!all_kept || missing == 0) return;
+    if (report.missing == 0)
+      report.notes.push_back(
+          {report.end->line, fmt::format("it counts {} {}, {} are there", counted, what, there)});
+    report.missing = std::max(report.missing, missing);
+  };
+  const std::uint64_t failures = report.failures.size();
+  check(whole.modules, loads_missing(report), "loads", report.end->modules, report.modules.size());
+  check(whole.failures, report.end->failures - std::min(failures, report.end->failures), "failures",
+        report.end->failures, report.failures.size());
 }
 
 }  // namespace
@@ -118,7 +141,7 @@ void check_report(Report& report, Whole whole) {
   check_references(report, whole);
   check_devices(report);
   check_driver(report);
-  if (whole.failures) check_end(report);
+  check_end(report, whole);
 }
 
 }  // namespace kshim::analysis

@@ -12,7 +12,8 @@ struct Whole {
   bool devices = true;
   bool failures = true;
 };
-/// Adds a note for each kind of contradiction, with the first line of it.
+/// Adds a note for each kind of contradiction, with the first line of it, and what `end` counts beyond what
+/// is there to Report::missing.
 void check_report(Report& report, Whole whole);
 
 }  // namespace kshim::analysis

@@ -166,6 +166,8 @@ class LineReader {
   std::string finish() {
     if (!seen_process_) return number_ == 0 ? "is empty" : judge_schema({});
     report_.notes = notes_.take();
+    // A torn line is one that no call had waited for: nothing that happened is lost with it.
+    report_.missing = skipped_ - (torn_ ? 1 : 0);
     records_.finish(skipped_);
     return {};
   }
@@ -190,6 +192,7 @@ class LineReader {
   std::string broken(const std::string& why, bool complete) {
     if (!seen_process_) return std::string(kNoReport);
     ++skipped_;
+    torn_ = !complete;
     notes_.add(complete ? "skipped, " + why
                         : std::string("the last line is torn: the process died while writing it"),
                number_);
@@ -204,6 +207,7 @@ class LineReader {
   std::uint32_t number_ = 0;
   std::uint64_t skipped_ = 0;
   bool seen_process_ = false;
+  bool torn_ = false;  ///< the last line
 };
 
 std::string read_lines(int fd, LineReader& reader, const std::function<void(std::uint64_t)>& read) {

@@ -115,10 +115,12 @@ VerdictLine verdict_line(const Analysis& analysis) {
       const auto lossy =
           reports_that(analysis, [](const ProcessSummary& process) { return process.lost != 0; });
       if (reports.empty() && !lossy.empty()) {
+        const bool damaged = std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                                         [](const ProcessSummary& process) { return process.damaged; });
         return {Tone::warning, "incomplete:",
-                fmt::format("{}, {} in what is there; {} {} records that could not be written",
-                            modules_text(analysis), outcome(analysis), enumerate(lossy),
-                            lossy.size() == 1 ? "lacks" : "lack")};
+                fmt::format("{}, {} in what is there; {} {} records that {}", modules_text(analysis),
+                            outcome(analysis), enumerate(lossy), lossy.size() == 1 ? "lacks" : "lack",
+                            damaged ? "are damaged or gone" : "could not be written")};
       }
       if (reports.empty()) {
         return {Tone::warning, "incomplete:",

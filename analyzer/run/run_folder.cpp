@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/run/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
@@ -11,7 +12,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <system_error>
 
 #include "analyzer/user_error.h"
@@ -43,18 +43,71 @@ bool make_private(const fs::path& folder) {
   return false;
 }
 
-// The process record comes first in a report and names the run.
+/// As the shim (shim/report_path.cpp) and Linux's fs.protected_symlinks have it: made by neither us nor the
+/// owner of the folder that everybody may write to.
+bool laid_by_another(const fs::path& folder, const struct stat& entry) {
+  if (entry.st_uid == geteuid()) return false;
+  struct stat where {};
+  if (stat(folder.c_str(), &where) != 0) return true;
+  return (where.st_mode & S_ISVTX) != 0 && (where.st_mode & S_IWOTH) != 0 && where.st_uid != entry.st_uid;
+}
+
+/// The first link on the way that the shim will not follow; empty where there is none.
+fs::path trap_on(const fs::path& path) {
+  fs::path grown;
+  for (const fs::path& part : fs::absolute(path)) {
+    const fs::path before = grown;
+    grown /= part;
+    struct stat entry {};
+    if (lstat(grown.c_str(), &entry) == 0 && S_ISLNK(entry.st_mode) && laid_by_another(before, entry))
+      return grown;
+  }
+  return {};
+}
+
+/// Why kshim-report here, which nobody asked for in particular, is left alone; empty where it may be taken.
+std::string why_not_here() {
+  struct stat entry {};
+  if (lstat(kDefaultFolder, &entry) != 0) return {};
+  if (laid_by_another(".", entry)) return "somebody else laid it in a folder that everybody may write to";
+  // Not the group's right: with umask 002 one's own folders have it.
+  if (stat(kDefaultFolder, &entry) == 0 && S_ISDIR(entry.st_mode) && (entry.st_mode & S_IWOTH) != 0 &&
+      (entry.st_mode & S_ISVTX) == 0)
+    return "everybody may remove what is in it";
+  return {};
+}
+
+// The process record comes first in a report and names the run, far before this many bytes. CMD may have left
+// a FIFO or a link to a device of that name.
 bool is_of_run(const fs::path& report, const std::string& run_id) {
-  std::ifstream file(report);
-  std::string line;
-  std::getline(file, line);
-  return line.find('"' + run_id + '"') != std::string::npos;
+  constexpr std::size_t kHead = 65536;
+  const int fd = open(report.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return false;
+  std::string head;
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    head.resize(kHead);
+    std::size_t size = 0;
+    for (ssize_t got = 1; got > 0 && size < kHead;
+         size += static_cast<std::size_t>(std::max<ssize_t>(got, 0)))
+      got = read(fd, head.data() + size, kHead - size);
+    head.resize(std::min(size, head.find('\n')));
+  }
+  close(fd);
+  return head.find('"' + run_id + '"') != std::string::npos;
 }
 
 }  // namespace
 
 RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   if (!wanted.empty()) {
+    if (const fs::path trap = trap_on(wanted); !trap.empty()) {
+      throw UserError(
+          fmt::format("--report {}: {} is a link that somebody else laid in a folder that everybody "
+                      "may write to, and is not followed",
+                      wanted.string(), trap.string()),
+          exit_status::kRunFailed);
+    }
     if (!create(wanted)) {
       throw UserError(
           fmt::format("--report {}: cannot write there: {}", wanted.string(), std::strerror(errno)),
@@ -63,9 +116,15 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
     return;
   }
   const fs::path below = fs::path(kDefaultFolder) / run_id_;
-  if (create(below)) return;
+  const std::string why_not = why_not_here();
+  if (why_not.empty() && create(below)) return;
   const fs::path own = temporary_folder() / fmt::format("{}-{}", kDefaultFolder, geteuid());
-  if (make_private(own) && create(own / run_id_)) return;
+  if (make_private(own) && create(own / run_id_)) {
+    if (!why_not.empty())
+      remark_ = fmt::format("{} here is not used: {}; the reports are in {}", kDefaultFolder, why_not,
+                            path_.string());
+    return;
+  }
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
                               temporary_folder().string(), std::strerror(errno)),
                   exit_status::kRunFailed);
@@ -84,8 +143,9 @@ bool RunFolder::create(const fs::path& path) {
   for (const fs::path& part : path) {
     grown /= part;
     if (part.empty() || fs::exists(grown, error)) continue;
-    if (!fs::create_directory(grown, error)) {
-      if (error) errno = error.value();
+    // Whatever the umask: others may have a look at it, and nobody else puts anything into it.
+    if (mkdir(grown.c_str(), 0755) != 0) {
+      if (errno == EEXIST) continue;  // another run was faster
       return false;
     }
     made_.push_back(fs::absolute(grown));

@@ -9,8 +9,9 @@ namespace kshim::cli {
 
 class RunFolder {
  public:
-  /// `wanted` is --report; empty: kshim-report/<run id> in the working directory, or in TMPDIR where that
-  /// cannot be written. Throws UserError when `wanted` cannot be written, or nothing can.
+  /// `wanted` is --report; empty: kshim-report/<run id> in the working directory, or in a folder of one's own
+  /// in TMPDIR where that cannot be written, or where others may have laid it. Throws UserError when `wanted`
+  /// cannot be written, or nothing can.
   explicit RunFolder(const std::filesystem::path& wanted);
   /// Removes the folders that were made here, as far as they stayed empty.
   ~RunFolder();
@@ -19,6 +20,8 @@ class RunFolder {
 
   const std::string& run_id() const noexcept { return run_id_; }
   const std::filesystem::path& path() const noexcept { return path_; }  ///< as short as it was given
+  /// Why it is not where it would be looked for; empty where it is.
+  const std::string& remark() const noexcept { return remark_; }
   /// The value of KSHIM_REPORT.
   std::string pattern() const;
   /// The reports of this run and no others, sorted.
@@ -29,6 +32,7 @@ class RunFolder {
 
   std::string run_id_;
   std::filesystem::path path_;
+  std::string remark_;
   std::vector<std::filesystem::path> made_;  ///< outermost first
 };
 

@@ -174,32 +174,50 @@ std::vector<pid_t> descendants(pid_t root) {
   return found;
 }
 
-Watch::Watch() {
-  // Not in TMPDIR: sun_path holds 107 characters. mkdtemp makes the folder with mode 0700.
-  std::string folder = "/tmp/kshim-run-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
-    throw UserError(fmt::format("/tmp: cannot make a folder there: {}", std::strerror(errno)),
-                    exit_status::kRunFailed);
+std::vector<fs::path> socket_folders(const fs::path& reports) {
+  // TMPDIR is second: it tends to be long, and to be on a network.
+  std::vector<fs::path> out = {"/tmp"};
+  for (const char* name : {"TMPDIR", "XDG_RUNTIME_DIR"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value == '/') out.emplace_back(value);
   }
-  folder_ = folder;
-  socket_path_ = folder + "/alive";
-  fd_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (!reports.empty()) out.push_back(fs::absolute(reports).lexically_normal());
+  return out;
+}
+
+Watch::Watch(const std::vector<fs::path>& folders) {
+  std::any_of(folders.begin(), folders.end(), [this](const fs::path& folder) { return listen_in(folder); });
+}
+
+bool Watch::listen_in(const fs::path& folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, socket_path_.c_str(), socket_path_.size());
+  std::string own = (folder / "kshim-run-XXXXXX").string();
+  constexpr std::string_view kName = "/alive";
+  if (own.size() + kName.size() >= sizeof address.sun_path) return false;
+  if (mkdtemp(own.data()) == nullptr) return false;  // with mode 0700
+  const std::string path = own + std::string(kName);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   // The kernel says who sent it, in our pid namespace: what the text says may be another container's number.
   const int on = 1;
-  if (fd_ < 0 || bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      setsockopt(fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
-    throw UserError(fmt::format("{}: cannot listen there: {}", socket_path_, std::strerror(errno)),
-                    exit_status::kRunFailed);
+  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    if (fd >= 0) close(fd);
+    std::error_code error;
+    fs::remove_all(own, error);
+    return false;
   }
+  folder_ = own;
+  socket_path_ = path;
+  fd_ = fd;
+  return true;
 }
 
 Watch::~Watch() {
   if (fd_ >= 0) close(fd_);
   std::error_code error;
-  fs::remove_all(folder_, error);
+  if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
 void Watch::receive() {
@@ -283,10 +301,12 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
   std::vector<analysis::BlindProcess> found;
   if (alive_.count(child) == 0 && blind_.count(child) == 0) {
     std::string reason = blind_reason(program);
-    if (reason.empty())
+    // Without a socket nobody could call: a child that ended between two looks may have had the shim.
+    if (reason.empty() && fd_ >= 0)
       reason = "it ended before the loader had loaded libkshim.so, or it dropped LD_PRELOAD";
-    found.push_back(
-        {.pid = child, .exe = fs::absolute(program).lexically_normal().string(), .reason = reason});
+    if (!reason.empty())
+      found.push_back(
+          {.pid = child, .exe = fs::absolute(program).lexically_normal().string(), .reason = reason});
   }
   for (const auto& [pid, process] : blind_) found.push_back(process);
   if (!nothing_recorded) return found;

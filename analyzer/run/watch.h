@@ -15,13 +15,17 @@
 
 namespace kshim::cli {
 
+/// Where a socket may be, in the order in which they are tried: /tmp, TMPDIR, XDG_RUNTIME_DIR, and `reports`.
+std::vector<std::filesystem::path> socket_folders(const std::filesystem::path& reports);
+
 class Watch {
  public:
-  Watch();
+  explicit Watch(const std::vector<std::filesystem::path>& folders = socket_folders({}));
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
+  /// Empty where no folder took one: then /proc alone tells.
   const std::string& socket_path() const noexcept { return socket_path_; }
   int fd() const noexcept { return fd_; }
   /// Takes in what the socket holds.
@@ -43,6 +47,7 @@ class Watch {
   std::vector<std::string> silent(const std::vector<std::filesystem::path>& reports) const;
 
  private:
+  bool listen_in(const std::filesystem::path& folder);
   struct Seen {
     std::string exe;
     bool settled = false;

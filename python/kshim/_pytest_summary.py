@@ -110,7 +110,7 @@ def summarize(run: Run, targets: List[str], folder: str) -> Summary:
     processes = _counted(len(run.reports), "process")
     lost = sum(process.get("lost", 0) for process in analysis["processes"])
     if lost and not findings:
-        said = f"kshim: {processes} used CUDA, and {_counted(lost, 'record')} could not be written: kshim analyze {shlex.quote(folder)}"
+        said = f"kshim: {processes} used CUDA, and {_counted(lost, 'record')} lost: kshim analyze {shlex.quote(folder)}"
         return Summary([], clean(said), None, True)
     if not analysis["devices"] and all(finding["cause"] == "no-device" for finding in findings):
         return Summary([], "kshim: no process had a GPU: nothing could be looked at", None, False)

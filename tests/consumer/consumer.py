@@ -8,6 +8,7 @@ import subprocess
 import e2e
 
 PROJECT = pathlib.Path(__file__).resolve().parent / "project"
+HEALTHY = e2e.SOURCE / "tests" / "golden" / "healthy" / "report.jsonl"
 e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", e2e.SAMPLES / "07_two_gpus" / "reduce")
 
 EXPECTED = {
@@ -17,13 +18,20 @@ EXPECTED = {
     "tolerated": "Passed", "tolerated.kshim": "Passed",
     "two of them; odd name": "Passed", "two of them; odd name.kshim": "Failed",
     "no_cuda": "Passed", "no_cuda.kshim": "Passed",
+    "gpu.saxpy": "Passed", "gpu.saxpy.kshim": "Passed",
+    "gpu-saxpy": "Passed", "gpu-saxpy.kshim": "Passed",
+    "lossy": "Passed", "lossy.kshim": "Failed",  # as `kshim run --fail-on` has it
+    "lossy_tolerated": "Passed", "lossy_tolerated.kshim": "Passed",
     "not_attached": "Passed",
 }
 
 
 class Consumer(e2e.Case):
     def configure(self, *definitions):
-        return self.run_program("cmake", "-S", PROJECT, "-B", self.folder / "build", f"-DPROGRAMS={e2e.SAMPLES}", *definitions)
+        lossy = self.folder / "lossy.jsonl"
+        lossy.write_text(HEALTHY.read_text().replace('"dropped":0', '"dropped":7'))
+        return self.run_program("cmake", "-S", PROJECT, "-B", self.folder / "build", f"-DPROGRAMS={e2e.SAMPLES}",
+                                f"-DLOSSY={lossy}", *definitions)
 
     def outcome(self, *definitions):
         done = self.configure(*definitions)
@@ -37,6 +45,9 @@ class Consumer(e2e.Case):
     def test_the_build_tree(self):
         said = self.outcome(f"-Dkshim_DIR={e2e.BUILD / 'cmake'}")
         self.assertIn("sm_120", said)  # the analysis itself is in the log
+        self.assertIn("incomplete: not all that this test did is in its reports", said)
+        # The clean-up of the one must not remove what the other has left.
+        self.assertEqual(len(list((self.folder / "build" / "kshim-report").glob("gpu_saxpy-*/*.jsonl"))), 2)
 
     def test_an_installed_tree(self):
         prefix = self.folder / "prefix"
@@ -72,6 +83,7 @@ class Consumer(e2e.Case):
             ("TEST fits TARGET 86.1.2", "86.1.2: not an architecture"),
             ("TEST fits FAIL_ON never", "must be error, warning or none"),
             ("TEST fits COLOUR red", "COLOUR"),
+            ("TEST not_attached REPORT kshim-report/fits", "another test's reports"),
         ):
             done = self.configure(f"-Dkshim_DIR={e2e.BUILD / 'cmake'}", f"-DMISUSE={call}")
             self.assertNotEqual(done.returncode, 0, call)

@@ -56,6 +56,22 @@ class Passing(e2e.Case):
         kshim.send_signal(signal.SIGTERM)
         self.assertEqual((kshim.communicate(timeout=60)[0], kshim.returncode), ("got it\n", 7))
 
+    def test_without_a_temporary_folder_and_without_proc(self):
+        """As in small containers: the socket lies with the reports, and where the command lies its caller says."""
+        script = ('for folder in "$TMPDIR" /tmp; do mount --bind "$folder" "$folder" && mount -o remount,bind,ro "$folder"; done; '
+                  '"$@" && mount -t tmpfs -o ro none /proc && "$@" && "$1" path')
+        here = pathlib.Path(tempfile.mkdtemp(prefix="kshim-run-", dir="/dev/shm"))  # where the reports can be
+        self.addCleanup(shutil.rmtree, here)
+        (here / "tmp").mkdir()
+        if os.geteuid() != 0 or self.run_program("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").returncode != 0:
+            self.skipTest("no mount namespaces here")
+        # By a link, as /usr/bin may hold one.
+        (here / "command").symlink_to(e2e.KSHIM)
+        done = self.run_program("unshare", "--mount", "sh", "-c", script, "sh", here / "command", "run", "--", "echo", "hello",
+                                cwd=here, env=e2e.clean_environment(TMPDIR=here / "tmp"))
+        self.assertEqual((done.returncode, done.stdout), (0, f"hello\nhello\n{e2e.SHIM}\n"), done.stderr)
+        self.assertNotIn("warning", done.stderr)
+
     def test_a_script_without_magic(self):
         script = self.folder / "script"
         script.write_text("echo from a script $1\n")

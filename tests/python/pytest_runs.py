@@ -59,7 +59,7 @@ def test_it():
 """)
         done = self.pytest("--kshim", *ON_12, "--kshim-fail-on", "error", "-n1")
         self.assert_status(done, 1)
-        self.assertRegex(self.last_lines(done)[0], "could not be written")
+        self.assertRegex(self.last_lines(done)[0], "records? lost")
 
     def test_without_cuda(self):
         self.write(test_a="def test_it(): pass\n")

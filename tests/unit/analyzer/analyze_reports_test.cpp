@@ -131,6 +131,42 @@ TEST_F(Analyze, AReportThatLostRecordsIsNotOk) {
   EXPECT_EQ(run(lossy).verdict, Verdict::gap);
 }
 
+// Nor is a file that was damaged later: a line that cannot be read may be the failure's.
+TEST_F(Analyze, AReportWithDamagedOrMissingLinesIsNotOk) {
+  const auto end = [](unsigned seq, unsigned failures, unsigned modules) {
+    return fmt::format(R"({{"type":"end","seq":{},"t":9,"failures":{},"modules":{},"dropped":0}})"
+                       "\n",
+                       seq, failures, modules);
+  };
+  const auto start = [] {
+    ReportText text;
+    text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {"sm_86"});
+    return text;
+  };
+  const auto verdict = [&](ReportText text, std::string_view note, std::uint64_t lost) {
+    const Analysis got = run(text);
+    EXPECT_THAT(got.notes, Contains(HasSubstr(std::string(note))));
+    EXPECT_EQ(got.processes.at(0).lost, lost) << note;
+    EXPECT_THAT(verdict_line(got).text, HasSubstr("lacks records that are damaged or gone"));
+    return got.verdict;
+  };
+  const std::string damaged = "{\"type\":\"failure\",\"seq\":4,\"id\"?1}\n";
+  EXPECT_EQ(verdict(start().raw(damaged).raw(end(5, 1, 0)), "not valid JSON", 1), Verdict::incomplete);
+  EXPECT_EQ(verdict(start().raw(damaged).raw(damaged).raw(end(6, 3, 0)), "not valid JSON", 3),
+            Verdict::incomplete);
+  EXPECT_EQ(verdict(start().raw(end(6, 0, 0)), "2 records that the shim wrote are missing", 2),
+            Verdict::incomplete);
+  // As somebody leaves it who counts the lines anew.
+  EXPECT_EQ(verdict(start().raw(end(4, 2, 0)), "it counts 2 failures, 0 are there", 2), Verdict::incomplete);
+  EXPECT_EQ(verdict(start().module(1, "1").raw(end(5, 0, 3)), "it counts 3 loads, 1 are there", 2),
+            Verdict::incomplete);
+  // Equal loads that failed have one record, and repeated failures none but `repeat`.
+  ReportText again = start().module(1, "1", 209);
+  again.failure(1, "load", 209, "", R"("module":1,"object":1)", "cuModuleLoadData");
+  again.record("repeat", R"("id":1,"count":7)").raw(end(7, 1, 7)).raw(R"({"type":"pack)");
+  EXPECT_EQ(run(again).processes.at(0).lost, 0U) << "nor is a torn last line a loss";
+}
+
 TEST_F(Analyze, VerdictsWithoutFindings) {
   ReportText healthy;
   healthy.process().driver().device(0, "8.6");

@@ -102,6 +102,7 @@ class ReportText {
   }
   ReportText& module(unsigned id, std::string_view object, int result = 0, std::string_view jit = "null",
                      double ms = 1.5) {
+    ++modules_;
     return record(
         "module",
         fmt::format(R"("id":{},"object":{},"offset":4096,"content_hash":null,"size":100,)"
@@ -121,14 +122,16 @@ class ReportText {
             refs.empty() ? "" : ",", refs));
   }
   ReportText& end(unsigned failures = 1) {
-    return record("end", fmt::format(R"("time":"2026-11-21T08:00:01Z","failures":{},"modules":1,"dropped":0)",
-                                     failures));
+    return record("end",
+                  fmt::format(R"("time":"2026-11-21T08:00:01Z","failures":{},"modules":{},"dropped":0)",
+                              failures, modules_));
   }
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
   unsigned count_ = 0;
+  unsigned modules_ = 0;
 };
 
 }  // namespace kshim::test

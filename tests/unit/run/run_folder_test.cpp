@@ -2,6 +2,8 @@
 #include "analyzer/run/run_folder.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -65,6 +67,67 @@ TEST_F(RunFolderTest, ListsTheReportsOfThisRunOnly) {
   std::ofstream("reports/empty.jsonl").flush();
   const std::vector<fs::path> expected = {"reports/a.jsonl", "reports/b.jsonl"};
   EXPECT_EQ(folder.reports(), expected);
+}
+
+// CMD may leave anything there. Opened as a file is, the FIFO would wait, and the device have no end.
+TEST_F(RunFolderTest, WhatIsNoFileIsNoReport) {
+  const RunFolder folder("reports");
+  ASSERT_EQ(mkfifo("reports/fifo.jsonl", 0600), 0);
+  fs::create_symlink("/dev/zero", "reports/zero.jsonl");
+  fs::create_directory("reports/folder.jsonl");
+  report("elsewhere", folder.run_id());
+  fs::create_symlink("../elsewhere", "reports/link.jsonl");
+  std::ofstream("reports/long.jsonl") << std::string(1 << 20, 'x') << '"' << folder.run_id() << '"';
+  EXPECT_TRUE(folder.reports().empty());
+  report("reports/a.jsonl", folder.run_id());
+  EXPECT_EQ(folder.reports(), std::vector<fs::path>{"reports/a.jsonl"});
+}
+
+// tests/hostile/files.py has the same of the shim.
+TEST_F(RunFolderTest, WhatSomebodyElseLaidIsNotTaken) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make what belongs to somebody else";
+  constexpr uid_t kNobody = 65534;
+  setenv("TMPDIR", (root_ / "tmp").c_str(), 1);
+  fs::create_directory("tmp");
+  fs::create_directory("target");
+  fs::create_directory("open");
+  ASSERT_EQ(chmod("open", 01777), 0);
+  fs::current_path("open");
+  const auto taken = [](uid_t owner) {
+    EXPECT_EQ(lchown("kshim-report", owner, owner), 0);
+    const RunFolder folder("");
+    const bool here = folder.path().parent_path() == "kshim-report";
+    EXPECT_EQ(folder.remark().empty(), here);
+    return here;
+  };
+  fs::create_symlink("../target", "kshim-report");
+  EXPECT_FALSE(taken(kNobody));
+  EXPECT_TRUE(fs::is_empty("../target"));
+  for (const char* wanted : {"kshim-report", "kshim-report/mine"})
+    EXPECT_THROW(const RunFolder folder(wanted), UserError) << wanted;
+  EXPECT_TRUE(taken(0));
+  { const RunFolder folder("kshim-report/mine"); }
+  fs::remove("kshim-report");
+  fs::create_directory("kshim-report");
+  EXPECT_FALSE(taken(kNobody));
+  EXPECT_TRUE(taken(0));
+  ASSERT_EQ(chmod("kshim-report", 0777), 0);
+  EXPECT_FALSE(taken(0));
+  ASSERT_EQ(chmod("kshim-report", 0775), 0);
+  EXPECT_TRUE(taken(0));
+  // In a container one is root, and the working directory belongs to somebody outside.
+  fs::current_path(root_ / "target");
+  fs::create_directory("kshim-report");
+  EXPECT_TRUE(taken(kNobody));
+  unsetenv("TMPDIR");
+}
+
+TEST_F(RunFolderTest, NobodyElseMayWriteIntoWhatIsMadeWhateverTheUmask) {
+  const mode_t before = umask(0);
+  const RunFolder folder("");
+  umask(before);
+  for (const fs::path& made : {fs::path("kshim-report"), folder.path()})
+    EXPECT_EQ(fs::status(made).permissions(), fs::perms(0755)) << made;
 }
 
 TEST_F(RunFolderTest, RefusesWhatCannotBeAFolder) {

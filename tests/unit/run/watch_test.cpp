@@ -53,6 +53,31 @@ TEST(Watch, AProcessThatDidNotCallIsNamedWithAReason) {
   EXPECT_NE(blind[0].reason.find("LD_PRELOAD"), std::string::npos);
 }
 
+TEST(Watch, TheSocketIsInTheFirstFolderThatTakesOne) {
+  namespace fs = std::filesystem;
+  const fs::path good = testing::TempDir();
+  const fs::path too_long = good / std::string(100, 'x');
+  fs::create_directory(too_long);
+  const Watch watch({"/nowhere/at/all", "/proc", too_long, good, "/"});
+  EXPECT_EQ(fs::path(watch.socket_path()).parent_path().parent_path() / "", good / "");
+  EXPECT_TRUE(fs::is_empty(too_long));
+  fs::remove(too_long);
+  const std::vector<fs::path> folders = socket_folders("some/where");
+  EXPECT_EQ(folders.front(), "/tmp");
+  EXPECT_EQ(folders.back(), fs::current_path() / "some/where");
+}
+
+// Then a child that ended before anybody looked may well have had the shim.
+TEST(Watch, WithoutASocketSilenceMeansNothing) {
+  Watch watch(std::vector<std::filesystem::path>{"/nowhere/at/all"});
+  EXPECT_EQ(watch.socket_path(), "");
+  watch.receive();
+  EXPECT_FALSE(watch.scan());
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  EXPECT_TRUE(watch.blind(getpid(), self, false).empty());
+  EXPECT_EQ(Watch().blind(getpid(), self, false).size(), 1U);
+}
+
 TEST(Watch, LeavesNoSocketBehind) {
   std::string path;
   {
