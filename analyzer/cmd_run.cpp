@@ -18,6 +18,7 @@
 #include "analyzer/command.h"
 #include "analyzer/doctor/failed_start.h"
 #include "analyzer/output.h"
+#include "analyzer/run/announced.h"
 #include "analyzer/run/child.h"
 #include "analyzer/run/elf_file.h"
 #include "analyzer/run/environment.h"
@@ -176,14 +177,23 @@ int run(const RunOptions& options) {
     environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
   if (!options.simulate.empty()) add_simulator(simulation, environment);
 
+  const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
   const ChildOutcome outcome = run_child(child, std::move(environment), watch);
   if (outcome.timed_out) {
     print_warning(
         fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));
   }
-  const std::vector<fs::path> reports = folder.reports();
+  std::vector<fs::path> reports = folder.reports();
+  const Elsewhere elsewhere =
+      find_announced(watch.announced(), reports, [&](pid_t pid) { return watch.exe_of(pid); });
+  reports.insert(reports.end(), elsewhere.reports.begin(), elsewhere.reports.end());
+  announce(reports);
   analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
+  analysis_options.blind.insert(analysis_options.blind.end(), elsewhere.lost.begin(), elsewhere.lost.end());
+  if (switched_off)
+    analysis_options.blind.push_back(
+        {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
   explain_failed_start(outcome, child.program, search_path, analysis_options);
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);

@@ -79,10 +79,10 @@ std::string why_not_here() {
 
 // The process record comes first in a report and names the run, far before this many bytes. CMD may have left
 // a FIFO or a link to a device of that name.
-bool is_of_run(const fs::path& report, const std::string& run_id) {
+std::string first_line(const fs::path& report) {
   constexpr std::size_t kHead = 65536;
   const int fd = open(report.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return false;
+  if (fd < 0) return {};
   std::string head;
   struct stat info {};
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
@@ -94,10 +94,21 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
     head.resize(std::min(size, head.find('\n')));
   }
   close(fd);
-  return head.find('"' + run_id + '"') != std::string::npos;
+  return head;
 }
 
+bool is_of_run(const fs::path& report, const std::string& run_id) {
+  return first_line(report).find('"' + run_id + '"') != std::string::npos;
+}
+
+// The shim takes no longer pattern (shim/options.cpp), and a path has 4,095 bytes at most.
+constexpr std::size_t kLongestPattern = 3000;
+
 }  // namespace
+
+bool is_report(const fs::path& path) {
+  return first_line(path).find("\"schema\":\"kshim-report/") != std::string::npos;
+}
 
 RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   if (!wanted.empty()) {
@@ -156,7 +167,9 @@ bool RunFolder::create(const fs::path& path) {
   }
   if (access(path.c_str(), W_OK | X_OK) != 0) return false;
   path_ = path;
-  return true;
+  if (pattern().size() <= kLongestPattern) return true;
+  errno = ENAMETOOLONG;
+  return false;
 }
 
 std::string RunFolder::pattern() const {

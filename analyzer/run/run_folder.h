@@ -7,6 +7,9 @@
 
 namespace kshim::cli {
 
+/// Whether the first record of a file is that of a report.
+bool is_report(const std::filesystem::path& path);
+
 class RunFolder {
  public:
   /// `wanted` is --report; empty: kshim-report/<run id> in the working directory, or in a folder of one's own

@@ -2,7 +2,9 @@
 #include "analyzer/run/watch.h"
 
 #include <fmt/core.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -174,6 +176,20 @@ std::vector<pid_t> descendants(pid_t root) {
   return found;
 }
 
+namespace {
+
+constexpr std::size_t kMostAnnounced = 100'000;
+
+std::string unguessable_name() {
+  std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string out;
+  for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
+  return out;
+}
+
+}  // namespace
+
 std::vector<fs::path> socket_folders(const fs::path& reports) {
   // TMPDIR is second: it tends to be long, and to be on a network.
   std::vector<fs::path> out = {"/tmp"};
@@ -193,10 +209,11 @@ bool Watch::listen_in(const fs::path& folder) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();
-  constexpr std::string_view kName = "/alive";
-  if (own.size() + kName.size() >= sizeof address.sun_path) return false;
+  const std::string secret = unguessable_name();
+  const std::string name = "/" + (secret.empty() ? "alive" : secret);
+  if (own.size() + name.size() >= sizeof address.sun_path) return false;
   if (mkdtemp(own.data()) == nullptr) return false;  // with mode 0700
-  const std::string path = own + std::string(kName);
+  const std::string path = own + name;
   std::memcpy(address.sun_path, path.c_str(), path.size());
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   // The kernel says who sent it, in our pid namespace: what the text says may be another container's number.
@@ -207,6 +224,12 @@ bool Watch::listen_in(const fs::path& folder) {
     std::error_code error;
     fs::remove_all(own, error);
     return false;
+  }
+  // A program that goes on as another user (gosu, su) still says what it does: who knows the name may write
+  // there, and only the environment of the run has it. The folder is not to be listed.
+  if (!secret.empty()) {
+    chmod(path.c_str(), 0622);
+    chmod(own.c_str(), 0711);
   }
   folder_ = own;
   socket_path_ = path;
@@ -222,7 +245,7 @@ Watch::~Watch() {
 
 void Watch::receive() {
   while (true) {
-    std::array<char, 64> text{};
+    std::array<char, 4096 + 64> text{};  // a path and a word
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
     iovec buffer{text.data(), text.size()};
     msghdr message{};
@@ -243,6 +266,9 @@ void Watch::receive() {
     if (said.starts_with(kAsked) &&
         std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
       asked_[sender.pid] = version;
+    constexpr std::string_view kReport = "report ";
+    if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMostAnnounced)
+      announced_.push_back({sender.pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});
   }
 }
 
@@ -317,15 +343,25 @@ std::vector<analysis::BlindProcess> Watch::blind(pid_t child, const fs::path& pr
   return found;
 }
 
-std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& program,
-                                               const std::vector<fs::path>& reports) const {
+std::string Watch::exe_of(pid_t pid) const {
+  const auto seen = seen_.find(pid);
+  return seen != seen_.end() ? seen->second.exe : std::string();
+}
+
+std::set<pid_t> Watch::reported_of(const std::vector<fs::path>& reports) const {
   std::set<pid_t> reported;
   for (const fs::path& report : reports) add_processes(report, reported);
+  for (const Announced& each : announced_) reported.insert(each.pid);
+  return reported;
+}
+
+std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& program,
+                                               const std::vector<fs::path>& reports) const {
+  const std::set<pid_t> reported = reported_of(reports);
   std::vector<analysis::IdleProcess> out;
   for (const auto& [pid, version] : asked_) {
     if (reported.count(pid) != 0) continue;
-    const auto seen = seen_.find(pid);
-    std::string exe = seen != seen_.end() ? seen->second.exe : std::string();
+    std::string exe = exe_of(pid);
     if (exe.empty() && pid == child) exe = fs::absolute(program).lexically_normal().string();
     out.push_back({pid, exe, image::Version::from_cuda_number(version)});
   }
@@ -333,8 +369,7 @@ std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& prog
 }
 
 std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) const {
-  std::set<pid_t> reported;
-  for (const fs::path& report : reports) add_processes(report, reported);
+  const std::set<pid_t> reported = reported_of(reports);
   std::vector<std::string> out;
   for (const auto& [pid, process] : silent_) {
     if (reported.count(pid) != 0 || asked_.count(pid) != 0) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // In which processes did the shim come to life? Two sources: the shim's constructor sends a datagram to a
-// private socket (KSHIM_RUN_SOCKET), and /proc shows descendants that use CUDA without the shim among their
-// mappings.
+// socket whose name nobody else knows (KSHIM_RUN_SOCKET), and /proc shows descendants that use CUDA without
+// the shim among their mappings.
 #pragma once
 #include <sys/types.h>
 
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyzer/analysis/analysis.h"
+#include "analyzer/run/announced.h"
 
 namespace kshim::cli {
 
@@ -41,6 +42,10 @@ class Watch {
   /// Processes that asked the driver for its version and left none of `reports`. `program` is `child`'s.
   std::vector<analysis::IdleProcess> idle(pid_t child, const std::filesystem::path& program,
                                           const std::vector<std::filesystem::path>& reports) const;
+  /// What processes said of their reports, in the order in which they did.
+  const std::vector<Announced>& announced() const noexcept { return announced_; }
+  /// The program of a process; empty where it was not seen.
+  std::string exe_of(pid_t pid) const;
   /// What to say of processes in which the shim is, and a driver, and which left none of `reports`: the
   /// driver may have been there for nothing, or files went past the shim and the process ended without a
   /// word.
@@ -59,11 +64,13 @@ class Watch {
     bool namespaces = false;         ///< there is more than one C library
   };
   bool look_at(pid_t pid);
+  std::set<pid_t> reported_of(const std::vector<std::filesystem::path>& reports) const;
 
   std::filesystem::path folder_;
   std::string socket_path_;
   int fd_ = -1;
   std::set<pid_t> alive_;
+  std::vector<Announced> announced_;
   std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;
   std::map<pid_t, analysis::BlindProcess> blind_;        ///< use CUDA without the shim
