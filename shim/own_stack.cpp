@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "own_stack.h"
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
 
 #include "guest.h"
 #include "system_calls.h"
+
+/// ld.so's: where the main thread's stack begins. A weak reference: musl has none of that name.
+extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 // kshim_call_on_stack(work, context, top): the frame pointer says where the caller's frame is, so that stack
 // walks, ours and a debugger's, find the way from the one stack to the other.
@@ -93,20 +99,34 @@ Stack g_stacks[kCount];  // pages that nobody touches take no memory
 /// it).
 std::atomic<std::uint64_t> g_users[kCount];
 
-/// Of this thread's stack, what was seen to be there. Asking is a system call a page.
+/// Of this thread's stack, what was seen to be there, up to its top. Asking is a system call a page.
 constinit thread_local std::uintptr_t t_low = 0;
 constinit thread_local std::uintptr_t t_high = 0;
 
-/// A stack ends at its guard, which cannot be read. The main thread's grows when the kernel itself reads
-/// below it, up to RLIMIT_STACK.
+/// Where the stack of a thread ends upwards: at its thread-local memory, which libc puts there; that of the
+/// main thread where ld.so saw it begin. 0 where that is not known.
+std::uintptr_t top_of_stack() noexcept {
+  if (thread_id() != process_id()) return reinterpret_cast<std::uintptr_t>(&t_low);
+  return &__libc_stack_end == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(__libc_stack_end);
+}
+
+/// Whether this much lies below the frame on the stack that the thread began with: a fiber's or a signal
+/// handler's has somebody's data below it, which can be read and written as well. A stack ends at its guard,
+/// which cannot be read. The main thread's grows when the kernel itself reads below it, up to RLIMIT_STACK.
 bool has_room(std::uintptr_t frame) noexcept {
-  if (frame <= kNeeded) return false;
+  constexpr std::uintptr_t kDeepest = std::uintptr_t{64} << 20U;  // 16,384 questions
+  stack_t alternate{};
+  if (frame <= kNeeded || syscall(SYS_sigaltstack, nullptr, &alternate) != 0) return false;
+  if ((alternate.ss_flags & SS_ONSTACK) != 0)
+    return frame - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= kNeeded;
   const std::uintptr_t low = frame - kNeeded;
   if (low >= t_low && frame <= t_high) return true;
-  if (readable_bytes(low, kNeeded) != kNeeded) return false;
-  if (frame < t_low || low > t_high) t_low = low, t_high = frame;  // another stack
-  if (low < t_low) t_low = low;
-  if (frame > t_high) t_high = frame;
+  const std::uintptr_t top = top_of_stack();
+  if (frame >= top || top - low > kDeepest) return false;
+  const std::uintptr_t known = t_high == top && frame >= t_low ? t_low : top;
+  if (readable_bytes(low, known - low) != known - low) return false;
+  t_low = low;
+  t_high = top;
   return true;
 }
 

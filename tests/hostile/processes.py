@@ -97,10 +97,15 @@ class Processes(hostile.Case):
         self.assertEqual((self.codes(records), records[-1]["modules"], records[-1]["dropped"]), ([NO_IMAGE], 4000, 0))
 
     def test_a_handler_that_calls_cuda(self):
-        """a signal handler that calls CUDA, on a stack of 16 KiB | nothing | all of it"""
+        """a signal handler that calls CUDA, on a stack of 16 KiB | nothing; what lies below its stack is as it was | all of it"""
         done = self.same(*self.scenario("handler"))
-        self.assertEqual(done.stdout.count("handler: 209"), 3)
+        self.assertEqual((done.stdout.count("handler: 209"), done.stdout.count("below: whole")), (3, 1))
         self.assertEqual(sorted(self.codes(self.only())), sorted(BOTH))
+
+    def test_a_fiber_that_calls_cuda(self):
+        """a fiber (makecontext) with a stack of 16 KiB in memory of malloc's | nothing; what lies below its stack is as it was | all of it"""
+        self.assertIn("below: whole", self.same(*self.scenario("fiber")).stdout)
+        self.assertEqual(self.codes(self.only()), BOTH)
 
     def test_jumps_out_of_the_shim(self):
         """a signal handler that jumps out of the shim (siglongjmp), 500 times | nothing | what was abandoned half done is not written any more; end counts it"""

@@ -258,6 +258,7 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"main-thread-first", [] { return ends("thread"); }},
       {"storm", hostile::storm},
       {"handler", hostile::handler_calls},
+      {"fiber", hostile::fiber_calls},
       {"jumps-without-a-clock", hostile::jumps_without_a_clock},
       {"own-stderr", hostile::own_stderr},
       {"same-number", hostile::same_number},

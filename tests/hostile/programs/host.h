@@ -19,6 +19,7 @@ void use(const char* who);
 
 int storm();
 int handler_calls();
+int fiber_calls();
 int jumps();
 int descriptors();
 int limited(int which);

@@ -4,10 +4,14 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -43,20 +47,50 @@ void call_the_driver(int) {
   std::printf("handler: %d\n", load(g_bad, &module));
 }
 
+/// A small stack with the host's own data right below it, where a stack that overflows does not meet a guard.
+struct StackWithNeighbour {
+  char data[65536];
+  char memory[16384];
+  StackWithNeighbour() { std::memset(data, 'd', sizeof data); }
+  void tell() const {
+    std::printf("below: %s\n",
+                std::count(data, std::end(data), 'd') == sizeof data ? "whole" : "overwritten");
+  }
+};
+
 /// On a stack of its own, of the size that such stacks have had for decades.
 int handler_calls() {
   if (attach() != 0) return 1;
-  static char memory[16384];
+  static StackWithNeighbour place;
   stack_t stack{};
-  stack.ss_sp = memory;
-  stack.ss_size = sizeof memory;
+  stack.ss_sp = place.memory;
+  stack.ss_size = sizeof place.memory;
   sigaltstack(&stack, nullptr);
   struct sigaction action {};
   action.sa_handler = call_the_driver;
   action.sa_flags = SA_ONSTACK;
   sigaction(SIGUSR1, &action, nullptr);
   for (int i = 0; i < 3; ++i) raise(SIGUSR1);
+  place.tell();
   use("host");
+  return 0;
+}
+
+ucontext_t g_thread;
+ucontext_t g_fiber;
+void run_fiber() { use("fiber"); }
+
+/// On the stack of a fiber, in memory of malloc's.
+int fiber_calls() {
+  if (attach() != 0) return 1;
+  const auto place = std::make_unique<StackWithNeighbour>();
+  if (getcontext(&g_fiber) != 0) return 1;
+  g_fiber.uc_stack.ss_sp = place->memory;
+  g_fiber.uc_stack.ss_size = sizeof place->memory;
+  g_fiber.uc_link = &g_thread;
+  makecontext(&g_fiber, run_fiber, 0);
+  swapcontext(&g_thread, &g_fiber);
+  place->tell();
   return 0;
 }
 
