@@ -53,7 +53,7 @@ void limit(int resource, rlim_t most) {
     if (got < 0 && errno != EINTR) break;
     if (got > 0) done += static_cast<std::size_t>(got);
   }
-  // Not 0, with which a library may end the process before there is an answer.
+  // The end of the answer. A library may end the process before there is one.
   const char end = '\0';
   ::_exit(::write(answer, &end, 1) == 1 ? 0 : 1);
 }
@@ -72,6 +72,7 @@ bool receive(int answer, milliseconds patience, std::string& out) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
     out.append(part, static_cast<std::size_t>(got));
+    if (out.back() == '\0') break;  // what the question has started may keep the pipe open
   }
   return true;
 }
