@@ -62,7 +62,7 @@ int analyze(const AnalyzeOptions& options) {
     analysis = analysis::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
   }
   if (analysis.nothing_readable) {
-    for (const std::string& note : analysis.notes) print_error(analysis::harmless(note));
+    print_errors(analysis.notes, options.verbose);
     if (analysis.notes.empty()) print_error("there is no report in what was named");
     return exit_status::kNoInput;
   }

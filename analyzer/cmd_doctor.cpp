@@ -105,7 +105,8 @@ Command doctor_command() {
       .details =
           "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
           "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
-          "linked to, and whether the shim gets into it. Runs nothing.",
+          "linked to, and whether the shim gets into it. Starts no program; libnvidia-ml.so.1 "
+          "is asked by a process of its own.",
       .example =
           "  kshim doctor\n"
           "  kshim doctor python\n"

@@ -116,7 +116,7 @@ int scan_paths(const ScanOptions& options) {
   result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
                          std::make_move_iterator(old.end()));
   if (result.nothing_readable) {
-    for (const std::string& note : result.notes) print_error(analysis::harmless(note));
+    print_errors(result.notes, options.verbose);
     return exit_status::kNoInput;
   }
   const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;

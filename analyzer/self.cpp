@@ -17,7 +17,7 @@ fs::path own_folder() {
   if (!error) return self.parent_path();
   // Without /proc: the path that execve was given, which a shell has found in PATH. Nobody has changed the
   // working directory since.
-  const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  const auto* given = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT: it is an address
   const fs::path started = given == nullptr ? fs::path() : fs::canonical(given, error);
   return error ? fs::path() : started.parent_path();
 }

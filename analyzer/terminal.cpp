@@ -82,6 +82,12 @@ std::string styled(std::string_view text, Style style, bool colour) {
 }
 
 void print_error(std::string_view text) { print_line("error:", Style::red, text); }
+void print_errors(const std::vector<std::string>& texts, bool all) {
+  constexpr std::size_t kMost = 10;
+  const std::size_t shown = all ? texts.size() : std::min(kMost, texts.size());
+  for (std::size_t i = 0; i < shown; ++i) print_error(analysis::harmless(texts[i]));
+  if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
+}
 void print_warning(std::string_view text) { print_line("warning:", Style::yellow, text); }
 void print_note(std::string_view text) { print_line("note:", Style::cyan, text); }
 

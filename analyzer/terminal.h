@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kshim::cli {
 
@@ -21,6 +22,8 @@ std::string styled(std::string_view text, Style style, bool colour);
 
 /// `kshim: error: text` and its like, on stderr, with the word coloured on a terminal.
 void print_error(std::string_view text);
+/// Each as an error of its own, made harmless; of many the first ones and how many there are, unless `all`.
+void print_errors(const std::vector<std::string>& texts, bool all);
 void print_warning(std::string_view text);
 void print_note(std::string_view text);
 

@@ -18,7 +18,8 @@ if(TARGET kshim_sim)
   install(FILES "${CMAKE_BINARY_DIR}/sim/libcuda.so" DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
 endif()
 
-# As in the source tree, so that the links between the pages lead somewhere.
+# As in the source tree, so that the links between the pages lead somewhere: a page names what is not installed, and has no
+# link to it.
 foreach(file IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md)
   install(FILES "${PROJECT_SOURCE_DIR}/${file}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
 endforeach()
@@ -78,6 +79,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_COMPONENTS_ALL kshim simulator)
+  set(CPACK_PACKAGE_VENDOR "the kshim project") # else "Humanity"
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
   set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
   set(CPACK_VERBATIM_VARIABLES ON)

@@ -145,7 +145,7 @@ void find_gpus(const Machine& machine, const Loader& loader, Facts& facts) {
     facts.gpus = gpus_of_proc(machine);
     if (!answers.error.empty())
       facts.checks.push_back(
-          {analysis::Severity::error, "nvml", "libnvidia-ml.so.1 answers: " + answers.error,
+          {analysis::Severity::error, "nvml", "libnvidia-ml.so.1 " + answers.error,
            "restart the machine, or reload the kernel module, after a driver was updated"});
   }
   if (facts.gpus.empty()) facts.gpus = gpus_of_bus(machine, facts.place);

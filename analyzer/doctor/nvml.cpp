@@ -2,12 +2,20 @@
 #include "analyzer/doctor/nvml.h"
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analyzer/source/own_process.h"
 
 namespace kshim::doctor {
 namespace {
+
+using Json = nlohmann::json;
 
 // nvml.h of the CUDA toolkit; the functions and their arguments have been the same since 2011 (Init_v2 and
 // Handle_v2 since 2013).
@@ -67,14 +75,13 @@ Gpu look_at(const Nvml& library, Device device) {
   return gpu;
 }
 
-}  // namespace
-
-NvmlAnswers ask_nvml(const std::string& path) {
+NvmlAnswers ask_here(const std::string& path) {
   NvmlAnswers out;
   const Nvml library(path);
   if (!library.there()) return out;
   if (const Result result = library.call("nvmlInit_v2"); result != 0) {
-    out.error = library.error_text(result);
+    const std::string text = library.error_text(result);
+    out.error = "answers: " + (text.empty() ? std::to_string(result) : text);
     return out;
   }
   out.answered = true;
@@ -90,6 +97,62 @@ NvmlAnswers ask_nvml(const std::string& path) {
       out.gpus.push_back(look_at(library, device));
   }
   library.call("nvmlShutdown");
+  return out;
+}
+
+// Between the two processes.
+std::string written(const NvmlAnswers& answers) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : answers.gpus)
+    gpus.push_back({gpu.name, gpu.uuid, gpu.pci, gpu.mig, gpu.simulated, gpu.cc.has_value(),
+                    gpu.cc ? gpu.cc->major : 0, gpu.cc ? gpu.cc->minor : 0});
+  return Json({answers.answered, answers.error, answers.driver, answers.cuda.major, answers.cuda.minor, gpus})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+NvmlAnswers parsed(const std::string& text) {
+  NvmlAnswers out;
+  const Json all = Json::parse(text);
+  all.at(0).get_to(out.answered);
+  all.at(1).get_to(out.error);
+  all.at(2).get_to(out.driver);
+  all.at(3).get_to(out.cuda.major);
+  all.at(4).get_to(out.cuda.minor);
+  for (const Json& row : all.at(5)) {
+    Gpu gpu;
+    row.at(0).get_to(gpu.name);
+    row.at(1).get_to(gpu.uuid);
+    row.at(2).get_to(gpu.pci);
+    row.at(3).get_to(gpu.mig);
+    row.at(4).get_to(gpu.simulated);
+    if (row.at(5).get<bool>())
+      gpu.cc = image::ComputeCapability{row.at(6).get<std::uint16_t>(), row.at(7).get<std::uint16_t>()};
+    out.gpus.push_back(std::move(gpu));
+  }
+  return out;
+}
+
+}  // namespace
+
+NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
+  using source::ProcessAnswer;
+  const auto seconds = static_cast<std::uint64_t>(patience.count());
+  const ProcessAnswer answer = source::ask_in_own_process([&] { return written(ask_here(path)); },
+                                                          {.cpu_seconds = seconds, .patience = patience});
+  NvmlAnswers out;
+  switch (answer.end) {
+    case ProcessAnswer::End::whole:
+      return parsed(answer.text);
+    case ProcessAnswer::End::crashed:
+      out.error = answer.signal == 0 ? std::string("ended the process that asked it")
+                                     : fmt::format("crashed when it was asked (signal {})", answer.signal);
+      break;
+    case ProcessAnswer::End::late:
+      out.error = fmt::format("did not answer within {} s", seconds);
+      break;
+    case ProcessAnswer::End::not_asked:
+      break;
+  }
   return out;
 }
 

@@ -19,6 +19,9 @@ constexpr std::uint64_t kAlignment = 8;  // of every fatbin seen
 constexpr std::size_t kMostImages = std::size_t{1} << 22;
 constexpr std::size_t kMostFatbins = std::size_t{1} << 22;
 constexpr std::size_t kMostDamage = 64;
+// Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
+// hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
+constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30;
 
 constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) & ~(kAlignment - 1); }
 
@@ -59,10 +62,17 @@ void CodeCollector::collect(std::vector<CodeRange> ranges) {
 void CodeCollector::walk(const CodeRange& range) {
   const Bytes part = file_.first(static_cast<std::size_t>(range.end));
   bool said = false;
+  std::uint64_t zeros = range.begin;  // where they begin
   for (std::uint64_t at = range.begin; at + sizeof(std::uint64_t) <= range.end;) {
     const std::uint64_t word = read_le<std::uint64_t>(part, at).value_or(0);
+    if (word != 0) zeros = at + kAlignment;
+    if (at - std::min(zeros, at) >= kMostPadding) {
+      damage(at, fmt::format("{} GiB of zeros stand behind a fatbin: what comes later is not looked at",
+                             kMostPadding >> 30U));
+      break;
+    }
     if (static_cast<std::uint32_t>(word) == image::kFatbinMagic) {
-      at = add_fatbin(at, range);
+      at = zeros = add_fatbin(at, range);
       continue;
     }
     if (word != 0 && !said) {

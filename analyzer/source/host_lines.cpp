@@ -1,44 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/source/host_lines.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <csignal>
 #include <string_view>
 #include <system_error>
 
 #include "analyzer/source/dwarf_reader.h"
-
-// Sanitizers take more addresses than any limit worth having.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KSHIM_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KSHIM_SANITIZED true
-#endif
-#endif
-#ifndef KSHIM_SANITIZED
-#define KSHIM_SANITIZED false
-#endif
+#include "analyzer/source/own_process.h"
 
 namespace kshim::source {
 namespace {
 
-constexpr bool kSanitized = KSHIM_SANITIZED;
 // Two seconds are enough for 1.5 GB of DWARF.
-constexpr rlim_t kMostSeconds = 10;
-constexpr std::chrono::seconds kPatience{20};
-constexpr rlim_t kMostMemory = rlim_t{16} << 30;  ///< of addresses: the file is mapped
-
-constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
+constexpr ProcessLimits kLimits{
+    .cpu_seconds = 10,
+    .patience = std::chrono::seconds(20),
+    .memory = std::uint64_t{16} << 30,  // the file is mapped
+};
 constexpr std::size_t kMostAddresses = 64;
 constexpr std::size_t kLongestBuildId = 128;
 
@@ -90,51 +70,6 @@ void parse(std::string_view text, std::vector<SourceFrames>& out) {
   }
 }
 
-void limit(int resource, rlim_t most) {
-  const rlimit value{most, most};
-  ::setrlimit(static_cast<__rlimit_resource>(resource), &value);
-}
-
-// An exception (no memory) ends it as a signal does.
-[[noreturn]] void child(int answer, const HostFile& file,
-                        const std::vector<std::uint64_t>& addresses) noexcept {
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_CPU, kMostSeconds);
-  if (!kSanitized) limit(RLIMIT_AS, kMostMemory);
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU, SIGINT, SIGTERM})
-    ::signal(number, SIG_DFL);
-  // What the library, or an allocator that is at its end, has to say is not for the user.
-  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (nothing >= 0) ::dup2(nothing, STDERR_FILENO);
-  const std::string text = written(read_dwarf(file, addresses));
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t got = ::write(answer, text.data() + done, text.size() - done);
-    if (got < 0 && errno != EINTR) break;
-    if (got > 0) done += static_cast<std::size_t>(got);
-  }
-  ::_exit(0);
-}
-
-/// What comes through the pipe before it ends; empty where it does not end in time.
-std::string receive(int answer) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  std::string out;
-  char part[4096];
-  while (out.size() < kLargestAnswer) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    pollfd waiting{answer, POLLIN, 0};
-    const int ready = left <= 0 ? 0 : ::poll(&waiting, 1, static_cast<int>(left));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return {};
-    const ssize_t got = ::read(answer, part, sizeof(part));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    out.append(part, static_cast<std::size_t>(got));
-  }
-  return out;
-}
-
 }  // namespace
 
 // Debian, Fedora and gdb keep the debug files of stripped ones under the first two digits of their build ids.
@@ -155,25 +90,10 @@ bool reads_host_lines() { return KSHIM_HAS_DWARF != 0; }
 
 std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses) {
   std::vector<SourceFrames> out(addresses.size());
-  int ends[2];
-  if (!reads_host_lines() || addresses.empty() || addresses.size() > kMostAddresses ||
-      ::pipe2(ends, O_CLOEXEC) != 0)
-    return out;
-  const pid_t reader = ::fork();
-  if (reader == 0) {
-    ::close(ends[0]);
-    child(ends[1], file, addresses);
-  }
-  ::close(ends[1]);
-  if (reader > 0) {
-    const std::string text = receive(ends[0]);
-    ::kill(reader, SIGKILL);
-    int status = 0;
-    while (::waitpid(reader, &status, 0) < 0 && errno == EINTR) {
-    }
-    parse(text, out);
-  }
-  ::close(ends[0]);
+  if (!reads_host_lines() || addresses.empty() || addresses.size() > kMostAddresses) return out;
+  const ProcessAnswer answer =
+      ask_in_own_process([&] { return written(read_dwarf(file, addresses)); }, kLimits);
+  if (answer.end != ProcessAnswer::End::late) parse(answer.text, out);
   return out;
 }
 

@@ -3,6 +3,7 @@
 """Wrong input gives one clear line and the exit status that docs/cli.md promises; CMD is not started."""
 import json
 import os
+import zipfile
 
 import e2e
 
@@ -77,6 +78,20 @@ class Analyze(e2e.Case):
             done = self.kshim("analyze", name)
             self.assertEqual(done.returncode, 3, f"{name}: {done.stdout}{done.stderr}")
             self.assertIn(name, done.stdout + done.stderr)
+
+    def test_of_many_errors_the_first_are_printed(self):
+        for index in range(200):
+            (self.folder / f"{index}.jsonl").write_text("x" * index)
+        for options, lines in (([], 11), (["-v"], 200)):
+            done = self.kshim("analyze", *options, *(f"gone-{index}" for index in range(200)))
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (3, lines), done.stderr[:2000])
+        with zipfile.ZipFile(self.folder / "many.zip", "w") as archive:
+            for index in range(200):
+                archive.writestr(f"{index}.so", b"\x7fELF\x02\x01\x01" + b"\0" * 20 + b"fat" + bytes([index]))
+        for options, lines in (([], 11), (["-v"], 200)):
+            done = self.kshim("scan", *options, "many.zip")
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (3, lines), done.stderr[:2000])
+        self.assertIn("kshim: error: and 190 more", self.kshim("scan", "many.zip").stderr)
 
     def test_a_folder_without_reports(self):
         (self.folder / "empty").mkdir()

@@ -40,6 +40,18 @@ class Installed(e2e.Case):
         simulator = next(self.prefix.rglob("libcuda.so.1"))
         self.assertEqual(simulator.parent, self.library.parent / "kshim" / "sim")
 
+    def test_the_links_between_the_pages_lead_somewhere(self):
+        docs = next(self.prefix.rglob("how-it-works.md")).parent.parent
+        pages = list(docs.rglob("*.md"))
+        self.assertGreater(len(pages), 20)
+        for page in pages:
+            for link in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", re.sub(r"(?s)```.*?```", "", page.read_text())):
+                if not re.match(r"https?:|mailto:", link):
+                    self.assertTrue((page.parent / link).exists(), f"{page.relative_to(docs)}: {link}")
+
+    def test_packages_say_whose_they_are(self):
+        self.assertIn('CPACK_PACKAGE_VENDOR "the kshim project"', (e2e.BUILD / "CPackConfig.cmake").read_text())
+
     def test_man_pages(self):
         commands = set(re.findall(r"^  (\w+) {2,}", self.installed("help").stdout.partition("Commands:")[2].partition("Examples")[0], re.M))
         pages = {path.name: path for path in (self.prefix / "share" / "man").rglob("*.[17]")}

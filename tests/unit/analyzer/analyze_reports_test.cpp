@@ -143,7 +143,7 @@ TEST_F(Analyze, AReportWithDamagedOrMissingLinesIsNotOk) {
     text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {"sm_86"});
     return text;
   };
-  const auto verdict = [&](ReportText text, std::string_view note, std::uint64_t lost) {
+  const auto verdict = [&](const ReportText& text, std::string_view note, std::uint64_t lost) {
     const Analysis got = run(text);
     EXPECT_THAT(got.notes, Contains(HasSubstr(std::string(note))));
     EXPECT_EQ(got.processes.at(0).lost, lost) << note;

@@ -2,6 +2,7 @@
 // Files that lie to find_device_code(): nothing crashes or hangs, what is wrong is named with its place in
 // the file, and what is right is listed all the same.
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include "device_code_fixture.h"
 
@@ -51,6 +52,26 @@ auto damage_at(std::uint64_t offset, const char* what) {
 }
 
 constexpr std::uint64_t kWrapperOffset = kElfHeader + 88 + 2 * 88;
+
+// As `truncate -s 1T x.fatbin` makes it.
+TEST(HostileDeviceCode, AHoleBehindAFatbinIsNotWalkedToItsEnd) {
+  constexpr std::size_t kGiB = std::size_t{1} << 30;
+  const Buffer fatbin = one(90).build();
+  // Pages that nobody writes to are one page of zeros.
+  const std::size_t second = kGiB >> 8U;
+  const std::size_t size = kGiB + 3 * second;
+  void* const mapped =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const file = static_cast<std::byte*>(mapped);
+  for (const std::size_t at : {std::size_t{0}, second, size - second})
+    std::copy(fatbin.begin(), fatbin.end(), file + at);
+  const DeviceCode code = find_device_code(Bytes(file, size));
+  EXPECT_THAT(code.images, SizeIs(2)) << "some megabytes are padding";
+  EXPECT_THAT(code.damage,
+              ElementsAre(damage_at(second + fatbin.size() + kGiB, "1 GiB of zeros stand behind")));
+  munmap(mapped, size);
+}
 
 TEST(HostileDeviceCode, CutOffAnywhereYieldsWhatIsWhole) {
   const Buffer whole = linked_program({test::kPartAddress, 0});

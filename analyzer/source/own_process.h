@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A question that may end the process which asks it: put by a child, with limits on time and memory.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace kshim::source {
+
+struct ProcessLimits {
+  std::uint64_t cpu_seconds = 10;
+  std::chrono::milliseconds patience{20'000};  ///< until the whole answer is here
+  std::uint64_t memory = 0;                    ///< bytes of addresses; 0: as many as there are
+};
+
+struct ProcessAnswer {
+  enum class End : std::uint8_t {
+    whole,    ///< `text` is what the question returned
+    crashed,  ///< by `signal`, or by leaving the process itself: then `signal` is 0
+    late,
+    not_asked,  ///< there was no room for another process
+  };
+  End end = End::not_asked;
+  int signal = 0;
+  std::string text;
+};
+
+/// Runs `question` in a child, whose output goes nowhere, and hands back at most 1 MiB of what it returns. An
+/// exception ends the child as a signal does.
+ProcessAnswer ask_in_own_process(const std::function<std::string()>& question, const ProcessLimits& limits);
+
+}  // namespace kshim::source
