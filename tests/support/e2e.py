@@ -13,7 +13,8 @@ import unittest
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 KSHIM = BUILD / "analyzer" / "kshim"
-SHIM = BUILD / "shim" / "libkshim.so"
+# What the tests preload; another build of it, as the release has it: KSHIM_TEST_SHIM.
+SHIM = pathlib.Path(os.environ.get("KSHIM_TEST_SHIM") or BUILD / "shim" / "libkshim.so")
 SIMULATOR = BUILD / "sim"
 PROGRAMS = BUILD / "tests" / "e2e"
 SAMPLES = BUILD / "samples"
