@@ -35,18 +35,25 @@ Decoded decode(std::string_view text) {
 }
 
 // Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
-// 15, Zl and Zp, the soft hyphen excepted. And what is no character: XML 1.0 cannot hold U+FFFE and U+FFFF.
+// 15, Zl and Zp, the soft hyphen excepted, and the letters among its Default_Ignorable_Code_Points (fillers
+// of Hangul and the like), which are shown as nothing. Variation selectors stay. And what is no character:
+// XML 1.0 cannot hold U+FFFE and U+FFFF.
 bool is_dangerous(char32_t code) {
-  constexpr std::array<std::pair<char32_t, char32_t>, 13> kRanges = {{{0x0000, 0x001F},
+  constexpr std::array<std::pair<char32_t, char32_t>, 18> kRanges = {{{0x0000, 0x001F},
                                                                       {0x007F, 0x009F},
+                                                                      {0x034F, 0x034F},
                                                                       {0x0600, 0x0605},
                                                                       {0x061C, 0x061C},
+                                                                      {0x115F, 0x1160},
+                                                                      {0x17B4, 0x17B5},
                                                                       {0x180E, 0x180E},
                                                                       {0x200B, 0x200F},
                                                                       {0x2028, 0x202E},
                                                                       {0x2060, 0x206F},
+                                                                      {0x3164, 0x3164},
                                                                       {0xFDD0, 0xFDEF},
                                                                       {0xFEFF, 0xFEFF},
+                                                                      {0xFFA0, 0xFFA0},
                                                                       {0xFFF9, 0xFFFB},
                                                                       {0x1D173, 0x1D17A},
                                                                       {0xE0000, 0xE007F}}};

@@ -49,6 +49,8 @@ TEST(Harmless, ReplacesWhatTurnsTheDirectionOrIsInvisible) {
   EXPECT_EQ(harmless("a\u202eb"), "a?b");
   EXPECT_EQ(harmless("a\u2066b\u2069"), "a?b?");
   EXPECT_EQ(harmless("a\u200bb\ufeff"), "a?b?");
+  EXPECT_EQ(harmless("a\u3164b\u115fc\uffa0\u034f"), "a?b?c??");
+  EXPECT_EQ(harmless("co\u00adop \u2764\ufe0f"), "co\u00adop \u2764\ufe0f");
   EXPECT_EQ(harmless("a\U000E0041"), "a?");
 }
 
