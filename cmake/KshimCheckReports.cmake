@@ -40,7 +40,7 @@ endif()
 string(JSON verdict GET "${analysis}" verdict)
 set(lost 0)
 string(JSON count LENGTH "${analysis}" processes)
-if(count GREATER 0)
+if(count GREATER 0 AND verdict STREQUAL "incomplete") # each question reads the text anew
   math(EXPR last "${count} - 1")
   foreach(index RANGE ${last})
     string(JSON records GET "${analysis}" processes ${index} lost)

@@ -58,7 +58,10 @@ bool Patience::wait() noexcept {
   constexpr std::uint32_t kMostTurns = 100'000;    // 0.03 s and more: a turn is a system call
   raw::yield();
   const std::uint64_t now = start_ == 0 ? 0 : true_nanoseconds();
-  return now == 0 ? ++turns_ < kMostTurns : now - start_ < kLongest;
+  if (now != 0) return now - start_ < kLongest;
+  // With others at work a turn may be a whole slice of time: libc's clock as well, which may stand still.
+  if (turns_ == 0) blind_start_ = now_nanoseconds();
+  return ++turns_ < kMostTurns && now_nanoseconds() - blind_start_ < kLongest;
 }
 
 std::uint32_t process_mark() noexcept {
@@ -149,21 +152,15 @@ bool page_is_readable(std::uintptr_t page) noexcept {
   return syscall(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
 }
 
-/// Valgrind counts an error of the program's for each such question about memory that is not there.
-bool is_under_valgrind() noexcept {
-  for (const link_map* map = first_map(); map != nullptr; map = map->l_next)
-    if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_")) return true;
-  return false;
-}
-
-/// An emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked
-/// once about the end of the address space, which never is.
+/// Valgrind counts an error of the program's for each such question about memory that is not there. An
+/// emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked once
+/// about the end of the address space, which never is.
 bool pages_can_be_asked() noexcept {
   enum : int { unknown, yes, no };
   static std::atomic<int> g_known{unknown};
   int known = g_known.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = is_under_valgrind() || page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    known = began_under_valgrind() || page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
     g_known.store(known, std::memory_order_relaxed);
   }
   return known == yes;

@@ -82,6 +82,7 @@ class Patience {
 
  private:
   std::uint64_t start_;
+  std::uint64_t blind_start_ = 0;
   std::uint32_t turns_ = 0;
 };
 std::uint32_t thread_id() noexcept;

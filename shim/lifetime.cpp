@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the shim begins and ends: the library's constructor (options, stderr, the sign of life for `kshim
-// run`), its destructor and _exit (the end record). No other part of the shim has constructors or
-// destructors.
+// run`), its destructor and _exit (the end record). Besides, program.cpp notes what is mapped at the start;
+// no other part of the shim has constructors or destructors.
 #include <link.h>
 #include <stdlib.h>
 #include <unistd.h>

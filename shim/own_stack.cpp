@@ -3,8 +3,6 @@
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -88,45 +86,40 @@ constexpr std::size_t kGuard = 65536;  // the largest page of an aarch64 kernel
 constexpr std::size_t kNeeded = std::size_t{64} << 10U;
 // The driver is asked things from here, and a handler of the host's that has no stack of its own runs here.
 constexpr std::size_t kSize = std::size_t{256} << 10U;
-constexpr std::size_t kCount = 4;
+constexpr std::size_t kCount = 16;
 
 struct Stack {
   alignas(kGuard) std::byte bytes[kSize];
 };
 Stack g_stacks[kCount];  // pages that nobody touches take no memory
+std::atomic<bool> g_guarded[kCount];
 /// Whose it is, as thread_mark() says. What another thread of the parent had, a fork's child takes over; who
 /// comes with a stack in his name has jumped out of what he did there (Busy keeps out whoever interrupted
 /// it).
 std::atomic<std::uint64_t> g_users[kCount];
 
-/// Of this thread's stack, what was seen to be there, up to its top. Asking is a system call a page.
+/// Of the main thread's stack, what was seen to be there. Asking is a system call a page.
 constinit thread_local std::uintptr_t t_low = 0;
-constinit thread_local std::uintptr_t t_high = 0;
 
-/// Where the stack of a thread ends upwards: at its thread-local memory, which libc puts there; that of the
-/// main thread where ld.so saw it begin. 0 where that is not known.
-std::uintptr_t top_of_stack() noexcept {
-  if (thread_id() != process_id()) return reinterpret_cast<std::uintptr_t>(&t_low);
-  return &__libc_stack_end == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(__libc_stack_end);
-}
-
-/// Whether this much lies below the frame on the stack that the thread began with: a fiber's or a signal
-/// handler's has somebody's data below it, which can be read and written as well. A stack ends at its guard,
-/// which cannot be read. The main thread's grows when the kernel itself reads below it, up to RLIMIT_STACK.
+/// Whether this much lies below the frame. Known of the main thread alone: ld.so saw where its stack begins,
+/// and it grows when the kernel itself reads below it, up to RLIMIT_STACK, where a guard follows. Another
+/// thread's may be memory of the host's (pthread_attr_setstack) with somebody's data below it, and so may be
+/// a fiber's or a signal handler's: what can be read there is not room.
 bool has_room(std::uintptr_t frame) noexcept {
   constexpr std::uintptr_t kDeepest = std::uintptr_t{64} << 20U;  // 16,384 questions
+  const ErrnoKeeper keeper;
   stack_t alternate{};
-  if (frame <= kNeeded || syscall(SYS_sigaltstack, nullptr, &alternate) != 0) return false;
+  if (frame <= kNeeded || raw::signal_stack(alternate) != 0) return false;
   if ((alternate.ss_flags & SS_ONSTACK) != 0)
     return frame - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= kNeeded;
+  if (thread_id() != process_id() || &__libc_stack_end == nullptr) return false;
+  const auto top = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
   const std::uintptr_t low = frame - kNeeded;
-  if (low >= t_low && frame <= t_high) return true;
-  const std::uintptr_t top = top_of_stack();
   if (frame >= top || top - low > kDeepest) return false;
-  const std::uintptr_t known = t_high == top && frame >= t_low ? t_low : top;
+  if (low >= t_low && t_low != 0) return true;
+  const std::uintptr_t known = t_low != 0 && frame >= t_low ? t_low : top;
   if (readable_bytes(low, known - low) != known - low) return false;
   t_low = low;
-  t_high = top;
   return true;
 }
 
@@ -158,7 +151,8 @@ bool is_on_own_stack(std::uintptr_t frame) noexcept {
   while (taken == kCount && patience.wait()) taken = take(mark);
   if (taken == kCount) return false;
   // The lowest page stays away: whoever needs more than there is must not write into what lies before.
-  raw::protect(reinterpret_cast<std::uintptr_t>(g_stacks[taken].bytes), kGuard, PROT_NONE);
+  if (!g_guarded[taken].exchange(true, std::memory_order_relaxed))
+    raw::protect(reinterpret_cast<std::uintptr_t>(g_stacks[taken].bytes), kGuard, PROT_NONE);
   kshim_call_on_stack(work, context, g_stacks[taken].bytes + kSize);
   g_users[taken].store(0, std::memory_order_release);
   return true;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "guest.h"
+
 /// ld.so's own (link.h). A weak reference: musl has none of that name.
 [[gnu::weak]] extern r_debug _r_debug;
 
@@ -65,14 +67,22 @@ const link_map* first_map() noexcept {
 
 namespace {
 
+std::atomic<bool> g_valgrind{false};
+
 /// What is mapped now came with the program.
 [[gnu::constructor]] void note_start() {
   const link_map* map = first_map();
-  while (map != nullptr && map->l_next != nullptr) map = map->l_next;
+  while (map != nullptr && map->l_next != nullptr) {
+    if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_"))
+      g_valgrind.store(true, std::memory_order_relaxed);
+    map = map->l_next;
+  }
   g_last_at_start.store(map, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+bool began_under_valgrind() noexcept { return g_valgrind.load(std::memory_order_relaxed); }
 
 bool came_with_the_program(ElfW(Addr) base) noexcept {
   const link_map* const last = g_last_at_start.load(std::memory_order_relaxed);

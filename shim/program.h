@@ -10,6 +10,8 @@ namespace kshim::shim {
 const r_debug* linker_debug() noexcept;
 /// The first of it in our namespace, which is the program's; nullptr where there is none.
 const link_map* first_map() noexcept;
+/// Valgrind's own libraries came with the program.
+bool began_under_valgrind() noexcept;
 /// The object that is mapped at this address was there when the process started: what it defines is in the
 /// global scope, which is searched first for everybody, and by RTLD_DEFAULT it sees that scope alone. Of
 /// others nobody but libc knows which libraries they were opened with.

@@ -20,10 +20,10 @@ void tell_run(std::string_view text) noexcept {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return;
   path.copy(address.sun_path, path.size());
-  const int fd = raw::datagram_socket();
+  const int fd = raw::packet_socket();
   if (fd < 0) return;
-  raw::send_to(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-               reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (raw::connect_to(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    raw::send_to(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
   raw::close_file(fd);
 }
 

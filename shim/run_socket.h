@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `kshim run` is told, by datagrams to its socket (KSHIM_RUN_SOCKET), if there is one. Never blocks.
+// What `kshim run` is told, if there is one, by its socket (KSHIM_RUN_SOCKET): a connection for each word,
+// since of datagrams the kernel keeps no more than ten (net.unix.max_dgram_qlen). Never blocks.
 #pragma once
 #include <string_view>
 

@@ -54,8 +54,6 @@ inline int status_of_link(const char* path, struct stat& out) noexcept {
 inline int shorten_file(int fd, off_t size) noexcept {
   return static_cast<int>(syscall(SYS_ftruncate, fd, size));
 }
-/// How a file was opened: O_RDONLY and the like.
-inline int opened_how(int fd) noexcept { return static_cast<int>(syscall(SYS_fcntl, fd, F_GETFL)); }
 /// Zeroed memory of our own, or nullptr.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   const long got = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,
@@ -89,8 +87,11 @@ inline int poll_once(pollfd& descriptor) noexcept {
   const timespec now{0, 0};
   return static_cast<int>(syscall(SYS_ppoll, &descriptor, 1UL, &now, nullptr, 0UL));
 }
-inline int datagram_socket() noexcept {
-  return static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+inline int packet_socket() noexcept {
+  return static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+inline int connect_to(int fd, const sockaddr* address, socklen_t length) noexcept {
+  return static_cast<int>(syscall(SYS_connect, fd, address, length));
 }
 inline ssize_t send_to(int fd, const void* from, std::size_t size, int flags, const sockaddr* address,
                        socklen_t length) noexcept {

@@ -95,14 +95,16 @@ void record_packages(const Scene& scene) {
   if (rows.empty()) return;
   const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
-  // Into a folder of another user (a program that went on as one) nothing is written: he may lay links there.
+  // Into a file of another user (a program that went on as one) nothing is written: he may lay other names
+  // there.
   struct stat status {};
   if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
     ::close(fd);
     return;
   }
-  if (auto tail = read_tail(fd)) {
-    bool good = !tail->torn || write_all(fd, "\n");
+  // Behind a torn line nothing is added: it would no longer be the last, which alone may be torn.
+  if (auto tail = read_tail(fd); tail && !tail->torn) {
+    bool good = true;
     for (std::size_t i = 0; good && i < rows.size(); ++i)
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
     if (!good) spdlog::debug("{}: packages could not be added", harmless(report.path));

@@ -7,12 +7,15 @@
 
 namespace kshim::analysis {
 
-/// The recipe's command with what it has pip install replaced by `source` (packages/direct_url.h). One
-/// without pip, or whose other steps need a checkout that is not at hand, stays as it is.
-std::string build_from(std::string command, std::string_view source);
+struct OwnBuild {
+  std::string command;
+  std::string caveat;
+};
 
-/// The recipe's caveat without what tells where to run it, and with what an earlier build leaves behind.
-std::string caveat_from(std::string_view caveat, std::string_view source);
+/// A recipe's command with what it has pip install replaced by `source` (packages/direct_url.h), or run in
+/// that folder, and its caveat: without what tells where to run it, with what an earlier build leaves behind.
+/// Both stay as they are where the steps need a checkout and none is at hand, or have nothing to do with one.
+OwnBuild build_from(std::string_view source, std::string command, std::string_view caveat);
 
 /// How pip installs it again from there.
 std::string install_from(std::string_view source);

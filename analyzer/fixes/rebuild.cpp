@@ -195,11 +195,12 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
   bool first = true;
   for (const Recipe recipe : recipes_for(at, chosen)) {
     const RecipeRow& row = row_of(recipe);
-    const std::string caveat =
-        at.source.empty() ? std::string(row.caveat) : caveat_from(row.caveat, at.source);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
     if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
+    OwnBuild build{expand(row, chosen.plan, words), std::string(row.caveat)};
+    if (!at.source.empty()) build = build_from(at.source, std::move(build.command), row.caveat);
+    const std::string& caveat = build.caveat;
     Fix fix = rebuild_fix(at, chosen);
     const bool explains_itself =
         row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
@@ -214,9 +215,7 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
     if (first && explains_itself && words.package == RecipeWords{}.package) {
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
-    std::string command = expand(row, chosen.plan, words);
-    fix.commands.push_back(at.source.empty() ? std::move(command)
-                                             : build_from(std::move(command), at.source));
+    fix.commands.push_back(std::move(build.command));
     fixes.push_back(std::move(fix));
     first = false;
   }

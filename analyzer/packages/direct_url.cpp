@@ -51,7 +51,7 @@ std::string folder_of_url(std::string_view url) {
   url.remove_prefix(kFile.size());
   if (url.starts_with("localhost/")) url.remove_prefix(std::string_view("localhost").size());
   const auto path = unescaped(url);
-  return path ? normal_path(*path) : std::string();
+  return path ? folder_of_source(*path) : std::string();
 }
 
 bool only_has(std::string_view text, std::string_view marks) {
@@ -61,6 +61,8 @@ bool only_has(std::string_view text, std::string_view marks) {
 }
 
 std::string address_of_repository(std::string_view url) {
+  if (url.starts_with(kFile) && only_has(url, "-._~/+:") && !folder_of_url(url).empty())
+    return std::string(url);
   const auto* scheme = std::find_if(std::begin(kSchemes), std::end(kSchemes),
                                     [&](std::string_view each) { return url.starts_with(each); });
   if (scheme == std::end(kSchemes) || !only_has(url, "-._~:/@%+")) return {};
@@ -117,7 +119,11 @@ bool is_source(std::string_view text) {
 
 std::string folder_of_source(std::string_view source) {
   if (source.starts_with(kEditable)) source.remove_prefix(kEditable.size());
-  return source.starts_with('/') ? normal_path(source) : std::string();
+  const auto control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+  if (!source.starts_with('/') || std::any_of(source.begin(), source.end(), control)) return {};
+  std::string out = normal_path(source);
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
 }
 
 }  // namespace kshim::packages

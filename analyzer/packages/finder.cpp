@@ -51,6 +51,11 @@ std::optional<Package> Finder::look_up(const std::string& path) {
   return sources_.owner(path);
 }
 
+void Finder::note(const std::string& path) {
+  if (!python_.note(path)) return;
+  std::erase_if(known_, [](const auto& each) { return !each.second; });  // they may be somebody's now
+}
+
 void Finder::note_program(const std::string& path) {
   const std::string normal = normal_path(path);
   if (normal.empty()) return;
@@ -58,7 +63,7 @@ void Finder::note_program(const std::string& path) {
   std::error_code error;
   if (!fs::is_regular_file(library.parent_path() / "pyvenv.cfg", error)) return;
   for (const std::string& name : names_in(library, budget_)) {
-    if (name.starts_with("python")) python_.note((library / name / "site-packages" / "x").string());
+    if (name.starts_with("python")) note((library / name / "site-packages" / "x").string());
   }
 }
 

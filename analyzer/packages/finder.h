@@ -28,7 +28,7 @@ class Finder {
   const std::optional<Package>& of(const std::string& path);
   /// Folders of installed packages are found from the paths of files of a process, and where they say that a
   /// package is built of a folder elsewhere, files in that folder are its own.
-  void note(const std::string& path) { python_.note(path); }
+  void note(const std::string& path);
   /// The same from a program at PREFIX/bin/NAME.
   void note_program(const std::string& path);
   /// Why nobody can be asked about a file of the system, as a clause about the database; empty where somebody

@@ -220,9 +220,9 @@ std::optional<Package> PythonDistributions::by_name(const SitePath& place, const
   return out;
 }
 
-void PythonDistributions::note(const std::string& path) {
+bool PythonDistributions::note(const std::string& path) {
   const auto place = site_path(path);
-  if (place && noted_.size() < kMostSites) noted_.insert(normal_path(place->folder));
+  return place && noted_.size() < kMostSites && noted_.insert(normal_path(place->folder)).second;
 }
 
 void PythonDistributions::find_editables(const std::string& folder) {
@@ -235,7 +235,7 @@ void PythonDistributions::find_editables(const std::string& folder) {
     out.package = describe(folder, each);
     if (!out.package.source.starts_with("-e ")) continue;
     out.folder = folder_of_source(out.package.source);
-    if (const auto modules = read_bounded(info / "top_level.txt", kLargestInstaller, budget_))
+    if (const auto modules = read_bounded(info / "top_level.txt", kLargestOrigin, budget_))
       out.modules = lines_of(*modules);
     editables_.push_back(std::move(out));
   }

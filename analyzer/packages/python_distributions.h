@@ -30,7 +30,8 @@ class PythonDistributions {
   /// "torch/...".
   std::optional<Package> owner(const std::string& path);
   /// The folder of installed packages that a path lies in is one that editable() looks into.
-  void note(const std::string& path);
+  /// False where it was known.
+  bool note(const std::string& path);
   /// Whose the source folder is that a file lies in, by what installers note in the folders that were named:
   /// the innermost. The distribution must list the module (top_level.txt), or list none and the file be an
   /// extension module of Python's by its name.

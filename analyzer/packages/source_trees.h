@@ -17,8 +17,9 @@ namespace kshim::packages {
 class SourceTrees {
  public:
   explicit SourceTrees(Budget& budget) : budget_(budget) {}
-  /// Of a file outside of every folder of installed packages. Its module, or the package that it lies in,
-  /// must be one that the egg-info lists: a folder with an egg-info may hold other people's files as well.
+  /// Of a library outside of every folder of installed packages, where the project is root's or one's own.
+  /// Its module, or the package that it lies in, must be one that the egg-info lists: a folder with an
+  /// egg-info may hold other people's files as well.
   std::optional<Package> owner(const std::string& path);
 
  private:

@@ -6,11 +6,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
+#include <unordered_set>
 
 #include "analyzer/run/run_folder.h"
 
@@ -18,6 +17,8 @@ namespace kshim::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMostLost = 10;
 
 fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
 
@@ -40,18 +41,21 @@ std::string why_lost(const fs::path& path) {
 Elsewhere find_announced(const std::vector<Announced>& announced, const std::vector<fs::path>& known,
                          const std::function<std::string(pid_t)>& exe_of) {
   Elsewhere out;
-  std::vector<fs::path> seen;
-  for (const fs::path& path : known) seen.push_back(normal(path));
+  std::size_t lost = 0;
+  std::unordered_set<std::string> seen;
+  for (const fs::path& path : known) seen.insert(normal(path).string());
   for (const Announced& each : announced) {
     const fs::path path = each.path.empty() ? fs::path() : normal(each.path);
-    if (!path.empty() && std::find(seen.begin(), seen.end(), path) != seen.end()) continue;
-    seen.push_back(path);
+    if (!path.empty() && !seen.insert(path.string()).second) continue;
     if (!path.empty() && is_report(path)) {
       out.reports.push_back(path);
-    } else {
+    } else if (++lost <= kMostLost) {
       out.lost.push_back({.pid = each.pid, .exe = exe_of(each.pid), .reason = why_lost(path)});
     }
   }
+  if (lost > kMostLost)
+    out.lost.back().reason +=
+        fmt::format("; and {} more processes whose reports are not there", lost - kMostLost);
   return out;
 }
 
@@ -61,14 +65,14 @@ void announce(const std::vector<fs::path>& reports) {
   address.sun_family = AF_UNIX;
   if (outer == nullptr || *outer == '\0' || std::strlen(outer) >= sizeof address.sun_path) return;
   std::strcpy(address.sun_path, outer);
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return;
   for (const fs::path& report : reports) {
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return;
     const std::string text = "report " + normal(report).string() + "\n";
-    sendto(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
-           reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+      send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
   }
-  close(fd);
 }
 
 }  // namespace kshim::cli

@@ -179,6 +179,7 @@ std::vector<pid_t> descendants(pid_t root) {
 namespace {
 
 constexpr std::size_t kMostAnnounced = 100'000;
+constexpr std::size_t kMostCallers = 256;  // descriptors
 
 std::string unguessable_name() {
   std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
@@ -210,26 +211,22 @@ bool Watch::listen_in(const fs::path& folder) {
   address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();
   const std::string secret = unguessable_name();
-  const std::string name = "/" + (secret.empty() ? "alive" : secret);
-  if (own.size() + name.size() >= sizeof address.sun_path) return false;
+  if (secret.empty() || own.size() + 1 + secret.size() >= sizeof address.sun_path) return false;
   if (mkdtemp(own.data()) == nullptr) return false;  // with mode 0700
-  const std::string path = own + name;
-  std::memcpy(address.sun_path, path.c_str(), path.size());
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // The kernel says who sent it, in our pid namespace: what the text says may be another container's number.
-  const int on = 1;
+  // /proc/net/unix shows everybody the name that it was bound to, and goes on showing that one.
+  const std::string bound = own + "/socket";
+  const std::string path = own + "/" + secret;
+  std::memcpy(address.sun_path, bound.c_str(), bound.size());
+  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  // A program that goes on as another user (gosu, su) still says what it does: who knows the name may
+  // connect, and only the environment of the run has it. The folder is not to be listed.
   if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+      listen(fd, SOMAXCONN) != 0 || rename(bound.c_str(), path.c_str()) != 0 ||
+      chmod(path.c_str(), 0622) != 0 || chmod(own.c_str(), 0711) != 0) {
     if (fd >= 0) close(fd);
     std::error_code error;
     fs::remove_all(own, error);
     return false;
-  }
-  // A program that goes on as another user (gosu, su) still says what it does: who knows the name may write
-  // there, and only the environment of the run has it. The folder is not to be listed.
-  if (!secret.empty()) {
-    chmod(path.c_str(), 0622);
-    chmod(own.c_str(), 0711);
   }
   folder_ = own;
   socket_path_ = path;
@@ -238,38 +235,40 @@ bool Watch::listen_in(const fs::path& folder) {
 }
 
 Watch::~Watch() {
+  for (const int fd : callers_) close(fd);
   if (fd_ >= 0) close(fd_);
   std::error_code error;
   if (!folder_.empty()) fs::remove_all(folder_, error);
 }
 
 void Watch::receive() {
-  while (true) {
-    std::array<char, 4096 + 64> text{};  // a path and a word
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control{};
-    iovec buffer{text.data(), text.size()};
-    msghdr message{};
-    message.msg_iov = &buffer;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t got = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
-    if (got < 0) return;
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_CREDENTIALS) continue;
+  // Who has connected may not have sent yet: his connection is looked at again.
+  for (int fd = 0; fd_ >= 0 && (fd = accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
+    callers_.push_back(fd);
+  std::erase_if(callers_, [this](int fd) {
+    // The kernel says who it is, in our pid namespace: what the text says may be another container's number.
     ucred sender{};
-    std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
-    alive_.insert(sender.pid);
-    constexpr std::string_view kAsked = "asked ";
-    const std::string_view said(text.data(), static_cast<std::size_t>(got));
-    int version = 0;
-    if (said.starts_with(kAsked) &&
-        std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
-      asked_[sender.pid] = version;
-    constexpr std::string_view kReport = "report ";
-    if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMostAnnounced)
-      announced_.push_back({sender.pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});
-  }
+    socklen_t size = sizeof sender;
+    std::array<char, 4096 + 64> text{};  // a path and a word
+    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &sender, &size) == 0;
+    const ssize_t got = recv(fd, text.data(), text.size(), 0);
+    if (got < 0 && errno == EAGAIN && callers_.size() < kMostCallers) return false;
+    if (got > 0 && known) take_word(sender.pid, {text.data(), static_cast<std::size_t>(got)});
+    close(fd);
+    return true;
+  });
+}
+
+void Watch::take_word(pid_t pid, std::string_view said) {
+  alive_.insert(pid);
+  constexpr std::string_view kAsked = "asked ";
+  int version = 0;
+  if (said.starts_with(kAsked) &&
+      std::from_chars(said.data() + kAsked.size(), said.data() + said.size(), version).ec == std::errc())
+    asked_[pid] = version;
+  constexpr std::string_view kReport = "report ";
+  if (said.starts_with(kReport) && said.ends_with('\n') && announced_.size() < kMostAnnounced)
+    announced_.push_back({pid, said.substr(kReport.size(), said.size() - kReport.size() - 1)});
 }
 
 bool Watch::scan() {

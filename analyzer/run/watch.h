@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which processes did the shim come to life? Two sources: the shim's constructor sends a datagram to a
+// In which processes did the shim come to life? Two sources: the shim's constructor says so to a
 // socket whose name nobody else knows (KSHIM_RUN_SOCKET), and /proc shows descendants that use CUDA without
 // the shim among their mappings.
 #pragma once
@@ -63,6 +63,7 @@ class Watch {
     std::vector<std::string> files;  ///< mapped for execution when the driver was first seen
     bool namespaces = false;         ///< there is more than one C library
   };
+  void take_word(pid_t pid, std::string_view said);
   bool look_at(pid_t pid);
   std::set<pid_t> reported_of(const std::vector<std::filesystem::path>& reports) const;
 
@@ -70,6 +71,7 @@ class Watch {
   std::string socket_path_;
   int fd_ = -1;
   std::set<pid_t> alive_;
+  std::vector<int> callers_;  ///< connections that nothing has come by yet
   std::vector<Announced> announced_;
   std::map<pid_t, int> asked_;  ///< what the driver answered, as cuDriverGetVersion counts
   std::map<pid_t, Seen> seen_;

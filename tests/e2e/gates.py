@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kshim run --fail-on`: a failure whose report is somewhere else, or gone, passes no gate."""
+import json
 import os
 import pathlib
 import shutil
@@ -54,6 +55,23 @@ class Gates(e2e.Case):
     def test_switched_off(self):
         done = self.gate(FAILS, KSHIM_DISABLE="1")
         self.judged(done, UNSEEN, "KSHIM_DISABLE")
+
+    def test_many_at_once(self):
+        """More than a queue of datagrams holds: each is read, wherever it lies."""
+        count, place = 60, self.place / "elsewhere"
+        done = self.kshim("run", "--simulate", "sm_75", "--format", "json", "-o", self.folder / "a.json", "--", "sh", "-c",
+                          f"i=0; while [ $i -lt {count} ]; do i=$((i+1)); KSHIM_REPORT={place}/%p.jsonl {FAILS} & done; wait",
+                          env=e2e.clean_environment(TMPDIR=str(self.place)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        analysis = json.loads((self.folder / "a.json").read_text())
+        self.assertEqual((len(list(place.glob("*.jsonl"))), len(analysis["processes"]), analysis["blind"]), (count, count, []))
+
+    def test_the_name_of_the_socket(self):
+        """Other users do not see it: /proc/net/unix has the name that it was bound to."""
+        done = self.kshim("run", "--", "sh", "-c", 'echo "$KSHIM_RUN_SOCKET"; cat /proc/net/unix')
+        name, _, shown = done.stdout.partition("\n")
+        self.assertIn(os.path.dirname(name), shown)
+        self.assertNotIn(name, shown)
 
     def test_one_in_another(self):
         """The inner one has the report, and tells the outer one."""

@@ -107,6 +107,11 @@ class Processes(hostile.Case):
         self.assertIn("below: whole", self.same(*self.scenario("fiber")).stdout)
         self.assertEqual(self.codes(self.only()), BOTH)
 
+    def test_a_thread_on_memory_of_the_hosts(self):
+        """a thread with a stack of 16 KiB that the host brought (pthread_attr_setstack), without a guard | nothing; what lies below it is as it was | all of it"""
+        self.assertIn("below: whole", self.same(*self.scenario("own-memory")).stdout)
+        self.assertEqual(self.codes(self.only()), BOTH)
+
     def test_jumps_out_of_the_shim(self):
         """a signal handler that jumps out of the shim (siglongjmp), 500 times | nothing | what was abandoned half done is not written any more; end counts it"""
         self.same(*self.scenario("jumps"))
@@ -119,8 +124,8 @@ class Processes(hostile.Case):
         self.assertEqual(self.only()[-1]["type"], "end")
 
     def test_a_file_of_its_own_as_number_2(self):
-        """stderr is closed, and number 2 is a file or a pipe of the host's own | not a byte in it | all of it"""
-        for kind in ("stream", "append", "descriptor", "pipe"):
+        """stderr is closed, and number 2 is a file or a pipe of the host's own, also one that it has open twice | not a byte in it | all of it"""
+        for kind in ("stream", "append", "descriptor", "twice", "pipe"):
             with self.subTest(kind):
                 for folder in ("bare", "shim"):
                     (self.folder / folder / "mine.txt").unlink(missing_ok=True)

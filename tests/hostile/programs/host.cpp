@@ -259,6 +259,7 @@ const std::map<std::string, std::function<int()>>& scenarios() {
       {"storm", hostile::storm},
       {"handler", hostile::handler_calls},
       {"fiber", hostile::fiber_calls},
+      {"own-memory", hostile::thread_on_own_memory},
       {"jumps-without-a-clock", hostile::jumps_without_a_clock},
       {"own-stderr", hostile::own_stderr},
       {"same-number", hostile::same_number},

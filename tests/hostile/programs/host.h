@@ -20,6 +20,7 @@ void use(const char* who);
 int storm();
 int handler_calls();
 int fiber_calls();
+int thread_on_own_memory();
 int jumps();
 int descriptors();
 int limited(int which);

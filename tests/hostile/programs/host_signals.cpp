@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hosts whose signal handlers do as they like.
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -49,8 +50,8 @@ void call_the_driver(int) {
 
 /// A small stack with the host's own data right below it, where a stack that overflows does not meet a guard.
 struct StackWithNeighbour {
-  char data[65536];
-  char memory[16384];
+  alignas(4096) char data[65536];
+  alignas(4096) char memory[16384];
   StackWithNeighbour() { std::memset(data, 'd', sizeof data); }
   void tell() const {
     std::printf("below: %s\n",
@@ -73,6 +74,26 @@ int handler_calls() {
   for (int i = 0; i < 3; ++i) raise(SIGUSR1);
   place.tell();
   use("host");
+  return 0;
+}
+
+/// On a thread whose stack is memory of the host's, which has no guard.
+int thread_on_own_memory() {
+  if (attach() != 0) return 1;
+  const auto place = std::make_unique<StackWithNeighbour>();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_t thread{};
+  const auto run = [](void*) -> void* {
+    use("thread");
+    return nullptr;
+  };
+  if (pthread_attr_setstack(&attributes, place->memory, sizeof place->memory) != 0 ||
+      pthread_create(&thread, &attributes, run, nullptr) != 0)
+    return 1;
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  place->tell();
   return 0;
 }
 

@@ -28,9 +28,10 @@ int stream(const char* mode) {
   return 0;
 }
 
-int descriptor() {
+int descriptor(bool twice) {
   ::close(STDERR_FILENO);
   if (::open("mine.txt", O_WRONLY | O_CREAT | O_TRUNC, 0600) != STDERR_FILENO) return 1;
+  if (twice && ::open("mine.txt", O_WRONLY) < 0) return 1;
   use("host");
   show("mine.txt");
   return 0;
@@ -50,13 +51,13 @@ int pipe_end() {
 
 }  // namespace
 
-/// ARGUMENT: stream, append, descriptor, pipe: number 2 is a file of the host's own. redirected: a log of its
-/// own is in the place of stderr.
+/// ARGUMENT: stream, append, descriptor, twice, pipe: number 2 is a file of the host's own. redirected: a log
+/// of its own is in the place of stderr.
 int own_stderr() {
   if (attach() != 0) return 1;
   if (g_argument == "stream") return stream("w");
   if (g_argument == "append") return stream("a");
-  if (g_argument == "descriptor") return descriptor();
+  if (g_argument == "descriptor" || g_argument == "twice") return descriptor(g_argument == "twice");
   if (g_argument == "pipe") return pipe_end();
   const int log = ::open("log.txt", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (log < 0 || ::dup2(log, STDERR_FILENO) != STDERR_FILENO) return 1;

@@ -96,22 +96,30 @@ TEST_F(Recipes, OfPipBuildTheUsersOwnSource) {
   for (const RecipeRow& row : recipes()) {
     const std::string own = expand(row, *plan, words_of(false));
     for (const std::string_view source : {"-e /src/it's", "/src/x", "git+https://h.org/o/r@01"}) {
-      const std::string command = build_from(own, source);
+      const auto [command, caveat] = build_from(source, own, row.caveat);
       script += command + "\n";
-      EXPECT_EQ(caveat_from(row.caveat, source).find("run it in "), std::string::npos) << row.caveat;
+      const bool placed = caveat.find("run it in ") == std::string::npos;
+      if (command == own) {  // it needs a checkout and there is none, or has nothing to do with one
+        EXPECT_EQ(caveat, row.caveat);
+        EXPECT_TRUE(source.starts_with("git+") || placed) << command;
+        continue;
+      }
+      EXPECT_TRUE(placed) << caveat;
+      EXPECT_EQ(caveat.find("delete it first") != std::string::npos, !source.starts_with("git+")) << caveat;
       if (own.find("pip install ") == std::string::npos) {
-        EXPECT_EQ(command, own);
+        EXPECT_TRUE(command.starts_with("cd ") && command.ends_with(own)) << command;
         continue;
       }
-      if (command == own) {  // other steps need a checkout
-        EXPECT_TRUE(source.starts_with("git+")) << command;
-        continue;
-      }
+      EXPECT_EQ(command.find("--no-build-isolation") != std::string::npos,
+                own.find("--no-build-isolation") != std::string::npos)
+          << command;
       ++replaced;
       const std::size_t architectures = command.find(arch_list(*plan, row.list));
       EXPECT_LT(architectures, command.rfind("pip install ")) << command;
       const bool stepwise = command.starts_with("cd ");
-      const std::string end = !stepwise ? install_from(source) : source.starts_with("-e") ? " -e ." : " .";
+      const std::string end = !stepwise                  ? command.substr(command.rfind("--no-deps"))
+                              : source.starts_with("-e") ? " -e ."
+                                                         : " .";
       EXPECT_TRUE(command.ends_with(end)) << command;
       EXPECT_EQ(command.find("--no-binary"), std::string::npos) << command;
     }

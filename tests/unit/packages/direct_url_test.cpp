@@ -49,7 +49,11 @@ const Row kRows[] = {
      R"({"url":"https://h.org/o/r","vcs_info":{"vcs":"git","commit_id":"`id`"}})", ""},
     {"a shell's words below",
      R"({"url":"https://h.org/o/r","vcs_info":{"vcs":"git","commit_id":"01"},"subdirectory":"a&b"})", ""},
-    {"a file as a repository", R"({"url":"file:///src/x","vcs_info":{"vcs":"git","commit_id":"01"}})", ""},
+    {"a repository on this machine", R"({"url":"file:///src/x","vcs_info":{"vcs":"git","commit_id":"01"}})",
+     "git+file:///src/x@01"},
+    {"one that is nowhere", R"({"url":"file://src/x","vcs_info":{"vcs":"git","commit_id":"01"}})", ""},
+    {"a folder with a slash", R"({"dir_info":{"editable":true},"url":"file:///src/x/"})", "-e /src/x"},
+    {"a line's end in it", R"({"dir_info":{},"url":"file:///src/x%0Ay"})", ""},
     {"an option as an address",
      R"({"url":"--index-url=https://h.org","vcs_info":{"vcs":"git","commit_id":"01"}})", ""},
     {"a host alone", R"({"url":"https://h.org/","vcs_info":{"vcs":"git","commit_id":"01"}})", ""},
@@ -74,10 +78,9 @@ TEST(DirectUrl, AFolderCutOffAnywhereIsNoneOrItself) {
 }
 TEST(DirectUrl, WhatItGivesIsASource) {
   for (const Row& row : kRows) EXPECT_EQ(is_source(row.source), *row.source != '\0') << row.what;
-  for (const char* text :
-       {"-r https://h.org/x", "--index-url=https://h.org", "-e git+https://h.org/o/r@01", "-e x", "x",
-        "git+file:///src/x@01", "git+https://h.org/o/r", "git+https://h.org/o r@01", "git@+https://h.org/o/r",
-        "git+https://u:p@h.org/o/r@01", "https://h.org/x.whl"})
+  for (const char* text : {"-r https://h.org/x", "--index-url=https://h.org", "-e git+https://h.org/o/r@01",
+                           "-e x", "x", "git+https://h.org/o/r", "git+https://h.org/o r@01",
+                           "git@+https://h.org/o/r", "git+https://u:p@h.org/o/r@01", "https://h.org/x.whl"})
     EXPECT_FALSE(is_source(text)) << text;
 }
 TEST(DirectUrl, TheFolderOfASource) {

@@ -125,6 +125,14 @@ TEST_F(Editables, AnEnvironmentByItsProgram) {
   folder_.write("venv/pyvenv.cfg", "home = /usr/bin\n");
   EXPECT_EQ(by_program(), "vllm 1.0");
 }
+TEST_F(Editables, AnEnvironmentThatIsNamedLater) {
+  installed("vllm", "src/vllm", "vllm\n");
+  Finder finder(folder_.path());
+  const std::string file = (folder_.path() / "src/vllm/vllm/_C.abi3.so").string();
+  EXPECT_FALSE(finder.of(file));
+  finder.note((folder_.path() / kSite / "torch/_C.so").string());
+  EXPECT_TRUE(finder.of(file));
+}
 TEST_F(Editables, WhatWasInstalledFromAFolderIsNotInIt) {
   installed("vllm", "src/vllm", "vllm\n", false);
   EXPECT_EQ(owner("src/vllm/vllm/_C.abi3.so"), "nobody");

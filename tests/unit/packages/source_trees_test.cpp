@@ -58,6 +58,20 @@ TEST_F(Sources, AFolderThatNothingIsBuiltFromIsNoSource) {
   project("lib/", "x", "x\n");
   EXPECT_EQ(found(write("lib/x/_C.so")), "nobody");
 }
+TEST_F(Sources, WhatSomebodyElseMayHaveLaidIsNotBuilt) {
+  write("src/setup.py");
+  project("src/", "open", "x\n");
+  const std::string file = write("src/x/_C.so");
+  std::filesystem::permissions(folder_.path() / "src", std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_EQ(found(file), "nobody");
+}
+TEST_F(Sources, AProgramIsNotWhatPipBuilds) {
+  write("src/setup.py");
+  project("src/", "x", "tests\n");
+  EXPECT_EQ(found(write("src/tests/train")), "nobody");
+  EXPECT_EQ(found(write("src/tests/libops.so")), "x 0.3 " + in("src"));
+}
 TEST_F(Sources, TheInnermostProject) {
   write("outer/setup.py");
   project("outer/", "outer", "inner\n");

@@ -21,9 +21,9 @@ pid_t child_that_calls(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.c_str(), path.size());
-    const int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-    const ssize_t sent =
-        sendto(fd, "alive", 5, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    const int there = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const ssize_t sent = there == 0 ? send(fd, "alive", 5, 0) : -1;
     _exit(sent == 5 ? 0 : 1);
   }
   int status = 0;

@@ -218,14 +218,16 @@ class ReportFile(unittest.TestCase):
         self.assertEqual(len(self.reports(complete=True)), 1)
 
     def test_sign_of_life(self):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as receiver:
             receiver.bind(str(self.folder / "alive"))
+            receiver.listen()
             receiver.settimeout(30)
             for path, answers in ((self.folder / "alive", True), (self.folder / "nobody", False)):
                 done = self.start("nothing", environment={"KSHIM_RUN_SOCKET": str(path)})
                 self.assertEqual((done.returncode, done.stderr), (0, b""))
                 if answers:
-                    self.assertRegex(receiver.recv(64), rb"^alive \d+\n$")
+                    with receiver.accept()[0] as caller:
+                        self.assertRegex(caller.recv(64), rb"^alive \d+\n$")
 
 
 if __name__ == "__main__":
