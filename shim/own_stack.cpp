@@ -99,7 +99,8 @@ std::atomic<bool> g_guarded[kCount];
 std::atomic<std::uint64_t> g_users[kCount];
 
 /// Of the main thread's stack, what was seen to be there. Asking is a system call a page.
-constinit thread_local std::uintptr_t t_low = 0;
+constinit thread_local std::uintptr_t t_low = 0;  // 0: nothing was asked yet
+constexpr std::uintptr_t kNotMain = ~std::uintptr_t{0};
 
 /// Whether this much lies below the frame. Known of the main thread alone: ld.so saw where its stack begins,
 /// and it grows when the kernel itself reads below it, up to RLIMIT_STACK, where a guard follows. Another
@@ -112,7 +113,8 @@ bool has_room(std::uintptr_t frame) noexcept {
   if (frame <= kNeeded || raw::signal_stack(alternate) != 0) return false;
   if ((alternate.ss_flags & SS_ONSTACK) != 0)
     return frame - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= kNeeded;
-  if (thread_id() != process_id() || &__libc_stack_end == nullptr) return false;
+  if (t_low == 0 && (thread_id() != process_id() || &__libc_stack_end == nullptr)) t_low = kNotMain;
+  if (t_low == kNotMain) return false;
   const auto top = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
   const std::uintptr_t low = frame - kNeeded;
   if (frame >= top || top - low > kDeepest) return false;
