@@ -13,6 +13,7 @@
 #include "program.h"
 #include "real.h"
 #include "report_file.h"
+#include "signals.h"
 
 namespace kshim::shim {
 namespace {
@@ -213,7 +214,7 @@ void write(const Bypass& bypass) noexcept {
 
 void find_and_tell() noexcept {
   Look found;
-  dl_iterate_phdr(look, &found);
+  each_of_linker(look, &found);
   if (found.driver) {
     each_mapped(visit_object, &g_found);
     drop_watched(g_found);

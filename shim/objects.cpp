@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "signals.h"
 #include "system_calls.h"
 
 // The linker's marks of where this library begins and ends in memory.
@@ -108,9 +109,9 @@ int collect(dl_phdr_info* info, std::size_t, void*) {
 
 /// Under g_lock.
 void refresh() noexcept {
-  if (g_cache.count != 0 && dl_iterate_phdr(peek, &g_cache) == 1) return;
+  if (g_cache.count != 0 && each_of_linker(peek, &g_cache) == 1) return;
   g_cache.count = 0;
-  dl_iterate_phdr(collect, nullptr);
+  each_of_linker(collect, nullptr);
   for (std::size_t i = 0; i < g_cache.count; ++i)
     g_cache.ranges[i] = {g_cache.objects[i].elf.low(), g_cache.objects[i].elf.high(), i};
   const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
@@ -155,7 +156,7 @@ ObjectView object_at(std::uintptr_t address) noexcept {
   Wanted wanted{address, false, {}};
   for (int i = 0; i < kTries && !wanted.fresh; ++i) {
     if (i > 0 || g_cache.count == 0) refresh();
-    dl_iterate_phdr(find_wanted, &wanted);
+    each_of_linker(find_wanted, &wanted);
   }
   return wanted.found;
 }
@@ -203,12 +204,12 @@ int take_unloads(dl_phdr_info* info, std::size_t, void* context) {
 void each_mapped(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
   const ErrnoKeeper keeper;
   Visitor visitor{visit, context};
-  dl_iterate_phdr(visit_mapped, &visitor);
+  each_of_linker(visit_mapped, &visitor);
 }
 
 std::uint64_t unload_count() noexcept {
   std::uint64_t count = 0;
-  dl_iterate_phdr(take_unloads, &count);
+  each_of_linker(take_unloads, &count);
   return count;
 }
 

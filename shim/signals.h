@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A write of ours must not bring the host a signal: SIGPIPE from a closed stderr, SIGXFSZ from a size limit.
+// And a signal of the host's must not interrupt us while libc's locks are held.
 #pragma once
+#include <link.h>
 #include <signal.h>
 
 #include "system_calls.h"
@@ -40,5 +42,35 @@ class SignalShield {
   bool was_pending_ = false;
   bool armed_ = false;
 };
+
+/// Holds back the signals that come to this thread from elsewhere, for as long as a lock of libc's is held: a
+/// handler that jumps (siglongjmp) would leave it locked for everybody. Not those of the thread's own faults,
+/// which cannot be held back.
+class AllSignalsHeld {
+ public:
+  AllSignalsHeld() noexcept {
+    constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+    std::uint64_t mask = ~std::uint64_t{0};  // as the kernel has it: signal n is bit n-1
+    for (const int fault : kFaults) mask &= ~(std::uint64_t{1} << static_cast<unsigned>(fault - 1));
+    sigset_t all{};
+    __builtin_memcpy(&all, &mask, sizeof mask);
+    armed_ = raw::change_mask(SIG_BLOCK, all, &before_) == 0;
+  }
+  ~AllSignalsHeld() {
+    if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
+  }
+  AllSignalsHeld(const AllSignalsHeld&) = delete;
+  AllSignalsHeld& operator=(const AllSignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+  bool armed_ = false;
+};
+
+/// dl_iterate_phdr, which holds ld.so's lock meanwhile. Not for callbacks that run the host's code.
+inline int each_of_linker(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept {
+  const AllSignalsHeld held;
+  return dl_iterate_phdr(visit, context);
+}
 
 }  // namespace kshim::shim

@@ -6,6 +6,7 @@
 
 #include "objects.h"
 #include "own_stack.h"
+#include "signals.h"
 #include "stack/walk.h"
 
 namespace kshim::shim {
@@ -47,6 +48,7 @@ void NativeStack::capture() noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
   Addresses addresses;
+  const AllSignalsHeld held;  // libunwind asks ld.so, under its lock
   guarded_walk(unwind, &addresses);  // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
