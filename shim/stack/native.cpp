@@ -48,7 +48,8 @@ void NativeStack::capture() noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
   Addresses addresses;
-  const AllSignalsHeld held;  // libunwind asks ld.so, under its lock
+  // libunwind asks ld.so, which holds its lock meanwhile.
+  const AllSignalsHeld held;
   guarded_walk(unwind, &addresses);  // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
