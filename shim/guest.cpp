@@ -38,10 +38,6 @@ constexpr unsigned kProcessIdBits = 22;  // PID_MAX_LIMIT of 64-bit kernels
 std::atomic<std::atomic<std::uint32_t>*> g_process_mark{nullptr};
 std::atomic<bool> g_process_mark_tried{false};
 
-}  // namespace
-
-namespace {
-
 /// 0 where the call is refused: programs do not notice, they read the clock without it (vDSO).
 std::uint64_t true_nanoseconds() noexcept {
   timespec now{};

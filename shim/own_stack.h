@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host's thread may have as little stack as PTHREAD_STACK_MIN (16 KiB), a signal handler half of that, and
 // a recursion may have used up what there was. What the shim does when something is loaded or fails needs up
-// to 45 KiB: where they are not left, it is done on a stack of the shim's own.
+// to 45 KiB: it is done on a stack of the shim's own, but for the main thread's where that has them left. Of
+// other threads nobody can tell what lies below their stack.
 #pragma once
 #include <cstdint>
 

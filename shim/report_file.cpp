@@ -25,8 +25,8 @@ namespace {
 // Room for 64 native and 128 Python frames with long names; pages that are not used cost nothing.
 constexpr std::size_t kRecordSize = 524288;
 
-std::atomic<std::uint32_t> g_process{
-    0};  // by process_mark(), whose state this is: a fork's child sees its parent's number
+/// Whose state this is, by process_mark(): a fork's child sees its parent's.
+std::atomic<std::uint32_t> g_process{0};
 std::atomic<std::uint32_t> g_number{0};  // of g_process's report; 0 where none could be made
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<bool> g_ended{false};

@@ -5,6 +5,8 @@
 #include <link.h>
 #include <signal.h>
 
+#include <cerrno>
+
 #include "system_calls.h"
 
 namespace kshim::shim {
@@ -49,12 +51,14 @@ class SignalShield {
 class AllSignalsHeld {
  public:
   AllSignalsHeld() noexcept {
+    const int error = errno;
     constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
     std::uint64_t mask = ~std::uint64_t{0};  // as the kernel has it: signal n is bit n-1
     for (const int fault : kFaults) mask &= ~(std::uint64_t{1} << static_cast<unsigned>(fault - 1));
     sigset_t all{};
     __builtin_memcpy(&all, &mask, sizeof mask);
     armed_ = raw::change_mask(SIG_BLOCK, all, &before_) == 0;
+    errno = error;  // a sandbox may have refused
   }
   ~AllSignalsHeld() {
     if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);

@@ -13,7 +13,7 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::string_view kEditable = "-e ";
+using packages::kEditable;
 constexpr std::string_view kPip = "pip install ";
 constexpr std::string_view kNoIsolation = "--no-build-isolation ";
 // How a recipe's caveat begins where it tells where to run the command.

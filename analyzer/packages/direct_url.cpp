@@ -15,7 +15,6 @@
 namespace kshim::packages {
 namespace {
 
-constexpr std::string_view kEditable = "-e ";
 constexpr std::string_view kFile = "file://";
 constexpr std::string_view kControls[] = {"git", "hg", "svn", "bzr"};
 constexpr std::string_view kSchemes[] = {"https://", "http://", "ssh://", "git://"};

@@ -6,6 +6,9 @@
 
 namespace kshim::packages {
 
+/// How a source begins that is installed editable.
+inline constexpr std::string_view kEditable = "-e ";
+
 /// What `pip install` takes to build the same again: "-e /src/vllm" of an editable installation, "/src/vllm"
 /// of a folder, "git+https://github.com/o/r@COMMIT#subdirectory=x" of a repository. Empty for a finished
 /// wheel or an archive, for an address with anything in it that an address of these kinds does not have, and

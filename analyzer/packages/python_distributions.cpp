@@ -23,7 +23,7 @@ constexpr std::string_view kLibs = ".libs";
 constexpr std::uint64_t kLargestRecord = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLargestMetadata = std::uint64_t{8} << 20;
 constexpr std::uint64_t kLargestInstaller = 4096;
-constexpr std::uint64_t kLargestOrigin = std::uint64_t{64} << 10;
+constexpr std::uint64_t kLargestNote = std::uint64_t{64} << 10;
 constexpr std::size_t kMostDistributions = 5000;
 constexpr std::size_t kMostSites = 64;
 // Of the layout src/NAME.
@@ -155,7 +155,7 @@ Package PythonDistributions::describe(const std::string& folder, const Distribut
   if (const auto metadata = read_bounded(info / "METADATA", kLargestMetadata, budget_)) {
     read_metadata(*metadata, out);
   }
-  if (const auto origin = read_bounded(info / "direct_url.json", kLargestOrigin, budget_))
+  if (const auto origin = read_bounded(info / "direct_url.json", kLargestNote, budget_))
     out.source = source_of_direct_url(*origin);
   if (const auto installer = read_bounded(info / "INSTALLER", kLargestInstaller, budget_))
     each_line(*installer, [&](std::string_view line) {
@@ -233,9 +233,9 @@ void PythonDistributions::find_editables(const std::string& folder) {
       continue;
     Editable out;
     out.package = describe(folder, each);
-    if (!out.package.source.starts_with("-e ")) continue;
+    if (!out.package.source.starts_with(kEditable)) continue;
     out.folder = folder_of_source(out.package.source);
-    if (const auto modules = read_bounded(info / "top_level.txt", kLargestOrigin, budget_))
+    if (const auto modules = read_bounded(info / "top_level.txt", kLargestNote, budget_))
       out.modules = lines_of(*modules);
     editables_.push_back(std::move(out));
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "analyzer/packages/direct_url.h"
 #include "analyzer/text/text.h"
 
 namespace kshim::packages {
@@ -75,7 +76,7 @@ const std::vector<SourceTrees::Tree>& SourceTrees::trees(const std::string& fold
     if (!metadata || !modules || !is_trusted(info)) continue;
     Tree tree;
     tree.package.manager = "pip";
-    tree.package.source = "-e " + project;
+    tree.package.source = std::string(kEditable) + project;
     read_metadata(*metadata, tree.package);
     if (tree.package.name.empty()) continue;
     tree.modules = lines_of(*modules);
