@@ -67,6 +67,23 @@ class Consumer(e2e.Case):
         reports = list((self.folder / "build" / "kshim-report" / "fits").glob("*.jsonl"))
         self.assertEqual(len(reports), 1)
 
+    def test_only_reports_are_removed(self):
+        """Somebody names a folder that holds more, the build folder itself even, or one whose name means something to GLOB."""
+        for name in (".", "odd [1] name*"):
+            folder = self.folder / "build" / name
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "old.1.jsonl").write_text(HEALTHY.read_text())
+            (folder / "mine.txt").write_text("kept")
+            (folder / "mine.jsonl").mkdir(exist_ok=True)
+            done = self.configure(f"-Dkshim_DIR={e2e.BUILD / 'cmake'}", f'-DMISUSE=TEST not_attached SIMULATE sm_90 REPORT "{name}"')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.run_program("ctest", "--test-dir", self.folder / "build", "-V", "-R", "^not_attached$")
+            self.assertIn("100% tests passed, 0 tests failed out of 3", done.stdout)
+            self.assertIn("no process of this test used CUDA", done.stdout)
+            self.assertFalse((folder / "old.1.jsonl").exists())
+            self.assertEqual((folder / "mine.txt").read_text(), "kept")
+            self.assertTrue((folder / "mine.jsonl").is_dir())
+
     def test_without_the_simulator(self):
         prefix = self.folder / "prefix"
         subprocess.run(["cmake", "--install", e2e.BUILD, "--prefix", prefix, "--component", "kshim"], check=True,
