@@ -2,7 +2,6 @@
 #include "analyzer/run/watch.h"
 
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -20,6 +19,7 @@
 #include <system_error>
 
 #include "analyzer/run/elf_file.h"
+#include "analyzer/run/unguessable.h"
 #include "analyzer/user_error.h"
 
 namespace kshim::cli {
@@ -181,14 +181,6 @@ namespace {
 constexpr std::size_t kMostAnnounced = 100'000;
 constexpr std::size_t kMostCallers = 256;  // descriptors
 
-std::string unguessable_name() {
-  std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  std::string out;
-  for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
-  return out;
-}
-
 }  // namespace
 
 std::vector<fs::path> socket_folders(const fs::path& reports) {
@@ -203,7 +195,8 @@ std::vector<fs::path> socket_folders(const fs::path& reports) {
 }
 
 Watch::Watch(const std::vector<fs::path>& folders) {
-  std::any_of(folders.begin(), folders.end(), [this](const fs::path& folder) { return listen_in(folder); });
+  for (const fs::path& folder : folders)
+    if (listen_in(folder)) break;
 }
 
 bool Watch::listen_in(const fs::path& folder) {
