@@ -32,6 +32,7 @@ std::string gpus_of(const Report& report) {
     if (const auto arch = image::parse_arch(device.compute_capability)) out.insert(arch->cc);
   }
   std::vector<std::string> names;
+  names.reserve(out.size());
   for (const image::ComputeCapability cc : out) names.emplace_back(image::to_name(cc).view());
   return join(names, ", ");
 }
@@ -58,7 +59,7 @@ std::optional<Apart> apart(const std::vector<std::uint32_t>& processes, const st
   return Apart{{these.begin(), these.end()}, {others.begin(), others.end()}};
 }
 
-std::string some_of(std::vector<std::string> names, std::string_view noun) {
+std::string some_of(const std::vector<std::string>& names, std::string_view noun) {
   constexpr std::size_t kNamed = 3;
   if (names.size() <= kNamed) return enumerate(names);
   return fmt::format("{} {}", grouped_number(names.size()), noun);
@@ -87,7 +88,7 @@ std::optional<std::uint32_t> Processes::add(const Report& report, std::uint64_t 
   process.exe = report.process.exe;
   std::size_t bytes = 0;
   for (const std::string& argument : report.process.argv) {
-    bytes += argument.size() + sizeof(argument);
+    bytes += argument.size() + sizeof(std::string);
     if (bytes > kMostArguments) {
       process.argv.emplace_back("...");
       break;

@@ -38,8 +38,9 @@ class ModuleMemory {
     std::size_t out = module.damage.size();
     for (const FileImage& image : module.images) {
       out += sizeof(image);
-      for (const std::string& kernel : image.kernels) out += sizeof(kernel) + kernel.size();
-      for (const auto& [kernel, line] : image.lines) out += 2 * sizeof(kernel) + sizeof(line) + kernel.size();
+      for (const std::string& kernel : image.kernels) out += sizeof(std::string) + kernel.size();
+      for (const auto& [kernel, line] : image.lines)
+        out += 2 * sizeof(std::string) + sizeof(line) + kernel.size();
     }
     return out;
   }

@@ -51,7 +51,7 @@ auto damage_at(std::uint64_t offset, const char* what) {
   return AllOf(Field("offset", &Damage::offset, offset), Field("what", &Damage::what, HasSubstr(what)));
 }
 
-constexpr std::uint64_t kWrapperOffset = kElfHeader + 88 + 2 * 88;
+constexpr std::uint64_t kWrapperOffset = kElfHeader + 88 + 88 + 88;
 
 // As `truncate -s 1T x.fatbin` makes it.
 TEST(HostileDeviceCode, AHoleBehindAFatbinIsNotWalkedToItsEnd) {
