@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,10 +29,13 @@ def main():
         return 77
     wrong = 0
     simulator = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "sim"
+    # Else the sanitizer comes with the simulator, behind cuDNN, and is handed back what it never gave.
+    needed = subprocess.run(["ldd", simulator / "libcuda.so.1"], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    sanitizer = " ".join(re.findall(r"=> (/\S*/lib[at]san\S*)", needed))
     # cuBLAS 13 refuses what is older than 7.5 by itself.
     wanted = {"6.1": ARCH_MISMATCH, "7.5": 0, "8.6": 0, "9.0": 0, "10.0": 0, "12.0": 0}
     for cc, result in wanted.items():
-        environment = {**os.environ, "KSHIM_SIM_DEVICES": cc, "LD_LIBRARY_PATH": f"{simulator}:{folder}"}
+        environment = {**os.environ, "KSHIM_SIM_DEVICES": cc, "LD_LIBRARY_PATH": f"{simulator}:{folder}", "LD_PRELOAD": sanitizer}
         done = subprocess.run([sys.executable, "-B", __file__, "--in-child"], env=environment, stdout=subprocess.PIPE,
                               universal_newlines=True, check=False)
         cublas, cudnn = (done.stdout.splitlines() + ["", ""])[:2]
