@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <system_error>
 
 #include "analyzer/knowledge/knowledge.h"
 #include "analyzer/text/text.h"

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "analyzer/command.h"
 #include "analyzer/doctor/doctor.h"

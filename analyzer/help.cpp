@@ -5,6 +5,7 @@
 #include <kshim/report/schema.h>
 #include <kshim/version.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "analyzer/analysis/attribution.h"
 #include "analyzer/knowledge/knowledge.h"

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "analyzer/model/mapped_file.h"
 #include "kshim/image/elf.h"

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "analyzer/doctor/gather.h"

@@ -3,6 +3,7 @@
 // CUDA's wheels in them.
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "analyzer/doctor/gather.h"
 #include "analyzer/packages/package.h"

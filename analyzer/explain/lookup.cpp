@@ -9,6 +9,7 @@
 #include <charconv>
 #include <map>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace kshim::explain {

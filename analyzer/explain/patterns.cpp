@@ -2,6 +2,7 @@
 #include "analyzer/explain/patterns.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 namespace kshim::explain {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "analyzer/knowledge/pythons.h"
 #include "analyzer/knowledge/reach.h"

@@ -3,6 +3,7 @@
 // given to it is foreign text unless it says otherwise; the page escapes it.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>

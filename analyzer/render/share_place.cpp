@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "analyzer/render/each_string.h"
 #include "analyzer/text/text.h"

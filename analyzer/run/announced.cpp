@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <unordered_set>
 
 #include "analyzer/run/run_folder.h"

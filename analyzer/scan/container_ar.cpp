@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <system_error>
 
 #include "analyzer/model/mapped_file.h"
 #include "analyzer/scan/container_walk.h"

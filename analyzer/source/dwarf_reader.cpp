@@ -12,6 +12,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 namespace kshim::source {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 #include <vector>
 
 #include "kshim/image/cubin.h"

@@ -2,6 +2,7 @@
 #include "device/pci.h"
 
 #include <charconv>
+#include <system_error>
 
 namespace kshim::sim {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "analyzer/explain/explain.h"
 #include "analyzer/explain/gpu_names.h"
 #include "analyzer/knowledge/knowledge.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report_mutator.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
 #include "with_device.h"
 
 namespace kshim::sim::test {

@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "analyze_fixture.h"
 #include "kshim/image/select.h"
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cubin_builder.h"
 
 namespace kshim::analysis {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "fatbin_builder.h"
