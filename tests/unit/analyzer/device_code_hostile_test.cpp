@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "device_code_fixture.h"
 
 namespace kshim::analysis {
