@@ -16,7 +16,7 @@ LOWEST = "2.17"  # of tools/release-build
 OLDER = re.compile(r"(pthread|sem|timer|shm|mq|aio|clock)_\w+|__pthread_\w+|dl\w+|__libc_start_main|[fl]?stat(64)?|fstatat(64)?|mknod(at)?|"
                    r"fcntl64|__isoc23_\w+|__\w+_chk|(exp2?|log2?|pow|fmod|hypot)f?")
 # What this machine's libstdc++ and libgcc ask for; those of the release build do not.
-RUNTIME = {"__libc_single_threaded", "_dl_find_object", "arc4random", "getentropy"}
+RUNTIME = {"__libc_single_threaded", "_dl_find_object", "arc4random", "getentropy", "strfromf128", "strtof128"}
 
 
 def number(version):

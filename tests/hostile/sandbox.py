@@ -4,6 +4,7 @@
 import errno
 import os
 import re
+import signal
 import subprocess
 
 import e2e
@@ -35,7 +36,8 @@ class Sandbox(hostile.Case):
             done = self.same(*argv, variables={"KSHIM_REPORT": folder / "r.jsonl"})
             if done.returncode == 77:
                 self.skipTest("no seccomp here")
-            self.assertEqual(done.returncode, 0)
+            # glibc 2.36 has a second way to end the program, 2.39 has not: without the shim as with it.
+            self.assertIn(done.returncode, (0, -signal.SIGSEGV) if name == "exit_group" else (0,))
             reports = self.found(folder, complete=False) if folder.exists() and (folder / "r.jsonl").stat().st_size else []
             if when == "early" and name in NO_REPORT | {"mkdirat"}:
                 self.assertEqual(reports, [])
