@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the test NAME.kshim of kshim_attach() runs: cmake -DKSHIM=... -DREPORT=folder -DFAIL_ON=... -P this.
+# What the test NAME.kshim of kshim_attach() runs: cmake -DKSHIM=... -DREPORT=folder -DFAIL_ON=... -P this. And NAME.kshim.clean,
+# with -DREPORT=folder -DCLEAN=ON: removes the reports there and nothing else, for somebody may name a folder that holds more
+# (REPORT .).
 string(REGEX REPLACE "([[*?])" "[\\1]" folder "${REPORT}") # they mean something to GLOB
 file(GLOB reports LIST_DIRECTORIES false RELATIVE "${REPORT}" "${folder}/*.jsonl")
+if(CLEAN)
+  foreach(report IN LISTS reports)
+    file(REMOVE "${REPORT}/${report}")
+  endforeach()
+  return()
+endif()
 if(NOT reports)
   message(STATUS "kshim: no process of this test used CUDA")
   return()

@@ -27,8 +27,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/samples" D
         COMPONENT kshim)
 install(FILES "${PROJECT_SOURCE_DIR}/shim/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/shim" COMPONENT kshim)
 
-set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake"
-                   "${CMAKE_CURRENT_LIST_DIR}/KshimCleanReports.cmake")
+set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
 set(_bin_dir "${CMAKE_INSTALL_BINDIR}")
 set(_lib_dir "${CMAKE_INSTALL_LIBDIR}")
 set(_sim_dir "${KSHIM_INSTALL_SIMDIR}")
@@ -70,7 +69,6 @@ endforeach()
 set_property(GLOBAL PROPERTY KSHIM_COMMAND "$<TARGET_FILE:kshim>")
 set_property(GLOBAL PROPERTY KSHIM_LIBRARY "${PROJECT_BINARY_DIR}/shim/libkshim.so")
 set_property(GLOBAL PROPERTY KSHIM_CHECK_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
-set_property(GLOBAL PROPERTY KSHIM_CLEAN_SCRIPT "${CMAKE_CURRENT_LIST_DIR}/KshimCleanReports.cmake")
 if(TARGET kshim_sim)
   set_property(GLOBAL PROPERTY KSHIM_SIMULATOR_DIR "${PROJECT_BINARY_DIR}/sim")
 endif()

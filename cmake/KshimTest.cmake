@@ -2,6 +2,10 @@
 # kshim_unit_test(NAME SOURCES... LIBS...): a GoogleTest binary, label unit, one ctest entry per test case.
 # kshim_script_test(NAME SCRIPT [LABEL e2e] [ARGS...]): a Python script under tests/, exit 77 = skipped (and says why).
 # The target unit_tests builds what the tests of the labels unit and golden run.
+
+# The sanitizer presets instrument the simulator, which programs that know nothing of it then load late.
+set(KSHIM_LATE_ASAN "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+
 if(BUILD_TESTING AND KSHIM_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -46,8 +50,7 @@ function(kshim_script_test name script)
       add_dependencies(unit_tests ${_targets})
     endif()
   endif()
-  # The sanitizer presets instrument the simulator, which programs that know nothing of it then load late.
   if(KSHIM_SANITIZE MATCHES "address")
-    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "KSHIM_SANITIZED=${KSHIM_SANITIZE}" "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "KSHIM_SANITIZED=${KSHIM_SANITIZE}" "${KSHIM_LATE_ASAN}")
   endif()
 endfunction()

@@ -13,8 +13,8 @@
 OWN void* memcpy(void* restrict to, const void* restrict from, size_t size);
 OWN void* memmove(void* to, const void* from, size_t size);
 OWN void* memset(void* to, int value, size_t size);
-OWN void* __memcpy_chk(void* to, const void* from, size_t size,
-                       size_t room); /* of a libunwind.a as Ubuntu builds it */
+/* Asked for by libunwind.a as Ubuntu builds it. */
+OWN void* __memcpy_chk(void* to, const void* from, size_t size, size_t room);
 OWN int memcmp(const void* left, const void* right, size_t size);
 OWN int bcmp(const void* left, const void* right, size_t size); /* what clang makes of a memcmp() == 0 */
 OWN void* memchr(const void* in, int value, size_t size);
@@ -124,8 +124,7 @@ int strncmp(const char* left, const char* right, size_t size) {
   return 0;
 }
 
-/* The size of what lies there is the compiler's guess at most, and whatever is wrong, the host is not to end.
- */
+/* The room is what the compiler knew of, and whatever is wrong, the host is not to end. */
 void* __memcpy_chk(void* to, const void* from, size_t size, size_t room) {
   (void)room;
   return memcpy(to, from, size);

@@ -10,7 +10,8 @@ from shim_file import output
 GLIBC = re.compile(r"(libc|libm|libpthread|libdl|librt)\.so\.[0-9]+|ld-linux-(x86-64|aarch64)\.so\.[0-9]+")
 VERSION = re.compile(r"\*UND\*\s+[0-9a-f]+\s+\(?(\w+?)_([0-9.]+|PRIVATE)\)?\s+(\S+)")
 
-LOWEST = "2.17"  # of tools/release-build
+RELEASE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "release-build"
+LOWEST = re.search(r"KSHIM_GLIBC_FLOOR:-([0-9.]+)\}", RELEASE.read_text()).group(1)
 # Older functions under a newer version: libraries that became libc's (2.34), what was inline, what headers put in another's place,
 # and new mathematics.
 OLDER = re.compile(r"(pthread|sem|timer|shm|mq|aio|clock)_\w+|__pthread_\w+|dl\w+|__libc_start_main|[fl]?stat(64)?|fstatat(64)?|mknod(at)?|"

@@ -6,10 +6,10 @@ import functools
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
-ROOT = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+from tree import ROOT, tracked
+
 HEADERS = {
     "algorithm": r"std::(?:sort|stable_sort|find|find_if|any_of|all_of|none_of|min|max|clamp|count|count_if|transform|copy|copy_n|equal|"
                  r"lower_bound|upper_bound|remove_if|unique|reverse|fill)\(",
@@ -45,14 +45,6 @@ USES = {header: re.compile(pattern) for header, pattern in HEADERS.items()}
 INCLUDE = re.compile(r'^#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
 
-def sources() -> list:
-    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "*.h", "*.cpp"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode != 0:
-        print("skipped: not a git checkout")
-        sys.exit(77)
-    return [name for name in done.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
-
-
 @functools.lru_cache(maxsize=None)
 def text(name: str) -> str:
     return re.sub(r"//.*", "", (ROOT / name).read_text(encoding="utf-8"))
@@ -77,7 +69,7 @@ def included(name: str, known: frozenset, seen: set) -> set:
 
 
 def main() -> int:
-    names = sources()
+    names = [str(path.relative_to(ROOT)) for path in tracked() if path.suffix in (".h", ".cpp")]
     known = frozenset(names)
     bad = []
     for name in names:
