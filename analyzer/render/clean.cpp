@@ -3,8 +3,8 @@
 // forget it.
 #include "analyzer/render/clean.h"
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/each_string.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "analyzer/packages/python_distributions.h"
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
+#include "analyzer/owner/python_distributions.h"
 
 namespace kshim::analysis {
 namespace {
@@ -31,7 +31,7 @@ std::string_view title_pattern(const Finding& finding) {
 #define KSHIM_TITLE(cause, text) \
   case Cause::cause:             \
     return text;
-#include "analyzer/render/titles.def"
+#include "analyzer/say/titles.def"
 #undef KSHIM_TITLE
     default:
       return row_of(finding.cause).headline;

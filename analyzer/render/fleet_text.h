@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/fleet/fleet.h"
+#include "analyzer/advise/fleet.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/page.h"
 

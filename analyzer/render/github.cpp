@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_finding.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

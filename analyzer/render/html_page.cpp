@@ -7,7 +7,7 @@
 #include <array>
 #include <charconv>
 
-#include "analyzer/text/escape.h"
+#include "analyzer/core/escape.h"
 #include "page_assets.h"
 
 namespace kshim::analysis {

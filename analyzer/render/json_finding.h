@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/analysis/finding.h"
+#include "analyzer/core/finding.h"
 
 namespace kshim::analysis {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/core/escape.h"
+#include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/share_place.h"
-#include "analyzer/text/escape.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/analysis/finding.h"
+#include "analyzer/core/finding.h"
 
 namespace kshim::analysis {
 

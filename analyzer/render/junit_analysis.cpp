@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/clean.h"
 #include "analyzer/render/junit.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_place.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

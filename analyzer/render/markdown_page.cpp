@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analyzer/text/escape.h"
-#include "analyzer/text/text.h"
+#include "analyzer/core/escape.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/command_lines.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #pragma once
 #include <string>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

@@ -8,13 +8,13 @@
 #include <map>
 #include <string>
 
+#include "analyzer/core/escape.h"
+#include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_finding.h"
-#include "analyzer/text/escape.h"
-#include "analyzer/text/text.h"
 #include "kshim/base/hash.h"
 #include "kshim/version.h"
 
@@ -32,7 +32,7 @@ constexpr const char* kMachineId = "%MACHINE%";
 
 constexpr std::array kCauses = {
 #define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
-#include "analyzer/analysis/causes.def"
+#include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
 

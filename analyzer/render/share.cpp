@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/each_string.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

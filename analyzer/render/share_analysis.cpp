@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/share_finding.h"
 #include "analyzer/render/share_matrix.h"
-#include "analyzer/render/verdict_line.h"
-#include "analyzer/text/text.h"
+#include "analyzer/say/verdict_line.h"
 #include "kshim/version.h"
 
 namespace kshim::analysis {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "analyzer/analysis/analysis.h"
 #include "analyzer/render/share_page.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

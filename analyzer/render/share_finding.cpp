@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

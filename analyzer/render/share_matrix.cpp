@@ -7,8 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include "analyzer/analysis/finding.h"
+#include "analyzer/core/finding.h"
 #include "analyzer/render/share_page.h"
 
 namespace kshim::analysis {

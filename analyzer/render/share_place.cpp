@@ -5,8 +5,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/render/each_string.h"
-#include "analyzer/text/text.h"
 
 namespace kshim::analysis {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/finding.h"
+#include "analyzer/core/finding.h"
 #include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {

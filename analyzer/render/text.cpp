@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analysis as text: one screen, the most important line first. People paste it into issues.
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/render/render.h"
-#include "analyzer/render/verdict_line.h"
+#include "analyzer/say/verdict_line.h"
 
 namespace kshim::analysis {
 namespace {

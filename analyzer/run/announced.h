@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::cli {
 

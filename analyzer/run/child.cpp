@@ -17,7 +17,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

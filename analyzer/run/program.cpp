@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

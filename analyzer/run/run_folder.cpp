@@ -14,7 +14,7 @@
 #include <ctime>
 #include <system_error>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 

@@ -18,9 +18,9 @@
 #include <string_view>
 #include <system_error>
 
-#include "analyzer/run/elf_file.h"
+#include "analyzer/core/user_error.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/unguessable.h"
-#include "analyzer/user_error.h"
 
 namespace kshim::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
 #include "analyzer/run/announced.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::cli {
 

@@ -14,9 +14,9 @@
 #include <system_error>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
-#include "analyzer/reader/line_buffer.h"
-#include "analyzer/reader/report_reader.h"
+#include "analyzer/input/report/line_buffer.h"
+#include "analyzer/input/report/report_reader.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "analyzer/model/device_code.h"
-#include "analyzer/model/kernel_list.h"
-#include "analyzer/model/mapped_file.h"
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/kernel_list.h"
+#include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/decompress.h"
 
 namespace {

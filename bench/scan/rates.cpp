@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/model/device_code.h"
-#include "analyzer/model/mapped_file.h"
-#include "analyzer/scan/judge.h"
-#include "analyzer/scan/scan.h"
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/mapped_file.h"
+#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/verbs/scan.h"
 #include "kshim/image/decompress.h"
 
 namespace {

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "analyzer/model/device_code.h"
+#include "analyzer/device_code/device_code.h"
 #include "bare_walk.h"
 
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ld.so.cache as ldconfig writes it, damaged in every way that its bounds allow.
-#include "analyzer/doctor/loader.h"
+#include "analyzer/input/machine/loader.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 
-#include "analyzer/doctor/gather.h"
+#include "analyzer/input/machine/gather.h"
 
 namespace {
 

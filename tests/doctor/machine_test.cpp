@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A machine below a folder: links are followed inside of it and never lead out.
-#include "analyzer/doctor/machine.h"
+#include "analyzer/input/machine/machine.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries of NVIDIA's name that crash, hang, leave and refuse: the doctor lives, and says which it was.
-#include "analyzer/doctor/nvml.h"
+#include "analyzer/input/machine/nvml.h"
 
 #include <gtest/gtest.h>
 

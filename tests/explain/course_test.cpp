@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "analyzer/explain/explain.h"
+#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {

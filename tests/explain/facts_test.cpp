@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "analyzer/explain/explain.h"
-#include "analyzer/explain/miner.h"
+#include "analyzer/input/log/miner.h"
+#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logs in the encodings that Windows writes, and files that are no logs.
-#include "analyzer/explain/log_text.h"
+#include "analyzer/input/log/log_text.h"
 
 #include <gtest/gtest.h>
 

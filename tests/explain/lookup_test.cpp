@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers and names of errors, old ones and misquoted ones.
-#include "analyzer/explain/lookup.h"
+#include "analyzer/input/log/lookup.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analyzer/explain/explain.h"
-#include "analyzer/explain/gpu_names.h"
-#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/data/gpu_names.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {
@@ -128,7 +128,7 @@ TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
     const char* sources;
   } kRows[] = {
 #define KSHIM_GPU_NAMES(major, minor, names, sources) {major, minor, names, sources},
-#include "analyzer/knowledge/gpu_names.def"
+#include "analyzer/data/gpu_names.def"
 #undef KSHIM_GPU_NAMES
   };
   for (const auto& row : kRows) {

@@ -2,7 +2,7 @@
 // Messages as CUDA, compilers and frameworks print them, and what they are taken for.
 #include <gtest/gtest.h>
 
-#include "analyzer/explain/explain.h"
+#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of what to do: by message, by code, and for Windows.
-#include "analyzer/explain/remedies.h"
+#include "analyzer/advise/remedies.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "analyzer/explain/explain.h"
-#include "analyzer/explain/windows.h"
-#include "analyzer/rules/rules.h"
+#include "analyzer/advise/windows.h"
+#include "analyzer/diagnose/rules.h"
+#include "analyzer/verbs/explain.h"
 #include "kshim/base/cuda_error.h"
 
 namespace kshim::explain {
@@ -21,7 +21,7 @@ using analysis::Finding;
 
 const std::set<std::string_view> kMessages = {
 #define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) #id,
-#include "analyzer/explain/messages.def"
+#include "analyzer/input/log/messages.def"
 #undef KSHIM_MESSAGE
 };
 
@@ -52,7 +52,7 @@ TEST(Remedies, EveryRowIsOfAMessage) {
   }
 #define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat)
 #define KSHIM_MESSAGE_TITLE(message, text) EXPECT_EQ(kMessages.count(#message), 1U) << #message;
-#include "analyzer/explain/remedies.def"
+#include "analyzer/advise/remedies.def"
 #undef KSHIM_REMEDY
 #undef KSHIM_MESSAGE_TITLE
 }
@@ -126,7 +126,7 @@ TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong){
     EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));                                              \
     EXPECT_NE(std::string(sources), "");                                                              \
   }
-#include "analyzer/rules/code_meanings.def"
+#include "analyzer/data/code_meanings.def"
 #undef KSHIM_CODE_MEANING
 }
 

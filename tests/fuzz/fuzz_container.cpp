@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wheels, tarballs and archives in each other, under small limits.
-#include "analyzer/scan/container.h"
+#include "analyzer/input/files/container.h"
 #include "fuzz_target.h"
 
 using namespace kshim;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole files: host programs (ELF, PE), bare images, wrappers and lists of parts.
-#include "analyzer/model/device_code.h"
+#include "analyzer/device_code/device_code.h"
 #include "fuzz_target.h"
 #include "kshim/image/fatbin_search.h"
 #include "kshim/image/pe.h"

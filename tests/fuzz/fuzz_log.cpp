@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "analyzer/explain/explain.h"
-#include "analyzer/explain/log_text.h"
+#include "analyzer/input/log/log_text.h"
+#include "analyzer/verbs/explain.h"
 #include "fuzz_target.h"
 
 using namespace kshim;

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
+#include "analyzer/verbs/analysis.h"
 #include "fuzz_target.h"
 #include "kshim/base/hash.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 int main(int argc, char** argv) {
   using namespace kshim::analysis;

@@ -147,7 +147,7 @@ class Test:
             text = (self.source / file).read_text(encoding="utf-8")
             return {(int(major), int(minor)): version for major, minor, version in re.findall(pattern, text)}
         ours = rows("sim/nvml/driver_versions.def", r'\nKSHIM_SIM_DRIVER_VERSION\((\d+), (\d+), "([\d.]+)"\)')
-        theirs = rows("analyzer/knowledge/toolkits.def", r'\nKSHIM_TOOLKIT\((\d+), (\d+), "[^"]*", \d+, \d+, "(\d+\.[\d.]+)"')
+        theirs = rows("analyzer/data/toolkits.def", r'\nKSHIM_TOOLKIT\((\d+), (\d+), "[^"]*", \d+, \d+, "(\d+\.[\d.]+)"')
         self.check("driver_versions.def", ours, theirs)
         for driver, wanted in {"12.4": "550.54.14", "11.8": "520.61.05", "12.7": "560.28.03", "8.0": "367.48"}.items():
             found, _ = self.run(KSHIM_SIM_DRIVER=driver)

@@ -41,7 +41,7 @@ std::string causes() {
   std::string out = "| cause | severity | when |\n| --- | --- | --- |\n";
 #define KSHIM_CAUSE(id, name, severity, when, headline) \
   out += std::string("| `") + name + "` | " #severity " | " + cell(when) + " |\n";
-#include "analyzer/analysis/causes.def"
+#include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
   return out;
 }

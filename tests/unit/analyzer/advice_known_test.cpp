@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <string>
 
-#include "analyzer/fixes/advice.h"
-#include "analyzer/text/text.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 #include <cstddef>
 
-#include "analyzer/fixes/advice.h"
+#include "analyzer/advise/advice.h"
 
 namespace kshim::analysis {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/fixes/advice.h"
-#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/data/knowledge.h"
 
 namespace kshim::analysis::situations {
 
@@ -15,7 +15,7 @@ using image::Version;
 
 inline constexpr Cause kCauses[] = {
 #define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
-#include "analyzer/analysis/causes.def"
+#include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
 inline constexpr Origin kOrigins[] = {Origin::program,   Origin::cmake,  Origin::python_extension,

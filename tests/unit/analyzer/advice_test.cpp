@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // advise() over all causes, GPUs, toolkits and origins: no advice that cannot be followed, none that makes it
 // worse.
-#include "analyzer/fixes/advice.h"
+#include "analyzer/advise/advice.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 #include <set>
 #include <string>
 
-#include "analyzer/fixes/program.h"
-#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/advise/program.h"
+#include "analyzer/data/knowledge.h"
 #include "tests/unit/analyzer/advice_promises.h"
 #include "tests/unit/analyzer/advice_situations.h"
 

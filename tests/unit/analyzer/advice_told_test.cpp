@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <string>
 
-#include "analyzer/fixes/advice.h"
-#include "analyzer/fixes/program.h"
-#include "analyzer/knowledge/reach.h"
-#include "analyzer/text/text.h"
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/program.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/reach.h"
 
 namespace kshim::analysis {
 namespace {

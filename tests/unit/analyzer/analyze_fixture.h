@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 #include "report_text.h"
 
 namespace kshim::analysis {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
-#include "analyzer/render/verdict_line.h"
+#include "analyzer/say/verdict_line.h"
 
 namespace kshim::analysis {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every toolkit against every GPU: a plan names nothing its toolkit cannot build, and what it adds serves the
 // GPU.
-#include "analyzer/fixes/build_plan.h"
+#include "analyzer/advise/build_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bypass` records: what went past the shim, in words.
-#include "analyzer/analysis/bypass.h"
+#include "analyzer/verbs/bypass.h"
 
 #include <gtest/gtest.h>
 

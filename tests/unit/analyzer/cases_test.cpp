@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "analyzer/rules/rules.h"
+#include "analyzer/diagnose/rules.h"
 
 namespace kshim::analysis {
 namespace {

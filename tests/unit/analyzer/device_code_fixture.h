@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/model/device_code.h"
+#include "analyzer/device_code/device_code.h"
 #include "cubin_builder.h"
 #include "fatbin_builder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where device code lies in whole files. What strangers make of them: device_code_hostile_test.cpp.
-#include "analyzer/model/device_code.h"
+#include "analyzer/device_code/device_code.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest list of architectures for a set of GPUs, and questions that gone files leave without an
 // answer.
-#include "analyzer/fleet/fleet.h"
+#include "analyzer/advise/fleet.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose code a frame is: every row of frames.def has an example here that it decides, and what looks like it
 // decides otherwise.
-#include "analyzer/knowledge/frames.h"
+#include "analyzer/data/frames.h"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "analyzer/rules/rules.h"
+#include "analyzer/diagnose/rules.h"
 
 namespace kshim::analysis {
 namespace {

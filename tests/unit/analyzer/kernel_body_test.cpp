@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is left of a kernel behind a guard: words as ptxas 12.9 and 13.0 write them.
-#include "analyzer/model/kernel_body.h"
+#include "analyzer/device_code/kernel_body.h"
 
 #include <gtest/gtest.h>
 

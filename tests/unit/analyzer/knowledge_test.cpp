@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/data/knowledge.h"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 #include <set>
 #include <string>
 
-#include "analyzer/fixes/build_plan.h"
-#include "analyzer/fixes/other_ways.h"
-#include "analyzer/knowledge/frames.h"
-#include "analyzer/knowledge/library_needs.h"
-#include "analyzer/knowledge/pythons.h"
-#include "analyzer/knowledge/reach.h"
-#include "analyzer/knowledge/workers.h"
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/other_ways.h"
+#include "analyzer/data/frames.h"
+#include "analyzer/data/library_needs.h"
+#include "analyzer/data/pythons.h"
+#include "analyzer/data/reach.h"
+#include "analyzer/data/workers.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA libraries that meet in one process: what is told, as what, and what is by design.
-#include "analyzer/rules/libraries.h"
+#include "analyzer/diagnose/libraries.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@
 #include <fstream>
 
 #include "analyze_fixture.h"
-#include "analyzer/fixes/library_fixes.h"
-#include "analyzer/knowledge/library_habits.h"
+#include "analyzer/advise/library_fixes.h"
+#include "analyzer/data/library_habits.h"
 
 namespace kshim::analysis {
 namespace {

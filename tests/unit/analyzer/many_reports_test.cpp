@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "analyze_fixture.h"
-#include "analyzer/analysis/finding_table.h"
-#include "analyzer/analysis/merge.h"
+#include "analyzer/diagnose/merge.h"
+#include "analyzer/verbs/finding_table.h"
 
 namespace kshim::analysis {
 namespace {

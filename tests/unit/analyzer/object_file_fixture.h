@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/model/object_file.h"
+#include "analyzer/device_code/object_file.h"
 #include "device_code_fixture.h"
 #include "report_text.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that a report names, read again: host programs with fatbins, bare images, and what a stranger made of
 // them.
-#include "analyzer/model/object_file.h"
+#include "analyzer/device_code/object_file.h"
 
 #include <elf.h>
 #include <gmock/gmock.h>
 
-#include "analyzer/model/module_images.h"
+#include "analyzer/diagnose/module_images.h"
 #include "object_file_fixture.h"
 
 namespace kshim::analysis {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `where`: which frame of a failure's stacks is shown as the user's own.
-#include "analyzer/model/places.h"
+#include "analyzer/diagnose/places.h"
 
 #include <gmock/gmock.h>
 

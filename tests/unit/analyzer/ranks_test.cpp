@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/analysis/ranks.h"
+#include "analyzer/verbs/ranks.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

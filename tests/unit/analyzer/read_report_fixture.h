@@ -6,8 +6,8 @@
 #include <string_view>
 #include <variant>
 
-#include "analyzer/reader/fields.h"
-#include "analyzer/reader/report_reader.h"
+#include "analyzer/input/report/fields.h"
+#include "analyzer/input/report/report_reader.h"
 #include "report_text.h"
 
 namespace kshim::analysis {

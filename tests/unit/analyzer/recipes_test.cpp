@@ -11,9 +11,9 @@
 #include <sstream>
 #include <string>
 
-#include "analyzer/fixes/build_plan.h"
-#include "analyzer/fixes/own_source.h"
-#include "analyzer/knowledge/knowledge.h"
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/own_source.h"
+#include "analyzer/data/knowledge.h"
 
 namespace kshim::analysis {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rule from both sides: facts that make it speak, and the nearest facts that must not.
-#include "analyzer/rules/rules.h"
+#include "analyzer/diagnose/rules.h"
 
 #include <gtest/gtest.h>
 

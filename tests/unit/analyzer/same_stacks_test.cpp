@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures that name another one for their frames.
-#include "analyzer/reader/same_stacks.h"
+#include "analyzer/input/report/same_stacks.h"
 
 #include <gmock/gmock.h>
 
-#include "analyzer/reader/limits.h"
+#include "analyzer/input/report/limits.h"
 #include "read_report_fixture.h"
 
 namespace kshim::analysis {

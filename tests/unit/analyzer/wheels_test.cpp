@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of prebuilt packages and of libraries with lists of GPUs of their own: every row is consistent
 // with the GPUs and toolkits, and the look-ups find what people ask for by the names that they use.
-#include "analyzer/knowledge/wheels.h"
+#include "analyzer/data/wheels.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <set>
 #include <string>
 
-#include "analyzer/knowledge/knowledge.h"
-#include "analyzer/knowledge/pythons.h"
-#include "analyzer/knowledge/reach.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/pythons.h"
+#include "analyzer/data/reach.h"
 
 namespace kshim::analysis {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diff/compare.h"
+#include "analyzer/compare/compare.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analyzer/diff/render.h"
+#include "analyzer/compare/render.h"
 
 namespace kshim::diff {
 namespace {

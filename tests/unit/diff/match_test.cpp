@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diff/match.h"
+#include "analyzer/compare/match.h"
 
 #include <gtest/gtest.h>
 

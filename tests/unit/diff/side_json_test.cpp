@@ -2,8 +2,8 @@
 // Scans and analyses in JSON, from whomever they come.
 #include <gtest/gtest.h>
 
-#include "analyzer/diff/render.h"
-#include "analyzer/diff/side.h"
+#include "analyzer/compare/render.h"
+#include "analyzer/compare/side.h"
 
 namespace kshim::diff {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/packages/bounded.h"
+#include "analyzer/owner/bounded.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "analyzer/packages/path_index.h"
+#include "analyzer/owner/path_index.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/packages/bundles.h"
+#include "analyzer/owner/bundles.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/packages/direct_url.h"
+#include "analyzer/owner/direct_url.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "analyzer/packages/dpkg_database.h"
-#include "analyzer/packages/system_paths.h"
+#include "analyzer/owner/dpkg_database.h"
+#include "analyzer/owner/system_paths.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

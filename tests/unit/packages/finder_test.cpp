@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is asked first.
-#include "analyzer/packages/finder.h"
+#include "analyzer/owner/finder.h"
 
 #include <gmock/gmock.h>
 

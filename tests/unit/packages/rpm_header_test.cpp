@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/packages/rpm_header.h"
+#include "analyzer/owner/rpm_header.h"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "analyzer/packages/rpm_database.h"
+#include "analyzer/owner/rpm_database.h"
 #include "rpm_fixture.h"
 #include "tests/unit/analyzer/report_text.h"
 

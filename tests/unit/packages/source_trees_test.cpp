@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/packages/source_trees.h"
+#include "analyzer/owner/source_trees.h"
 
 #include <gmock/gmock.h>
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "analyzer/scan/render.h"
+#include "analyzer/render/scan/render.h"
 #include "hostile.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "analyzer/render/junit.h"
-#include "analyzer/scan/render.h"
+#include "analyzer/render/scan/render.h"
 #include "hostile.h"
 
 namespace kshim::analysis {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/analysis/analysis.h"
 #include "analyzer/render/each_string.h"
-#include "analyzer/scan/scan.h"
+#include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/scan.h"
 
 namespace kshim::test {
 

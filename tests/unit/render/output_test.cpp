@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/output.h"
+#include "analyzer/cli/output.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/progress.h"
+#include "analyzer/cli/progress.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "analyzer/analysis/analysis.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 namespace {

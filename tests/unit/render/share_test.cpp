@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "analyzer/analysis/analysis.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/sarif.h"
 #include "analyzer/render/share_place.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 namespace {

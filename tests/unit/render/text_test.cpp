@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/text/text.h"
+#include "analyzer/core/text.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 
+#include "analyzer/core/escape.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/page.h"
-#include "analyzer/text/escape.h"
 
 namespace kshim::analysis {
 namespace {

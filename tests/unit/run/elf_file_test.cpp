@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/run/elf_file.h"
+#include "analyzer/device_code/elf_file.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

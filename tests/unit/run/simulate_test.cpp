@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/user_error.h"
+#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 namespace {

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis/torch_link.h"
+#include "analyzer/device_code/torch_link.h"
+#include "analyzer/diagnose/rules.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/rules/rules.h"
-#include "analyzer/scan/findings.h"
-#include "analyzer/scan/old_driver.h"
+#include "analyzer/verbs/old_driver.h"
+#include "analyzer/verbs/scan_findings.h"
 
 namespace kshim::scan {
 namespace {

@@ -3,7 +3,7 @@
 // damage named with its place, and the rest still seen.
 #include <gmock/gmock.h>
 
-#include "analyzer/scan/container.h"
+#include "analyzer/input/files/container.h"
 #include "container_probe.h"
 
 namespace kshim::scan {

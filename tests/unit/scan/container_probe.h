@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/scan/container.h"
+#include "analyzer/input/files/container.h"
 #include "container_fixture.h"
 
 namespace kshim::test {

@@ -9,10 +9,10 @@
 #include <future>
 #include <thread>
 
-#include "analyzer/scan/container.h"
-#include "analyzer/scan/container_buffer.h"
-#include "analyzer/scan/container_memory.h"
-#include "analyzer/scan/container_queue.h"
+#include "analyzer/input/files/container.h"
+#include "analyzer/input/files/container_buffer.h"
+#include "analyzer/input/files/container_memory.h"
+#include "analyzer/input/files/container_queue.h"
 #include "container_probe.h"
 
 namespace kshim::scan {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sound containers: what is in them is seen, once, and no more is read than was asked for.
-#include "analyzer/scan/container.h"
+#include "analyzer/input/files/container.h"
 
 #include <gmock/gmock.h>
 

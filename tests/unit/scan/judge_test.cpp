@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Modules against targets. PTX serves as device code throughout: its kernels can be written down here.
-#include "analyzer/scan/judge.h"
-
 #include <gtest/gtest.h>
 
 #include <deque>
 
-#include "analyzer/scan/findings.h"
+#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/verbs/scan_findings.h"
 
 namespace kshim::scan {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What elfutils says in its own process, held against addr2line of binutils, and what it does not survive.
-#include "analyzer/source/host_lines.h"
+#include "analyzer/device_code/host_lines.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "analyzer/model/object_file.h"
+#include "analyzer/device_code/object_file.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::source {

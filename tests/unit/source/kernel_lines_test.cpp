@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/source/kernel_lines.h"
+#include "analyzer/device_code/kernel_lines.h"
 
 #include <gmock/gmock.h>
 

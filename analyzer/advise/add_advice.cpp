@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the advice needs to know, gathered from report and files.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/program.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/pythons.h"
+#include "analyzer/device_code/torch_link.h"
+#include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/failure_finding.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/owner/bundles.h"
+#include "analyzer/owner/direct_url.h"
+
+namespace kshim::analysis {
+namespace {
+
+struct BuiltBy {
+  image::Version toolkit;
+  std::string how;
+};
+
+// Who built the file: what its cubins say, else the newest PTX, whose version is that of the toolkit.
+BuiltBy builder_of(const Scene& scene, const Subject& subject) {
+  if (scene.options.assume_toolkit) return {*scene.options.assume_toolkit, "as assumed"};
+  if (subject.images.toolkit.known()) return {subject.images.toolkit, "its cubins say so"};
+  image::Version isa;
+  for (const ImageFact& image : subject.images.images) {
+    if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
+  }
+  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
+  if (row == nullptr) return {};
+  BuiltBy out{row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
+  // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
+  for (const ImageFact& image : subject.images.images) {
+    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
+    if (first == nullptr || !(out.toolkit < first->version)) continue;
+    out.toolkit = first->version;
+    out.how =
+        fmt::format("its {} takes it", image::to_name(image.candidate.kind, image.candidate.arch).view());
+  }
+  return out;
+}
+
+bool runs_python(const Scene& scene) {
+  return basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
+}
+
+// Another GPU of the process for which the same images do. By UUID, which CUDA_VISIBLE_DEVICES in the
+// environment cannot renumber; a simulated GPU has none that another tool knows.
+std::string serving_device(const Scene& scene, const Subject& subject) {
+  if (scene.options.assume_cc || subject.device == nullptr || subject.images.scope == ImageScope::none)
+    return {};
+  const bool simulated = scene.report.driver && scene.report.driver->simulated;
+  for (const DeviceRecord& row : scene.report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (row.ordinal == subject.device->ordinal || !arch) continue;
+    Facts other = subject.facts;
+    other.device = arch->cc;
+    if (select(other.images, other, other.switches).choice == image::Choice::none) continue;
+    return row.uuid.empty() || simulated ? std::to_string(row.ordinal) : row.uuid;
+  }
+  return {};
+}
+
+// The other kinds of GPUs of the machine: what is built for the one must not take theirs away.
+std::vector<image::ComputeCapability> other_devices(const Scene& scene, const Subject& subject) {
+  std::vector<image::ComputeCapability> out;
+  for (const DeviceRecord& row : scene.report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (!arch || arch->cc == subject.facts.device) continue;
+    if (std::find(out.begin(), out.end(), arch->cc) == out.end()) out.push_back(arch->cc);
+  }
+  return out;
+}
+
+// Where the very file of the finding can be read; empty where another lies at its path now.
+std::string path_at_hand(const Scene& scene, const Subject& subject, const std::string& path) {
+  if (subject.object == nullptr || path != subject.object->path) return path;
+  if (scene.files.find(*subject.object) == nullptr) return {};
+  const std::string& other = scene.files.elsewhere(*subject.object);
+  return other.empty() ? path : other;
+}
+
+// What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
+void set_package(const PackageRecord& package, Situation& at) {
+  if (!packages::bundle_title(package.manager).empty()) return;
+  at.manager = package.manager;
+  if (packages::is_package_name(package.name)) {
+    at.package = package.name;
+    at.package_version = package.version;
+  }
+  at.environment = package.environment;
+  at.channel = package.channel;
+  if (at.manager == "pip" && packages::is_source(package.source)) at.source = package.source;
+  at.from_source = !at.source.empty();
+  if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
+  if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
+}
+
+// What is mended where the bundle was built is not yet in the bundle.
+void add_bundle_caveat(const Scene& scene, const Subject& subject, std::vector<Fix>& fixes) {
+  const auto package = subject.object != nullptr ? package_of(scene, *subject.object) : std::nullopt;
+  const std::string_view maker = package ? packages::bundle_title(package->manager) : std::string_view();
+  if (maker.empty()) return;
+  for (Fix& fix : fixes) {
+    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade)
+      continue;
+    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}",
+                              fix.caveat.empty() ? "" : "; ", maker);
+  }
+}
+
+}  // namespace
+
+void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
+  if (!scene.advised.wants(finding)) return;
+  Situation at;
+  at.cause = finding.cause;
+  at.code = finding.code;
+  at.object = finding.object;
+  const OriginFacts origin = origin_of(finding.object);
+  at.origin = origin.origin;
+  at.build_folder = origin.build_folder;
+  if (subject.object != nullptr) {
+    const ObjectFile* file = scene.files.find(*subject.object);
+    at.bare = file != nullptr && file->is_bare();
+    at.relocatable = file != nullptr && file->has_relocatable_code();
+    at.shared_library = file != nullptr ? file->is_shared_library()
+                                        : basename_of(finding.object).find(".so") != std::string_view::npos;
+    if (const auto package = package_of(scene, *subject.object)) set_package(*package, at);
+  } else if (subject.caller && !subject.facts.compiler) {
+    set_package(*subject.caller, at);
+  }
+  if (origin.origin == Origin::memory) at.bare = true;
+  at.device = subject.facts.device;
+  if (subject.device != nullptr) at.device_name = subject.device->name;
+  at.other_devices = other_devices(scene, subject);
+  at.driver = subject.facts.driver;
+  if (scene.report.driver) at.kernel_module = scene.report.driver->kernel_module;
+  const BuiltBy builder = builder_of(scene, subject);
+  at.toolkit = builder.toolkit;
+  at.toolkit_how = builder.how;
+  for (const ImageFact& image : subject.images.images) {
+    at.have.push_back(image.candidate);
+    if (image.has_kernel != true) continue;
+    std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
+    if (std::find(at.kernel_images.begin(), at.kernel_images.end(), name) == at.kernel_images.end()) {
+      at.kernel_images.push_back(std::move(name));
+    }
+  }
+  at.loose = subject.facts.loose;
+  at.runtime = subject.facts.runtime;
+  at.asked_by_name = subject.facts.asked_by_name;
+  at.kernels = subject.facts.kernels;
+  at.alike = subject.facts.alike;
+  for (const ImageFact& image : subject.images.images) {
+    if (image.candidate.kind == image::ImageKind::cubin)
+      at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
+  }
+  if (subject.cached) {
+    at.cache = subject.cached->cache->who;
+    at.cache_variable = subject.cached->cache->variable;
+    at.cache_entry = subject.cached->entry;
+  }
+  if (const auto& compiler = subject.facts.compiler) {
+    at.compiler = compiler->name;
+    at.compiler_version = compiler->version;
+    at.asked = compiler->asked;
+    at.serves_device = at.device && std::any_of(compiler->known.begin(), compiler->known.end(),
+                                                [&](image::Arch arch) { return arch.cc == *at.device; });
+    if (subject.caller && subject.caller->manager == "pip") at.caller_package = subject.caller->name;
+  }
+  at.torch = scene.index.has_torch();
+  // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
+  // is linked with what, and the file need not be on this machine.
+  at.links_torch = lies_beside_torch(at.object) ||
+                   file_links_torch(path_at_hand(scene, subject, at.object)) ||
+                   (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
+  at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
+  at.switches = switch_names(scene.report);
+  at.serving_device = serving_device(scene, subject);
+  at.python = runs_python(scene);
+  at.python_version = python_of_path(at.object);
+  if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
+  at.ranked = scene.report.process.rank.has_value();
+  at.program = program_of(scene.report.process);
+  Advice advice = advise(at);
+  finding.fixes = std::move(advice.fixes);
+  finding.dead_ends = std::move(advice.dead_ends);
+  finding.remarks = std::move(advice.remarks);
+  add_bundle_caveat(scene, subject, finding.fixes);
+}
+
+}  // namespace kshim::analysis

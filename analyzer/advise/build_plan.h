@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which architectures a rebuild should name, and how each build system wants to be told. A plan never names
+// what its toolkit cannot build.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/data/knowledge.h"
+#include "kshim/image/select.h"
+
+namespace kshim::analysis {
+
+struct PlannedArch {
+  image::Arch arch;
+  bool sass = false;
+  bool ptx = false;
+  bool added = false;  ///< new: for the device that lacks code
+};
+
+struct BuildPlan {
+  const ToolkitRow* toolkit = nullptr;
+  std::vector<PlannedArch> archs;         ///< ascending
+  std::vector<image::Candidate> dropped;  ///< what the file has and this toolkit cannot build
+  bool by_ptx = false;                    ///< the device is served by compiling PTX at load
+};
+
+/// The architectures of `have` plus what serves `device`, and PTX of the newest. nullopt when `toolkit` can
+/// build nothing for it that the driver takes.
+std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have,
+                                    image::ComputeCapability device, const ToolkitRow& toolkit,
+                                    image::Version driver);
+
+/// The toolkit to build with for a device, when the one at hand cannot: the newest of the wanted major that
+/// emits code for it and is not newer than the driver, else the newest of these that also builds all of
+/// `have`, else the newest that is not newer than the driver, else the oldest that can.
+const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::optional<image::Version> near,
+                                    image::Version driver, const std::vector<image::Candidate>& have = {});
+
+/// The newest toolkit that emits machine code which runs on the device; nullptr where none does.
+const ToolkitRow* last_with_code_for(image::ComputeCapability device);
+
+/// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX". Empty where the build system has
+/// no word for any of it. arch_lists.cpp.
+std::string arch_list(const BuildPlan& plan, ArchList style);
+
+/// A recipe's command with its placeholders replaced.
+struct RecipeWords {
+  std::string nvcc = "nvcc";
+  std::string mode;  ///< what nvcc is told before all else: " -rdc=true"
+  std::string toolkit;
+  std::string output;
+  std::string build = "build";
+  std::string package = ".";
+  std::string program = "PROGRAM";  ///< the command line, quoted
+  std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing
+};
+std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+
+}  // namespace kshim::analysis

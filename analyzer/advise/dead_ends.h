@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include "analyzer/advise/advice.h"
+#include "analyzer/data/reach.h"
+
+namespace kshim::analysis {
+
+/// Code that is not in the file cannot come from anywhere else.
+bool lacks_code(Cause cause);
+
+/// What people try in this situation although it cannot help, with why not.
+void add_dead_ends(const Situation& at, Serving serving, Advice& advice);
+
+}  // namespace kshim::analysis

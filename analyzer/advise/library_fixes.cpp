@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/library_fixes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/advise/program.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+namespace {
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::vector<std::string> entries_of(const std::string& search_path) {
+  std::vector<std::string> out;
+  std::string_view rest = search_path;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+    if (!entry.empty()) out.emplace_back(entry);
+  }
+  return out;
+}
+
+bool names_folder_of(std::string_view entry, const CudaLibrary& library) {
+  while (entry.size() > 1 && entry.ends_with('/')) entry.remove_suffix(1);
+  return entry == folder_of(library.record->path) || entry == folder_of(library.path) ||
+         entry == library.folder;
+}
+
+// One of them comes by LD_LIBRARY_PATH, which goes before the RUNPATH by which the other is found.
+void add_search_path(const LibrarySituation& at, Advice& out) {
+  std::vector<std::string> kept;
+  std::vector<std::string> dropped;
+  for (const std::string& entry : entries_of(at.search_path)) {
+    if (entry == at.simulator) continue;
+    const auto by_path = [&](const CudaLibrary& library) { return names_folder_of(entry, library); };
+    const auto all = static_cast<std::ptrdiff_t>(at.libraries.size());
+    const auto here = std::count_if(at.libraries.begin(), at.libraries.end(), by_path);
+    const bool alone = at.kind == Mixture::built || at.kind == Mixture::older;
+    const bool mixes =
+        at.kind == Mixture::shadowed ? entry == at.shadow : here != 0 && (here != all || alone);
+    (mixes ? dropped : kept).push_back(entry);
+  }
+  if (dropped.empty()) return;
+  out.fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Take {} out of LD_LIBRARY_PATH", enumerate(dropped)),
+       {kept.empty() ? std::string("unset LD_LIBRARY_PATH")
+                     : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
+       "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
+       "it may be set where the program is started: a shell profile, a job script, a module "
+       "file or a container image"});
+}
+
+bool in_wheel(const CudaLibrary& library) {
+  return library.path.find("/site-packages/") != std::string::npos ||
+         library.path.find("/dist-packages/") != std::string::npos;
+}
+
+bool in_conda(const LibrarySituation& at, const CudaLibrary& library) {
+  return !at.conda.empty() && library.path.starts_with(at.conda + "/") && !in_wheel(library);
+}
+
+void add_conda(const LibrarySituation& at, Advice& out) {
+  const auto conda = std::find_if(at.libraries.begin(), at.libraries.end(),
+                                  [&](const CudaLibrary& library) { return in_conda(at, library); });
+  const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(), in_wheel);
+  if (conda == at.libraries.end() || wheel == at.libraries.end()) return;
+  out.fixes.push_back(
+      {FixKind::reinstall,
+       "Keep one of the two: what conda installed, or what pip did",
+       {"conda list | grep -iE 'cuda|cublas|cudnn|nccl'", "python -m pip list | grep -i nvidia"},
+       fmt::format("{} is conda's, and {} is pip's", conda->record->soname, wheel->record->soname),
+       "an environment with only one of them is the safest: a new one, if need be"});
+}
+
+void add_reinstall(const LibrarySituation& at, Advice& out) {
+  const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(),
+                                  [](const CudaLibrary& library) { return !library.package.empty(); });
+  if (wheel == at.libraries.end() || at.kind == Mixture::dropped || at.kind == Mixture::built ||
+      at.kind == Mixture::majors || at.kind == Mixture::older)
+    return;
+  out.fixes.push_back(
+      {FixKind::reinstall,
+       fmt::format("Install {} again", wheel->package),
+       {fmt::format("python -m pip install --force-reinstall --no-deps {}{}", wheel->package,
+                    wheel->version.find('.') == std::string::npos ? "" : "==" + wheel->version)},
+       "its files are then of one release again, where they were replaced in part",
+       "it does not help against a copy from elsewhere that is found first"});
+}
+
+void add_majors(const LibrarySituation& at, Advice& out) {
+  if (at.kind != Mixture::majors) return;
+  for (const CudaLibrary& library : at.libraries) {
+    if (library.package.empty() || library.package.find("-cu") == std::string::npos) continue;
+    out.fixes.push_back({FixKind::reinstall,
+                         "Take the packages of one CUDA version alone",
+                         {"python -m pip list | grep -iE 'cu11|cu12|cu13'"},
+                         "each package that brings a CUDA of its own has a build for each CUDA version",
+                         "before one is removed: python -m pip show NAME says what requires it"});
+    return;
+  }
+  out.fixes.push_back({FixKind::rebuild,
+                       "Build what links them with one toolkit",
+                       {},
+                       "then there is one CUDA in the process",
+                       "where both work side by side, there is nothing to mend"});
+}
+
+void add_cudnn(const LibrarySituation& at, Advice& out) {
+  if (at.libraries.empty()) return;
+  const CudaLibrary& cudnn = at.libraries.front();
+  if (at.kind == Mixture::built && at.libraries.size() > 1) {
+    const unsigned wanted = at.libraries[1].major;
+    Fix fix{FixKind::reinstall,
+            fmt::format("Install the cuDNN for CUDA {}", wanted),
+            {},
+            "each release of cuDNN is built for each CUDA major apart",
+            ""};
+    if (!cudnn.package.empty()) {
+      fix.commands = {fmt::format("python -m pip uninstall -y {}", cudnn.package),
+                      fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
+      fix.caveat = "both share a folder: the one that stays is to be installed again after the other is gone";
+    }
+    out.fixes.push_back(std::move(fix));
+  }
+  if (at.kind == Mixture::older) {
+    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted), {}, "", ""};
+    fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
+    if (!cudnn.package.empty())
+      fix.commands = {
+          fmt::format("python -m pip install '{}>={},<{}'", cudnn.package, at.wanted, cudnn.major + 1)};
+    out.fixes.push_back(std::move(fix));
+  }
+  if (at.kind != Mixture::dropped || !at.device) return;
+  const auto* last = last_library_for("cuDNN", *at.device);
+  const auto* first = first_library_for("cuDNN", *at.device);
+  if (last == nullptr || first == nullptr) return;
+  const bool newer = last->last == "0";
+  Fix fix;
+  fix.kind = newer ? FixKind::reinstall : FixKind::downgrade;
+  fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
+                    : fmt::format("Use cuDNN {} or older", last->last);
+  fix.why = "what a release of cuDNN serves is fixed in it";
+  const ToolkitRow* toolkit = last_toolkit_for({*at.device, image::Suffix::none});
+  if (!newer && toolkit != nullptr && cudnn.cuda && toolkit->version.major < *cudnn.cuda) {
+    // nvidia-cudnn-cu13 began after the releases that serve such a GPU.
+    fix.title = fmt::format("Use a build of the program for CUDA {}, with cuDNN {} or older",
+                            toolkit->version.major, last->last);
+    if (!cudnn.package.empty())
+      fix.commands = {
+          fmt::format("python -m pip install 'nvidia-cudnn-cu{}=={}.*'", toolkit->version.major, last->last)};
+    fix.caveat = fmt::format("no cuDNN for CUDA {} serves this GPU: CUDA {}.{} is the last with code for it",
+                             *cudnn.cuda, toolkit->version.major, toolkit->version.minor);
+  } else if (!cudnn.package.empty()) {
+    // "9.10" is all of its patch releases: ==9.10.*
+    fix.commands = {newer ? fmt::format("python -m pip install '{}>={}'", cudnn.package, first->first)
+                          : fmt::format("python -m pip install '{}=={}.*'", cudnn.package, last->last)};
+    fix.caveat =
+        "PyTorch and others ask for the release that they were built with: within one major version another "
+        "works as well";
+  }
+  out.fixes.push_back(std::move(fix));
+}
+
+void add_dead_ends(const LibrarySituation& at, Advice& out) {
+  out.dead_ends.push_back({"updating the driver", at.kind == Mixture::dropped
+                                                      ? "the library's list of GPUs is its own"
+                                                      : "one driver serves all these releases"});
+  if (at.kind != Mixture::dropped)
+    out.dead_ends.push_back({"setting CUDA_HOME", "it decides what is built with, and not what is loaded"});
+}
+
+}  // namespace
+
+Advice advise_libraries(const LibrarySituation& at) {
+  Advice out;
+  add_search_path(at, out);
+  add_cudnn(at, out);
+  add_conda(at, out);
+  add_reinstall(at, out);
+  add_majors(at, out);
+  if (out.fixes.empty()) {
+    out.fixes.push_back(
+        {FixKind::environment,
+         "See what is found first, and why",
+         {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'", for_program("PROGRAM", at.program),
+                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
+         "the loader says which folders it looks through for each library",
+         "kshim doctor PROGRAM says it without running the program"});
+  }
+  add_dead_ends(at, out);
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+
+namespace kshim::analysis {
+
+/// A file in PyTorch's cache of compiled extensions: it is compiled anew once it is gone.
+void add_extension_fix(const Situation& at, std::vector<Fix>& fixes);
+/// What conda, apt or dnf installed, where nothing better is known.
+void add_package_fix(const Situation& at, std::vector<Fix>& fixes);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/program.h"
+
+#include <algorithm>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/workers.h"
+
+namespace kshim::analysis {
+
+std::string command_line(const std::vector<std::string>& arguments) {
+  constexpr std::size_t kMost = 120;
+  std::string out;
+  for (const std::string& argument : arguments) {
+    const bool typed = std::all_of(argument.begin(), argument.end(), [](char c) {
+      return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+    });
+    // The shim masks secrets, and what it leaves out it names in words.
+    const bool masked = argument.find("***") != std::string::npos || argument.starts_with("<") ||
+                        (argument.starts_with("[") && argument.ends_with(" bytes]"));
+    if (!typed || masked) return {};
+    // The first word of a command may be no assignment.
+    const bool first = out.empty();
+    if (first && (argument.empty() || argument.find('=') != std::string::npos)) return {};
+    out += (first ? "" : " ") + shell_quote(argument);
+    if (out.size() > kMost) return {};
+  }
+  return out;
+}
+
+std::string program_of(const ProcessRecord& process) {
+  const bool worker = std::any_of(process.argv.begin(), process.argv.end(), [&](const std::string& argument) {
+    return std::any_of(workers().begin(), workers().end(),
+                       [&](const WorkerRow& row) { return argument.find(row.word) != std::string::npos; });
+  });
+  return worker || process.rank ? std::string() : command_line(process.argv);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/input/report/report.h"
+
+namespace kshim::analysis {
+
+/// A command of ours with the program's own command line, quoted already, in the place of the word PROGRAM.
+/// Only for a text that holds nothing from elsewhere: a name that is quoted in it would be torn open.
+inline std::string for_program(std::string_view command, std::string_view program) {
+  constexpr std::string_view kWord = "PROGRAM";
+  const std::size_t found = command.find(kWord);
+  if (found == std::string_view::npos || program.empty()) return std::string(command);
+  std::string out(command.substr(0, found));
+  out += program;
+  out += command.substr(found + kWord.size());
+  return out;
+}
+
+/// A command line for the shell, or nothing where it is too long to be read, or cannot be typed.
+std::string command_line(const std::vector<std::string>& arguments);
+
+/// That of a process, or nothing where another program starts such processes: typed by itself, it would wait
+/// for a launcher, or end at once.
+std::string program_of(const ProcessRecord& process);
+
+}  // namespace kshim::analysis

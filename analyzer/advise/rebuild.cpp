@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/rebuild.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/advise/arch_lists.h"
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/other_ways.h"
+#include "analyzer/advise/own_source.h"
+#include "analyzer/advise/package_fixes.h"
+#include "analyzer/advise/releases.h"
+#include "analyzer/advise/source_build.h"
+#include "analyzer/advise/wheel_choice.h"
+#include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/core/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+
+std::string exact_target(ComputeCapability cc) {
+  return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
+}
+
+struct Chosen {
+  BuildPlan plan;
+  bool other_toolkit = false;  ///< not the one that built the file
+};
+
+std::string output_name(const Situation& at) {
+  if (at.object.empty()) return at.bare ? "OUTPUT.fatbin" : "OUTPUT";
+  std::string_view name = basename_of(at.object);
+  if (!at.bare) return shell_quote(name);
+  name = name.substr(0, name.rfind('.'));
+  return shell_quote(fmt::format("{}.fatbin", name));
+}
+
+// The release in a project's repository: of a version that is nothing but numbers, and not a text from
+// elsewhere.
+std::string release_tag(const Situation& at) {
+  const std::string version = at.package_version.substr(0, at.package_version.find('+'));
+  if (version.empty() || version.find_first_not_of("0123456789.") != std::string::npos) return {};
+  return "@v" + version;
+}
+
+// What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
+// list.
+std::vector<image::Candidate> list_to_keep(const Situation& at) {
+  if (!comes_built(at)) return at.have;
+  std::vector<image::Candidate> out;
+  for (const ComputeCapability cc : at.other_devices)
+    out.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
+  return out;
+}
+
+RecipeWords words_for(const Situation& at, const Chosen& chosen) {
+  RecipeWords words;
+  if (chosen.other_toolkit) {
+    // Where NVIDIA's packages and runfiles install a toolkit.
+    words.toolkit = fmt::format("/usr/local/cuda-{}", name(chosen.plan.toolkit->version));
+    words.nvcc = words.toolkit + "/bin/nvcc";
+  }
+  if (at.relocatable) words.mode = " -rdc=true";
+  words.output = output_name(at);
+  if (!at.build_folder.empty()) words.build = shell_quote(at.build_folder);
+  if (!at.package.empty() && comes_built(at)) words.package = shell_quote(at.package);
+  words.tag = release_tag(at);
+  if (!at.program.empty()) words.program = at.program;
+  return words;
+}
+
+// The build systems that may have made the file, likeliest first.
+std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
+  const Recipe nvcc = at.bare             ? Recipe::nvcc_fatbin
+                      : at.object_file    ? Recipe::nvcc_object
+                      : at.shared_library ? Recipe::nvcc_library
+                                          : Recipe::nvcc;
+  const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
+  const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
+  const BuildRow* build = find_build(at.package, at.object);
+  if (build != nullptr) {
+    if (build->recipe == Recipe::torch) return {torch};
+    if (build->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
+      return {Recipe::flash_attn_nvcc};
+    return {build->recipe};
+  }
+  if (at.links_torch) return {torch};
+  if (at.build_system == "make") return {Recipe::make, Recipe::make_sms};
+  if (at.build_system == "meson") return {Recipe::meson};
+  if (at.build_system == "bazel") return {Recipe::bazel};
+  if (at.build_system == "cmake") return {cmake};
+  switch (at.origin) {
+    case Origin::python_extension:
+    case Origin::installed:
+      return {Recipe::extension, Recipe::extension_cmake};
+    case Origin::cmake:
+      return {cmake};
+    default:
+      if (comes_built(at)) return {Recipe::extension, Recipe::extension_cmake};
+      return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake, Recipe::make};
+  }
+}
+
+std::string caveat_for(const Situation& at, const Chosen& chosen) {
+  std::vector<std::string> parts;
+  if (comes_built(at)) {
+    parts.emplace_back(at.other_devices.empty()
+                           ? "it builds the package from its source, for this GPU alone"
+                           : "it builds the package from its source, for this machine's GPUs alone");
+    const ToolkitRow* last = last_with_code_for(*at.device);
+    if (last != nullptr && last != &toolkits().back())
+      parts.push_back(
+          fmt::format("today's source may ask for a newer CUDA than {}: then take an older release of it",
+                      name(last->version)));
+  } else if (at.origin == Origin::system) {
+    parts.emplace_back(
+        "it builds the package from its source; a release built for this GPU, if there is one, saves that");
+  }
+  if (at.bare && !at.object.ends_with(".fatbin")) {
+    parts.emplace_back("load the fatbin in its place: a cubin or a PTX file holds one architecture only");
+  }
+  if (!chosen.plan.dropped.empty()) {
+    std::vector<std::string> names;
+    for (const image::Candidate& image : chosen.plan.dropped) {
+      names.emplace_back(image::to_name(image.kind, image.arch).view());
+    }
+    parts.push_back(fmt::format("CUDA {} cannot build {}: ship a second build for those GPUs",
+                                name(chosen.plan.toolkit->version), enumerate(names)));
+  }
+  if (at.cause == Cause::arch_specific_image) {
+    parts.emplace_back("source that uses instructions of one architecture only does not compile for another");
+  }
+  const GpuRow* gpu = find_gpu(*at.device);
+  if (chosen.other_toolkit && gpu != nullptr && gpu->last_branch != 0) {
+    parts.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
+                                gpu->family));
+  }
+  return join(parts, "; ");
+}
+
+Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
+  const ToolkitRow& toolkit = *chosen.plan.toolkit;
+  std::string added;
+  for (const PlannedArch& row : chosen.plan.archs) {
+    if (!row.added) continue;
+    added =
+        image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
+  }
+  Fix fix;
+  fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
+                                                                                        : FixKind::rebuild;
+  fix.caveat = caveat_for(at, chosen);
+  if (!chosen.other_toolkit) {
+    const bool there = std::any_of(at.have.begin(), at.have.end(), [&](const image::Candidate& image) {
+      return added == image::to_name(image.kind, image.arch).view();
+    });
+    // Other modules of the file have it.
+    fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
+                                              at.package.empty() ? "it" : at.package, added)
+                : there         ? fmt::format("Rebuild all of its sources with {}", added)
+                                : fmt::format("Rebuild with {} added", added);
+    fix.why =
+        at.toolkit.known()
+            ? fmt::format("CUDA {}, which built the file ({}), can do it", name(at.toolkit), at.toolkit_how)
+        : comes_built(at)
+            ? fmt::format("the nvcc of {} can target {}; which of them {} builds with, its own documents say",
+                          toolkit_range(chosen.plan), added, at.package.empty() ? "the package" : at.package)
+            : fmt::format("{} can do it; which one built the file is not known", toolkit_range(chosen.plan));
+  } else {
+    const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+    const bool dropped = last != nullptr && at.toolkit > last->version;
+    fix.title = fmt::format("Rebuild with CUDA {}, which can target {}", name(toolkit.version), added);
+    fix.why = dropped
+                  ? fmt::format("CUDA {} ({}) cannot build for {}: {} is the last that can", name(at.toolkit),
+                                at.toolkit_how, exact_target(*at.device), name(last->version))
+                  : fmt::format("CUDA {} ({}) does not know {} yet: {} can build for it", name(at.toolkit),
+                                at.toolkit_how, exact_target(*at.device), toolkit_range(*at.device));
+  }
+  if (chosen.plan.by_ptx)
+    fix.caveat +=
+        fmt::format("{}PTX is compiled at the first load, which takes time", fix.caveat.empty() ? "" : "; ");
+  return fix;
+}
+
+// A fix for each build system: the commands of one fix are run one after the other, never instead of each
+// other.
+void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fixes) {
+  const RecipeWords words = words_for(at, chosen);
+  bool first = true;
+  for (const Recipe recipe : recipes_for(at, chosen)) {
+    const RecipeRow& row = row_of(recipe);
+    if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
+    // pip would overwrite files that conda's database lists.
+    if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
+    OwnBuild build{expand(row, chosen.plan, words), std::string(row.caveat)};
+    if (!at.source.empty()) build = build_from(at.source, std::move(build.command), row.caveat);
+    const std::string& caveat = build.caveat;
+    Fix fix = rebuild_fix(at, chosen);
+    const bool explains_itself =
+        row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
+    if (first && !explains_itself && !caveat.empty()) {
+      // What the command leaves to the reader; whether a project heeds the list is for the project to say.
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
+    }
+    if (!first) {
+      fix.title = fmt::format("The same with {}", row.name);
+      fix.caveat = caveat;
+    }
+    if (first && explains_itself && words.package == RecipeWords{}.package) {
+      fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
+    }
+    fix.commands.push_back(std::move(build.command));
+    fixes.push_back(std::move(fix));
+    first = false;
+  }
+}
+
+// Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
+// built on it) that was told which GPU to compile for.
+void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const ToolkitRow* other = recommend_toolkit(*at.device, std::nullopt, at.driver, {});
+  std::optional<BuildPlan> plan;
+  if (at_hand != nullptr) plan = plan_build({}, *at.device, *at_hand, at.driver);
+  const bool here = plan.has_value();
+  if (!plan && other != nullptr) plan = plan_build({}, *at.device, *other, at.driver);
+  if (!plan) return;
+  const auto added =
+      std::find_if(plan->archs.begin(), plan->archs.end(), [](const PlannedArch& row) { return row.added; });
+  if (added == plan->archs.end()) return;
+  const std::string target(
+      image::to_name(plan->by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, added->arch).view());
+  Fix fix;
+  fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
+  fix.title = fmt::format("Let the program compile for {}", target);
+  // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
+  const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+  if (!here && at_hand != nullptr) {
+    fix.title += fmt::format(", with CUDA {}", name(plan->toolkit->version));
+  } else if (at_hand == nullptr && last != nullptr && last != &toolkits().back()) {
+    fix.title += fmt::format(", with CUDA {} or older", name(last->version));
+  }
+  fix.why =
+      fmt::format("the image came from memory; NVRTC is told by --gpu-architecture={}, nvJitLink by -arch={}",
+                  target, target);
+  fix.caveat =
+      "Triton, CuPy and PyTorch choose the architecture themselves, once their version knows the GPU; an "
+      "image that the "
+      "program read from a file is built again with nvcc";
+  fixes.push_back(std::move(fix));
+}
+
+// What nobody says of a toolkit: that of the newest published builds.
+std::optional<Version> near_published(const Situation& at) {
+  if (!comes_built(at)) return std::nullopt;
+  const std::string distribution = wheel_of(at).distribution;
+  Version newest;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution == distribution && row.platform == kLinux)
+      newest = std::max(newest, cuda_of(row.variant));
+  }
+  return newest.known() ? std::optional(newest) : std::nullopt;
+}
+
+// The authors leave this GPU out on purpose: their source has nothing for it.
+const LibrarySupportRow* left_out_by(const Situation& at) {
+  const BuildRow* build = find_build(at.package, at.object);
+  if (build == nullptr || build->distribution.empty()) return nullptr;
+  const LibrarySupportRow* row = find_library_support(build->distribution, at.package_version);
+  return row != nullptr && *at.device < row->min ? row : nullptr;
+}
+
+Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
+  const LibrarySupportRow* older = last_library_for(row.library, device);
+  const std::string why =
+      older == nullptr
+          ? fmt::format("it is written for compute capability {} and newer: no build of it serves this GPU",
+                        image::to_name(row.min).view())
+          : fmt::format(
+                "{} and newer are written for compute capability {} and newer; {} was the last that "
+                "serves this GPU, and its functions have other names",
+                row.first, image::to_name(row.min).view(), older->last);
+  return {FixKind::code,
+          fmt::format("Let the program do without {}", row.library),
+          {},
+          why,
+          std::string(row.note)};
+}
+
+}  // namespace
+
+void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+  const auto have = list_to_keep(at);
+  const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
+  if (other == nullptr || other->version.major > at.driver.major) return;
+  const auto plan = plan_build(have, *at.device, *other, at.driver);
+  if (!plan) return;
+  const std::size_t first = fixes.size();
+  add_rebuild(at, {*plan, true}, fixes);
+  if (fixes.size() == first) return;
+  fixes[first].title =
+      fmt::format("Rebuild with CUDA {}, whose cubins this driver reads", name(other->version));
+  fixes[first].why =
+      fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
+}
+
+void add_extension_rebuild(const Situation& at, std::vector<Fix>& fixes) {
+  Situation extension = at;
+  extension.origin = Origin::python_extension;
+  extension.package.clear();
+  extension.package_version.clear();
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const bool here = at_hand == nullptr || builds_for(*at_hand, {*at.device, image::Suffix::none});
+  const ToolkitRow* toolkit =
+      here && at_hand != nullptr ? at_hand : recommend_toolkit(*at.device, std::nullopt, at.driver, {});
+  const auto plan = toolkit != nullptr ? plan_build({}, *at.device, *toolkit, at.driver) : std::nullopt;
+  if (!plan) return;
+  RecipeWords words = words_for(extension, {*plan, !here});
+  words.package = "EXTENSION";
+  fixes.push_back(
+      {FixKind::rebuild,
+       "Rebuild the package of that file for this GPU",
+       {expand(row_of(here ? Recipe::torch : Recipe::torch_toolkit), *plan, words)},
+       fmt::format("{} can do it", toolkit_range(*plan)),
+       "EXTENSION is that package; the CUDA of the nvcc must be of the major version that PyTorch is "
+       "built for"});
+}
+
+void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
+  if (!at.device) return;
+  if (at.loose) return add_compiler_fix(at, fixes);
+  if (is_vendors(at)) return add_release_fix(at, fixes);
+  if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
+  add_extension_fix(at, fixes);
+  if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.device));
+  // Hours of building are no answer where a build exists.
+  if (add_wheel_fix(at, fixes) && comes_built(at)) return;
+  if (add_other_ways(at, fixes)) return;
+  if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
+    return add_package_fix(at, fixes);
+  if (comes_built(at) && source_asks_beyond(at).known()) return add_package_fix(at, fixes);
+  const auto have = list_to_keep(at);
+  const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  const ToolkitRow* other = recommend_toolkit(
+      *at.device, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver, have);
+  std::optional<BuildPlan> here;
+  if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver);
+  if (here && !here->by_ptx) {
+    add_rebuild(at, {*here, false}, fixes);
+  } else {
+    if (other != nullptr) {
+      if (auto plan = plan_build(have, *at.device, *other, at.driver)) {
+        add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
+      }
+    }
+    if (here && !comes_built(at)) add_rebuild(at, {*here, false}, fixes);
+  }
+  add_package_fix(at, fixes);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/releases.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/core/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+
+// The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
+// architecture does not take it up again, so the range has no holes.
+std::string toolkit_range(const std::vector<image::Arch>& archs) {
+  const ToolkitRow* first = nullptr;
+  const ToolkitRow* last = nullptr;
+  for (const ToolkitRow& row : toolkits()) {
+    const auto builds = [&](image::Arch arch) { return builds_for(row, arch); };
+    if (!std::all_of(archs.begin(), archs.end(), builds)) continue;
+    if (first == nullptr) first = &row;
+    last = &row;
+  }
+  if (first == nullptr) return {};
+  if (last == &toolkits().back()) return fmt::format("CUDA {} and newer", name(first->version));
+  if (first == last) return fmt::format("CUDA {}", name(first->version));
+  return fmt::format("CUDA {} to {}", name(first->version), name(last->version));
+}
+
+const VendorLibraryRow* vendor_of(const Situation& at) {
+  return find_vendor_library(at.archive.empty() ? at.object : at.archive);
+}
+
+// cuBLAS of CUDA 13.0 for x86-64 lacks sm_87, which the toolkit knows: the release that knows the GPU is no
+// answer where the file is of such a release itself.
+bool range_tells(const Situation& at, bool part_of_cuda) {
+  if (!part_of_cuda) return false;
+  const ToolkitRow* own = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
+  return own == nullptr || !builds_for(*own, {*at.device, image::Suffix::none});
+}
+
+}  // namespace
+
+std::string toolkit_range(ComputeCapability cc) {
+  return toolkit_range(std::vector<image::Arch>{{cc, image::Suffix::none}});
+}
+std::string toolkit_range(const BuildPlan& plan) {
+  std::vector<image::Arch> archs;
+  for (const PlannedArch& row : plan.archs) archs.push_back(row.arch);
+  return toolkit_range(archs);
+}
+
+bool is_vendors(const Situation& at) {
+  const std::string_view file = at.archive.empty() ? at.object : at.archive;
+  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr;
+}
+
+void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
+  // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
+  if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
+  const VendorLibraryRow* row = vendor_of(at);
+  const std::string target(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
+  const std::string_view file = basename_of(at.archive.empty() ? at.object : at.archive);
+  const bool part_of_cuda = row != nullptr && row->part_of_cuda;
+  const std::string range = range_tells(at, part_of_cuda) ? toolkit_range(*at.device) : "";
+  const GpuRow* gpu = find_gpu(*at.device);
+  Fix fix;
+  fix.kind = FixKind::reinstall;
+  if (range.empty()) {
+    fix.title = fmt::format("Use a version of {} that has {}", file, target);
+    fix.why = part_of_cuda
+                  ? fmt::format("it comes built, and leaves {} out though CUDA {} knows it", target,
+                                name(at.toolkit))
+                  : "it comes built, and its own releases decide which GPUs it serves, not those of CUDA";
+  } else {
+    fix.title = fmt::format("Use the {} of a CUDA release that serves this GPU", file);
+    fix.why = fmt::format("it comes built; {} bring code for {}", range, target);
+    fix.caveat = "what links against it has to be built for the same CUDA major version";
+  }
+  if (gpu != nullptr && gpu->tegra)
+    fix.caveat += fmt::format("{}for a Jetson, take the one that comes with its JetPack or for its platform",
+                              fix.caveat.empty() ? "" : "; ");
+  fixes.push_back(std::move(fix));
+}
+
+std::string_view listed_library(const Situation& at) {
+  struct Name {
+    std::string_view begin;
+    std::string_view library;
+  };
+  constexpr Name kNames[] = {{"cudnn", "cuDNN"},
+                             {"nvinfer", "TensorRT"},
+                             {"nvidia-cudnn", "cuDNN"},
+                             {"tensorrt", "TensorRT"},
+                             {"triton", "Triton"}};
+  const auto lower = [](std::string_view text) {
+    std::string out(text);
+    for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+  };
+  for (const std::string_view said : {std::string_view(at.software), std::string_view(at.package),
+                                      basename_of(at.archive.empty() ? at.object : at.archive)}) {
+    std::string_view name = said;
+    if (name.starts_with("lib")) name.remove_prefix(3);
+    const std::string text = lower(name);
+    for (const Name& row : kNames) {
+      if (text.starts_with(row.begin)) return row.library;
+    }
+  }
+  return {};
+}
+
+std::string release_range(const Situation& at) {
+  const std::string_view library = listed_library(at);
+  if (library.empty() || !at.device) return {};
+  if (!at.package_version.empty() &&
+      library_supports(library, at.package_version, *at.device) == Support::yes)
+    return {};
+  const LibrarySupportRow* last = last_library_for(library, *at.device);
+  if (last == nullptr) return {};
+  if (last->last == "0") return fmt::format(">={}", first_library_for(library, *at.device)->first);
+  // The release after the last: 9.10 gives <9.11.
+  const std::size_t dot = last->last.rfind('.');
+  unsigned minor = 0;
+  std::from_chars(last->last.data() + dot + 1, last->last.data() + last->last.size(), minor);
+  return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
+}
+
+void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+  const std::string_view library = listed_library(at);
+  const std::string range = release_range(at);
+  const InstallerRow* installer = find_installer(library, "pip");
+  if (range.empty()) return;
+  const bool older = range.front() == '<';
+  const LibrarySupportRow* row =
+      older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
+  Fix fix;
+  fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
+  fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
+                    : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
+  fix.why = older ? fmt::format("newer releases have dropped compute capability {}",
+                                image::to_name(*at.device).view())
+                  : fmt::format("older releases do not know compute capability {}",
+                                image::to_name(*at.device).view());
+  // PyPI has TensorRT from 8.6 on.
+  const bool on_pypi = library != "TensorRT" || !older || compare_releases(row->last, "8.6") >= 0;
+  if (installer != nullptr && on_pypi && at.manager != "conda" && at.manager != "dpkg" &&
+      at.manager != "rpm") {
+    // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
+    const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));
+    std::string command(installer->command);
+    const auto put = [&](std::string_view word, std::string_view value) {
+      if (const std::size_t found = command.find(word); found != std::string::npos)
+        command.replace(found, word.size(), value);
+    };
+    put("{range}", range);
+    put("{major}", cuda13 ? "13" : "12");
+    fix.commands.push_back(std::move(command));
+    fix.caveat = installer->caveat;
+  } else if (at.manager == "conda") {
+    fix.commands.push_back(
+        fmt::format("conda install -c conda-forge '{}{}'", library == "cuDNN" ? "cudnn" : "tensorrt", range));
+  } else if (!on_pypi) {
+    fix.caveat = "NVIDIA keeps the old releases in its archive; PyPI begins with 8.6";
+  }
+  if (!older && !row->note.empty())
+    fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", row->note);
+  fixes.push_back(std::move(fix));
+}
+
+}  // namespace kshim::analysis

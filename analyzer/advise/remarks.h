@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is true and useful beside the ways out: that the driver is fine, or that no rebuild mends it.
+#pragma once
+#include "analyzer/advise/gpu_driver.h"
+
+namespace kshim::analysis {
+
+/// People would suspect the driver: whether it is fine is worth saying.
+bool asks_for_the_driver(const Situation& at);
+void add_remarks(const Situation& at, Serving serving, Advice& advice);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/wheel_choice.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "analyzer/data/pythons.h"
+#include "analyzer/data/reach.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+constexpr std::string_view kArm = "linux aarch64";
+
+constexpr std::string_view kNewest = "0";
+
+bool is_open(const WheelRow& row) { return row.last == kNewest; }
+
+int compare_last(std::string_view a, std::string_view b) {
+  if (a == kNewest || b == kNewest) return static_cast<int>(a == kNewest) - static_cast<int>(b == kNewest);
+  return compare_releases(a, b);
+}
+
+// The newest release of a row that a Python has; of the row itself where nothing limits it.
+std::string_view last_of(const WheelRow& row, const PythonRow* limit) {
+  return limit != nullptr && compare_last(limit->last, row.last) < 0 ? limit->last : row.last;
+}
+
+bool is_of_python(const WheelRow& row, const PythonRow* limit) {
+  return limit == nullptr ||
+         (compare_last(row.first, limit->last) <= 0 && compare_last(limit->first, row.last) <= 0);
+}
+
+// The better of two of the same release.
+bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
+  const bool sass_a = serves(a, device) == image::Choice::sass;
+  const bool sass_b = serves(b, device) == image::Choice::sass;
+  if (sass_a != sass_b) return sass_a;
+  return cuda_of(a.variant) < cuda_of(b.variant);
+}
+
+// PyPI has one variant of a release: another one is there only where the command can name it.
+const InstallerRow* installer_of(const WheelRow& row, std::string_view manager) {
+  const InstallerRow* installer = find_installer(row.distribution, manager, row.first);
+  if (installer == nullptr) return nullptr;
+  for (const std::string_view word : {"{variant}", "{major}", "{cuda}"}) {
+    if (installer->command.find(word) != std::string_view::npos) return installer;
+  }
+  WheelName name;
+  name.distribution = row.distribution;
+  name.version = row.first;
+  const std::string_view there = default_variant(name, row.platform);
+  return there.empty() || there == row.variant ? installer : nullptr;
+}
+
+const WheelRow* best_of(const std::vector<const WheelRow*>& rows, ComputeCapability device) {
+  const WheelRow* best = nullptr;
+  for (const WheelRow* row : rows) {
+    if (best == nullptr || is_better(*row, *best, device)) best = row;
+  }
+  return best;
+}
+
+unsigned major_of(std::string_view release) {
+  unsigned major = 0;
+  std::from_chars(release.data(), release.data() + release.size(), major);
+  return major;
+}
+
+// Who has version 2 of a project has written for it: 1.4 is no answer, whatever it has code for.
+bool is_of_the_past(const WheelRow& row, const WheelName& wheel) {
+  if (is_open(row)) return false;
+  unsigned used = is_plain(wheel.version) ? major_of(wheel.version) : 0;
+  if (used == 0) {
+    for (const WheelRow& each : wheels()) {
+      if (each.distribution == row.distribution) used = std::max(used, major_of(each.first));
+    }
+  }
+  return major_of(row.last) < used;
+}
+
+// How many of the GPUs that the driver drives have code in it.
+std::size_t served_of(const WheelRow& row, Version driver) {
+  std::size_t out = 0;
+  for (const GpuRow& gpu : gpus()) {
+    if (!gpu.tegra && serving_of(gpu, driver, {}) == Serving::yes &&
+        serves(row, gpu.cc) != image::Choice::none)
+      ++out;
+  }
+  return out;
+}
+
+}  // namespace
+
+// "cu126", "cuda12.6", "cuda12x", "cu12": 12.6 or 12.0; unknown where it names no CUDA.
+Version cuda_of(std::string_view variant) {
+  if (!variant.starts_with("cu")) return {};
+  variant.remove_prefix(variant.starts_with("cuda") ? 4 : 2);
+  std::uint16_t digits = 0;
+  const auto [end, error] = std::from_chars(variant.data(), variant.data() + variant.size(), digits);
+  if (error != std::errc{}) return {};
+  if (digits >= 80) return {static_cast<std::uint16_t>(digits / 10), static_cast<std::uint16_t>(digits % 10)};
+  std::uint16_t minor = 0;
+  if (end != variant.data() + variant.size() && *end == '.')
+    std::from_chars(end + 1, variant.data() + variant.size(), minor);
+  return {digits, minor};
+}
+
+bool runs_on(const WheelRow& row, Version driver) {
+  const Version cuda = cuda_of(row.variant);
+  return !driver.known() || !cuda.known() || cuda.major <= driver.major;
+}
+
+bool is_plain(std::string_view release) {
+  return !release.empty() && release.front() >= '0' && release.front() <= '9' &&
+         release.find_first_not_of("0123456789.post") == std::string_view::npos;
+}
+
+std::string platform_of(const Situation& at) {
+  if (!at.platform.empty()) return at.platform;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  return std::string(gpu != nullptr && gpu->tegra ? kArm : kLinux);
+}
+
+WheelName wheel_of(const Situation& at) {
+  const BuildRow* build = find_build(at.package, at.object);
+  const bool torch = build != nullptr && build->recipe == Recipe::torch_itself;
+  std::string package = at.package;
+  if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
+  WheelName out = wheel_name(package, at.package_version, at.variant);
+  if (torch && out.distribution.empty()) out.distribution = "torch";
+  if (at.manager == "conda" && (out.distribution == "torch" || out.distribution == "pytorch"))
+    out.distribution = "pytorch-gpu";
+  return out;
+}
+
+std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
+                                        ComputeCapability device, std::string_view platform, Version driver,
+                                        std::string_view python) {
+  // The build that is there is not the answer, whatever the table says of it.
+  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
+  std::erase_if(rows, [&](const WheelRow* row) {
+    // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
+    const bool older =
+        !is_open(*row) && (!is_plain(wheel.version) || (compare_releases(row->last, wheel.version) < 0 &&
+                                                        !is_within(wheel.version, row->first, row->last)));
+    const bool weak = serves(*row, device) == image::Choice::jit && (!row->verified || older);
+    return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
+  });
+  if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))
+    std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
+  if (rows.empty()) return std::nullopt;
+  if (is_plain(wheel.version)) {
+    std::vector<const WheelRow*> same;
+    for (const WheelRow* row : rows) {
+      if (is_within(wheel.version, row->first, row->last)) same.push_back(row);
+    }
+    if (const WheelRow* best = best_of(same, device))
+      return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
+  }
+  const PythonRow* limit = find_python(wheel.distribution, python);
+  const auto has_wheel = [&](const WheelRow* row) { return is_of_python(*row, limit); };
+  if (std::any_of(rows.begin(), rows.end(), has_wheel)) {
+    std::erase_if(rows, [&](const WheelRow* row) { return !has_wheel(row); });
+  } else {
+    limit = nullptr;  // it takes another Python, which the advice says
+  }
+  std::vector<const WheelRow*> newest;
+  for (const WheelRow* row : rows) {
+    const int newer =
+        newest.empty() ? 0 : compare_last(last_of(*row, limit), last_of(*newest.front(), limit));
+    if (newer > 0) newest.clear();
+    if (newer >= 0) newest.push_back(row);
+  }
+  const WheelRow* best = best_of(newest, device);
+  const std::string_view last = last_of(*best, limit);
+  if (last == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
+  return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", last), false,
+                     std::string(last)};
+}
+
+std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
+                                                   std::optional<ComputeCapability> device,
+                                                   std::string_view platform, Version driver,
+                                                   std::string_view python) {
+  if (device) {
+    auto choice = choose_wheel(wheel, manager, *device, platform, driver, python);
+    return choice && runs_on(*choice->row, driver) ? choice : std::nullopt;
+  }
+  const WheelRow* best = nullptr;
+  std::size_t most = 0;
+  if (!is_plain(wheel.version)) return std::nullopt;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution != wheel.distribution || row.platform != platform || !cuda_of(row.variant).known() ||
+        !is_within(wheel.version, row.first, row.last) || !runs_on(row, driver) ||
+        installer_of(row, manager) == nullptr)
+      continue;
+    // That of code for most of the GPUs which it may be about.
+    const std::size_t served = served_of(row, driver);
+    if (best != nullptr &&
+        (served < most || (served == most && cuda_of(best->variant) < cuda_of(row.variant))))
+      continue;
+    best = &row;
+    most = served;
+  }
+  if (best == nullptr) return std::nullopt;
+  return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
+}
+
+const WheelRow* serving_already(const Situation& at) {
+  if (!at.device || at.from_source || !at.object.empty()) return nullptr;
+  const WheelName wheel = wheel_of(at);
+  if (wheel.distribution.empty() || !is_plain(wheel.version)) return nullptr;
+  const std::string platform = platform_of(at);
+  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  // Of few of the builds for Windows the table has a row; they are of the same release and CUDA.
+  if (there == nullptr && platform.starts_with("windows"))
+    there = find_wheel(wheel.distribution, wheel.version, wheel.variant, kLinux);
+  if (there == nullptr || serves(*there, *at.device) != image::Choice::sass) return nullptr;
+  // What everybody builds for himself, the table does not know.
+  if (find_installer(wheel.distribution, at.manager == "conda" ? "conda" : "pip") == nullptr) return nullptr;
+  // What was read of the thing itself refutes the table.
+  const bool refuted =
+      !at.have.empty() && image::select_image(at.have, {*at.device, {}, {}}).choice == image::Choice::none;
+  return refuted ? nullptr : there;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/advise/wheel_fixes.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/advise/rebuild.h"
+#include "analyzer/advise/wheel_choice.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/pythons.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+// "12.6", and "12" of a build that serves all of 12.
+std::string cuda_text(std::string_view variant) {
+  const Version cuda = cuda_of(variant);
+  const bool fine = cuda.minor != 0 || std::count_if(variant.begin(), variant.end(),
+                                                     [](char c) { return c >= '0' && c <= '9'; }) > 2;
+  return fine ? std::string(image::to_name(cuda).view()) : std::to_string(cuda.major);
+}
+
+std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
+  const auto images = images_of(row);
+  const auto selection = image::select_image(images, {device, {}, {}});
+  return std::string(image::to_name(images[selection.index].kind, images[selection.index].arch).view());
+}
+
+std::string filled(std::string_view command,
+                   const std::vector<std::pair<std::string_view, std::string>>& words) {
+  std::string out;
+  while (!command.empty()) {
+    const auto found = std::find_if(words.begin(), words.end(),
+                                    [&](const auto& word) { return command.starts_with(word.first); });
+    if (found == words.end()) {
+      out += command.front();
+      command.remove_prefix(1);
+    } else {
+      out += found->second;
+      command.remove_prefix(found->first.size());
+    }
+  }
+  return out;
+}
+
+// The lines are those of the template: a word that brings a line break of its own stays within its quotes.
+std::vector<std::string> commands_of(std::string_view command,
+                                     const std::vector<std::pair<std::string_view, std::string>>& words) {
+  std::vector<std::string> out;
+  while (!command.empty()) {
+    const std::string_view line = command.substr(0, command.find('\n'));
+    out.push_back(filled(line, words));
+    command.remove_prefix(std::min(command.size(), line.size() + 1));
+  }
+  return out;
+}
+
+// Where the GPU is not known, it may be one that the build has nothing for.
+std::string gpus_of(const WheelRow& row) {
+  const auto images = images_of(row);
+  const auto [oldest, newest] = std::minmax_element(
+      images.begin(), images.end(),
+      [](const image::Candidate& a, const image::Candidate& b) { return a.arch.cc < b.arch.cc; });
+  if (oldest == images.end()) return {};
+  return fmt::format("its code is for GPUs of compute capability {} to {}.x: look first which yours has",
+                     image::to_name(oldest->arch.cc).view(), newest->arch.cc.major);
+}
+
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+
+std::string caveat_for(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+  std::vector<std::string> parts;
+  const Version cuda = cuda_of(choice.row->variant);
+  if (!choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution))
+    parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
+  if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
+  if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
+  const ToolkitRow* toolkit = cuda.known() ? toolkit_at_most({cuda.major, 0}) : nullptr;
+  if (toolkit != nullptr && !toolkit->minor_driver.empty() && toolkit->version.major == cuda.major) {
+    if (at.driver.known() && cuda.major > at.driver.major)
+      parts.push_back(fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
+                                  toolkit->minor_driver, name(at.driver)));
+    else if (!at.driver.known())
+      parts.push_back(fmt::format("it needs driver {} or newer", toolkit->minor_driver));
+  }
+  const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
+  if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
+      compare_releases(at.python_version, oldest) < 0)
+    parts.push_back(fmt::format("it needs Python {} or newer, and this is {}", oldest, at.python_version));
+  if (!choice.row->verified)
+    parts.emplace_back("what the build holds is known second hand: kshim scan says what is in it");
+  return join(parts, "; ");
+}
+
+const char* manager_of(const Situation& at) { return at.manager == "conda" ? "conda" : "pip"; }
+
+// The package to ask for: what failed is of it, or comes with it.
+WheelName wanted(const Situation& at, std::string_view distribution, bool& by_torch) {
+  WheelName wheel = wheel_of(at);
+  // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's.
+  by_torch = wheel.distribution == "bitsandbytes";
+  if (by_torch) distribution = "torch";
+  if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
+    wheel = {};
+    wheel.distribution = at.manager == "conda" && distribution == "torch" ? "pytorch-gpu" : distribution;
+  }
+  return wheel;
+}
+
+// Title without its end, commands and caveat.
+Fix install(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+  const Version cuda = cuda_of(choice.row->variant);
+  const std::string& release = choice.release;
+  Fix fix;
+  fix.kind = FixKind::reinstall;
+  fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
+                          cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
+  const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
+  fix.commands = commands_of(choice.installer->command, {{"{pin}", choice.pin},
+                                                         {"{variant}", std::string(choice.row->variant)},
+                                                         {"{major}", std::to_string(cuda.major)},
+                                                         {"{cuda}", name(cuda)},
+                                                         {"{installed}", shell_quote(installed)}});
+  fix.caveat = caveat_for(at, choice, wheel);
+  return fix;
+}
+
+}  // namespace
+
+bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution) {
+  if (at.from_source) return false;
+  if (!at.device) return false;
+  bool by_torch = false;
+  const WheelName wheel = wanted(at, distribution, by_torch);
+  if (wheel.distribution.empty()) return false;
+  const char* manager = manager_of(at);
+  if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
+    return false;
+  const auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+  const GpuRow* gpu = find_gpu(*at.device);
+  if (!choice) {
+    if (const InstallerRow* container = find_installer(wheel.distribution, "container");
+        container != nullptr && at.device->major >= 10)
+      fixes.push_back({FixKind::reinstall,
+                       fmt::format("Run NVIDIA's container of {}", container->title),
+                       {std::string(container->command)},
+                       "its build has code for this GPU, and the published packages have none",
+                       std::string(container->caveat)});
+    if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
+      fixes.push_back({FixKind::reinstall,
+                       "Install NVIDIA's PyTorch wheel for this Jetson",
+                       {},
+                       "PyTorch's own wheels have no code for it",
+                       ""});
+    return false;
+  }
+  const std::string served = image_that_serves(*choice->row, *at.device);
+  const bool compiled = serves(*choice->row, *at.device) == image::Choice::jit;
+  Fix fix = install(at, *choice, wheel);
+  fix.title += ", which has code for this GPU";
+  const std::string_view which = choice->row->variant;
+  fix.why = fmt::format("{} {}, {}", which.empty() ? "it has" : fmt::format("the build for {} has", which),
+                        served, compiled ? "which the driver compiles for it" : "which runs on it");
+  if (by_torch)
+    fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
+  fixes.push_back(std::move(fix));
+  return choice->row->verified && !compiled && is_plain(wheel.version);
+}
+
+bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+  if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
+  bool by_torch = false;
+  const WheelName wheel = wanted(at, {}, by_torch);
+  if (wheel.distribution.empty()) return false;
+  const auto choice = choose_wheel_for_driver(wheel, manager_of(at), at.device, platform_of(at), at.driver,
+                                              at.python_version);
+  if (!choice || choice->row->variant.empty()) return false;
+  Fix fix = install(at, *choice, wheel);
+  fix.title += ", which this driver runs";
+  fix.why = fmt::format("the driver is for CUDA {}, and runs what is built for {}.x", name(at.driver),
+                        cuda_of(choice->row->variant).major);
+  if (!at.device) fix.caveat += (fix.caveat.empty() ? "" : "; ") + gpus_of(*choice->row);
+  fixes.push_back(std::move(fix));
+  return true;
+}
+
+void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advice) {
+  const WheelName wheel = wheel_of(at);
+  const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
+  const std::string title(installer != nullptr ? installer->title : there.distribution);
+  const std::string image = image_that_serves(there, *at.device);
+  const std::string gpu(image::to_name(*at.device).view());
+  advice.fixes.push_back(
+      {FixKind::reinstall,
+       "Find the file that has no code for this GPU, and update its package",
+       {fmt::format("kshim scan --target {} \"$(python -c 'import sysconfig; "
+                    "print(sysconfig.get_path(\"purelib\"))')\"",
+                    gpu),
+        at.manager == "conda" ? "conda update EXTENSION" : "pip install --upgrade EXTENSION"},
+       fmt::format("{} {} has {} itself{}, which runs on this GPU: what fails is another package's file, or "
+                   "another copy of {}",
+                   title, wheel.version, image,
+                   there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant), title),
+       fmt::format(
+           "EXTENSION is the package of that file{}",
+           there.verified ? "" : fmt::format("; what the build of {} holds is known second hand", title))});
+  const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
+  if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
+  advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
+                              fmt::format("its build has {} already, by a table of such packages", image)});
+}
+
+void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks) {
+  if (!at.device || at.from_source) return;
+  const WheelName wheel = wheel_of(at);
+  const char* manager = manager_of(at);
+  const InstallerRow* installer = find_installer(wheel.distribution, manager);
+  const std::string platform = platform_of(at);
+  if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
+      serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))
+    return;
+  remarks.push_back(
+      fmt::format("No build of {} that {} installs is known to have code for compute capability {}.",
+                  installer->title, manager, image::to_name(*at.device).view()));
+}
+
+std::vector<std::string> useless_variants(const Situation& at) {
+  std::vector<std::string> out;
+  const WheelName wheel = wheel_of(at);
+  if (!at.device || wheel.distribution.empty() || !is_plain(wheel.version)) return out;
+  const std::string platform = platform_of(at);
+  const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
+  for (const WheelRow& row : wheels()) {
+    if (&row != there && row.distribution == wheel.distribution && row.platform == platform &&
+        !row.variant.empty() && is_within(wheel.version, row.first, row.last) &&
+        serves(row, *at.device) == image::Choice::none)
+      out.emplace_back(row.variant);
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

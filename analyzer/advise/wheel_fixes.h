@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another build of a package that exists already: a flavour for another CUDA, or another release, that has
+// code for the GPU.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+
+/// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
+/// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
+/// there.
+bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+/// 35: a build that the driver runs. False where none is known.
+bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes);
+/// What is installed has code for the GPU: which file has none, and how it is built anew.
+void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advice);
+/// Says so where no published build is known to serve the GPU.
+void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks);
+/// Other flavours of the same release, which people of other GPUs recommend and which have no code for this
+/// one.
+std::vector<std::string> useless_variants(const Situation& at);
+
+}  // namespace kshim::analysis

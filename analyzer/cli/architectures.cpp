@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/architectures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include "analyzer/core/text.h"
+#include "analyzer/core/user_error.h"
+#include "analyzer/data/knowledge.h"
+#include "kshim/image/compute_capability.h"
+
+namespace kshim::cli {
+namespace {
+
+std::string known_archs() {
+  const auto rows = analysis::gpus();
+  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().cc).view(),
+                     image::to_name(rows.back().cc).view());
+}
+
+std::string known_toolkits() {
+  const auto rows = analysis::toolkits();
+  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().version).view(),
+                     image::to_name(rows.back().version).view());
+}
+
+// A release that this kshim is too old to have a row for is taken, up to the next major version.
+bool is_plausible(image::Version version) {
+  constexpr unsigned kMostMinor = 9;
+  const auto rows = analysis::toolkits();
+  return version >= rows.front().version && version.major <= rows.back().version.major + 1 &&
+         version.minor <= kMostMinor;
+}
+
+// 580, R580, 580.82.07: the branch of a driver. CUDA versions have one or two digits before the point.
+std::optional<unsigned> branch_in(std::string_view text) {
+  constexpr unsigned kFirst = 300;
+  constexpr unsigned kLast = 999;
+  if (!text.empty() && (text.front() == 'R' || text.front() == 'r')) text.remove_prefix(1);
+  unsigned branch = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branch);
+  if (error != std::errc() || branch < kFirst || branch > kLast) return std::nullopt;
+  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  const bool numbers = rest.find_first_not_of(".0123456789") == std::string_view::npos;
+  if (!numbers || (!rest.empty() && rest.front() != '.')) return std::nullopt;
+  return branch;
+}
+
+}  // namespace
+
+std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
+                                     int status) {
+  std::vector<image::Arch> archs;
+  for (const std::string& text : texts) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find_first_of(",; ", begin), text.size());
+      const std::string name = text.substr(begin, end - begin);
+      begin = end + 1;
+      if (name.empty()) continue;
+      const auto arch = image::parse_arch(name);
+      if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
+        throw UserError(fmt::format("{}: `{}` is not an architecture; give one such as sm_86 or 8.6 ({})",
+                                    option, analysis::harmless(name), known_archs()),
+                        status);
+      }
+      archs.push_back(arch.value());
+    }
+  }
+  // An empty variable in a script, most likely: what was to be checked would go unchecked.
+  if (archs.empty() && !texts.empty())
+    throw UserError(fmt::format("{}: names no architecture; give one such as sm_86 or 8.6", option), status);
+  return archs;
+}
+
+image::ComputeCapability parse_cc(std::string_view option, const std::string& text) {
+  const auto archs = parse_archs(option, {text});
+  if (archs.size() != 1 || archs.front().suffix != image::Suffix::none) {
+    throw UserError(fmt::format("{}: `{}` is not one compute capability; write it as in 8.6", option,
+                                analysis::harmless(text)));
+  }
+  return archs.front().cc;
+}
+
+image::Version parse_cuda_version(std::string_view option, const std::string& text) {
+  const auto version = image::parse_version(text);
+  if (!version.ok()) {
+    throw UserError(
+        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::harmless(text)));
+  }
+  if (!is_plausible(version.value())) {
+    throw UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
+                                image::to_name(version.value()).view(), known_toolkits()));
+  }
+  return version.value();
+}
+
+image::Version parse_driver(std::string_view option, const std::string& text) {
+  const auto branch = branch_in(text);
+  if (!branch) return parse_cuda_version(option, text);
+  const analysis::ToolkitRow* row = analysis::toolkit_of_branch(*branch);
+  if (row == nullptr) {
+    throw UserError(
+        fmt::format("{}: `{}` is a driver's version, and kshim does not know what R{} serves; give "
+                    "the CUDA version that nvidia-smi shows, such as 12.4",
+                    option, analysis::harmless(text), *branch));
+  }
+  return row->version;
+}
+
+}  // namespace kshim::cli

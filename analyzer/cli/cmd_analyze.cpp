@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim analyze: what reports say, in any format.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/architectures.h"
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/progress.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
+#include "analyzer/verbs/analysis.h"
+
+namespace kshim::cli {
+namespace {
+
+struct AnalyzeOptions {
+  std::string format = "text";
+  std::string output;
+  std::vector<std::string> targets;
+  std::string assume_cc;
+  std::string assume_driver;
+  std::string assume_toolkit;
+  bool verbose = false;
+  bool full = false;
+  std::vector<std::string> paths;
+};
+
+analysis::Options to_analysis(const AnalyzeOptions& options) {
+  analysis::Options result;
+  result.targets = parse_archs("--target", options.targets);
+  if (!options.assume_cc.empty()) result.assume_cc = parse_cc("--assume-cc", options.assume_cc);
+  if (!options.assume_driver.empty()) {
+    result.assume_driver = parse_driver("--assume-driver", options.assume_driver);
+  }
+  if (!options.assume_toolkit.empty()) {
+    result.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
+  }
+  return result;
+}
+
+int analyze(const AnalyzeOptions& options) {
+  const auto format = analysis::parse_format(options.format);
+  if (!format.has_value()) {
+    throw UserError(fmt::format("--format: `{}` is not a format; there are {}",
+                                analysis::harmless(options.format), analysis::format_names()));
+  }
+  analysis::Options analysis_options = to_analysis(options);
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  for (const std::string& path : options.paths) {
+    if (output.is_same_file(path))
+      throw UserError(fmt::format("--output {}: is one of the reports to read", path));
+  }
+  analysis::Analysis analysis;
+  {
+    ProgressBar bar("reading reports");
+    analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    analysis = analysis::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
+  }
+  if (analysis.nothing_readable) {
+    print_errors(analysis.notes, options.verbose);
+    if (analysis.notes.empty()) print_error("there is no report in what was named");
+    return exit_status::kNoInput;
+  }
+  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
+  output.write(analysis::render(analysis, *format,
+                                {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+                                 .unicode = wants_unicode(),
+                                 .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+                                 .verbose = options.verbose,
+                                 .full = options.full}));
+  return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<AnalyzeOptions>();
+  app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
+  app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
+      ->type_name("F");
+  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option("--target", options->targets, "also say what these GPUs would lack: sm_86,sm_120")
+      ->type_name("ARCHS")
+      ->allow_extra_args(false);
+  app.add_option("--assume-cc", options->assume_cc, "judge as if the GPU had this compute capability")
+      ->type_name("X.Y");
+  app.add_option("--assume-driver", options->assume_driver,
+                 "judge as if the driver were of this version, or served up to this CUDA version")
+      ->type_name("X.Y");
+  app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
+      ->type_name("X.Y");
+  app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
+  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  return [options] { return analyze(*options); };
+}
+
+}  // namespace
+
+Command analyze_command() {
+  return {
+      .name = "analyze",
+      .synopsis = "say what reports mean: what failed, where, why, and the fix",
+      .usage = "[OPTIONS] PATH...",
+      .details =
+          "Reads reports that libkshim.so wrote, and says for each failure which kernel of which file lacks "
+          "what, and the command that repairs it.",
+      .example =
+          "  kshim analyze kshim-report/\n"
+          "  kshim analyze --format json -o analysis.json node7.4711.jsonl\n"
+          "  kshim analyze --target sm_75,sm_120 kshim-report/\n",
+      .footer =
+          "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing readable "
+          "in "
+          "what was named.",
+      .set_up = set_up};
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim diff: what a rebuild mended, and what it broke.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/architectures.h"
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/progress.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/compare/diff.h"
+#include "analyzer/core/text.h"
+
+namespace kshim::cli {
+namespace {
+
+struct DiffOptions {
+  std::string format = "text";
+  std::string output;
+  std::vector<std::string> targets;
+  std::optional<std::string> driver;
+  unsigned jobs = 0;
+  bool kernels = false;
+  bool full = false;
+  bool verbose = false;
+  std::string a;
+  std::string b;
+};
+
+std::string format_names() { return analysis::join({diff::kFormats.begin(), diff::kFormats.end()}, ", "); }
+
+diff::Format parse_format(const std::string& name) {
+  const auto found = std::find(diff::kFormats.begin(), diff::kFormats.end(), name);
+  if (found == diff::kFormats.end())
+    throw UserError(fmt::format("--format: `{}` is not a format of kshim diff; there are {}",
+                                analysis::harmless(name), format_names()));
+  return static_cast<diff::Format>(found - diff::kFormats.begin());
+}
+
+const char* kind_text(const diff::Side& side) {
+  return side.kind == diff::SideKind::reports ? "a report (of a run)" : "a scan (of files)";
+}
+
+int compare(const DiffOptions& options) {
+  const diff::Format format = parse_format(options.format);
+  diff::Options wanted;
+  wanted.targets = parse_archs("--target", options.targets);
+  for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
+  if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
+  wanted.kernels = options.kernels;
+  wanted.jobs = options.jobs;
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  for (const std::string& path : {options.a, options.b}) {
+    if (output.is_same_file(path))
+      throw UserError(fmt::format("--output {}: is one of the files to read", path));
+  }
+  diff::Diff diff;
+  {
+    ProgressBar bar("reading");
+    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    diff.a = diff::read_side(options.a, wanted);
+    diff.b = diff::read_side(options.b, wanted);
+  }
+  bool unreadable = false;
+  for (const diff::Side* side : {&diff.a, &diff.b}) {
+    if (!side->nothing_there) continue;
+    unreadable = true;
+    for (const std::string& note : side->notes) print_error(note);
+    if (side->notes.empty())
+      print_error(fmt::format("{}: nothing that can be compared is there", side->path));
+  }
+  if (unreadable) return exit_status::kNoInput;
+  if (diff.a.kind != diff.b.kind)
+    throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
+                                options.b, kind_text(diff.b)));
+  diff::compare(wanted, diff);
+  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
+  output.write(diff::render(diff, format,
+                            {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+                             .unicode = wants_unicode(),
+                             .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+                             .verbose = options.verbose,
+                             .full = options.full}));
+  return diff.lost() ? exit_status::kFindings : exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<DiffOptions>();
+  app.add_option("A", options->a, "before")->required()->group("");
+  app.add_option("B", options->b, "after")->required()->group("");
+  app.add_option("--format", options->format, fmt::format("how to write it: {}", format_names()))
+      ->type_name("F");
+  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")
+      ->type_name("ARCHS")
+      ->allow_extra_args(false);
+  app.add_option(
+         "--driver", options->driver,
+         "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
+      ->type_name("X.Y");
+  app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
+  app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
+  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  app.add_flag("-v,--verbose", options->verbose, "every file, change, kernel and note");
+  return [options] { return compare(*options); };
+}
+
+}  // namespace
+
+Command diff_command() {
+  return {.name = "diff",
+          .synopsis = "say what a rebuild mended, and what it broke",
+          .usage = "[OPTIONS] A B",
+          .details =
+              "Compares before and after: two reports or folders of them, two analyses or two scans kept as "
+              "JSON, or two "
+              "of whatever kshim scan reads (files, wheels, folders). Files belong together by path, package "
+              "and name, "
+              "whatever their versions.",
+          .example =
+              "  kshim diff old/libfoo.so new/libfoo.so\n"
+              "  kshim diff --target 7.5,9.0 torch-2.9.1+cu126-*.whl torch-2.9.1+cu128-*.whl\n"
+              "  kshim diff before.json after.json\n"
+              "  kshim diff kshim-report/monday kshim-report/tuesday\n",
+          .footer =
+              "Lost are architectures, PTX, kernels, files, and findings that are new; PTX too new for a "
+              "driver that "
+              "read the old one, unless --driver reads it. Exit status: 0 B lost nothing, 1 it lost "
+              "something, 2 wrong "
+              "arguments, 3 nothing readable in one of the two.",
+          .set_up = set_up};
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim doctor: the machine, before anything runs on it.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
+#include "analyzer/verbs/doctor.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DoctorOptions {
+  std::string format = "text";
+  std::string output;
+  std::string root = "/";
+  std::string program;
+};
+
+std::map<std::string, std::string> environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t mark = text.find('=');
+    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
+  }
+  return out;
+}
+
+/// ld.so(8): parts that are no absolute paths begin in the working directory.
+void complete_paths(std::string& folders) {
+  std::string out;
+  for (const std::string& folder : doctor::split(folders, ":;")) {
+    if (!out.empty()) out += ':';
+    out += folder.empty() ? std::string() : fs::absolute(folder).lexically_normal().string();
+  }
+  folders = out;
+}
+
+/// PROGRAM as the examination takes it: a bare name to look up in PATH, or an absolute path.
+std::string program_path(const DoctorOptions& options) {
+  const std::string& name = options.program;
+  if (name.empty() || name.find('/') == std::string::npos || name.front() == '/') return name;
+  if (options.root != "/") return "/" + name;
+  return fs::absolute(name).lexically_normal().string();
+}
+
+int examine(const DoctorOptions& options) {
+  if (options.format != "text" && options.format != "json") {
+    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json",
+                                analysis::harmless(options.format)));
+  }
+  std::error_code error;
+  const fs::path root = fs::canonical(options.root, error);
+  if (error || !fs::is_directory(root, error))
+    throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  auto variables = environment();
+  if (root == "/") complete_paths(variables["LD_LIBRARY_PATH"]);
+  const doctor::Machine machine(root, std::move(variables));
+  const doctor::Facts facts = doctor::examine(machine, program_path(options));
+  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
+  const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+                                          .unicode = wants_unicode(),
+                                          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+                                          .verbose = false,
+                                          .full = true};
+  output.write(options.format == "json" ? doctor::render_json(facts) : doctor::render_text(facts, render));
+  const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
+    return check.severity == analysis::Severity::error;
+  });
+  return found ? exit_status::kFindings : exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<DoctorOptions>();
+  app.add_option("PROGRAM", options->program, "a program to look at as well")->group("");
+  app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
+  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option(
+         "--root", options->root,
+         "look at the file system in that folder (a container's image, a mounted disk) and not at this "
+         "machine; the environment stays the present one")
+      ->type_name("DIR");
+  return [options] { return examine(*options); };
+}
+
+}  // namespace
+
+Command doctor_command() {
+  return {
+      .name = "doctor",
+      .synopsis = "say what this machine has of CUDA, and what would get in the way",
+      .usage = "[OPTIONS] [PROGRAM]",
+      .details =
+          "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
+          "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
+          "linked to, and whether the shim gets into it. Starts no program; libnvidia-ml.so.1 "
+          "is asked by a process of its own.",
+      .example =
+          "  kshim doctor\n"
+          "  kshim doctor python\n"
+          "  kshim doctor --format json ./build/simulate\n",
+      .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
+      .set_up = set_up};
+}
+
+}  // namespace kshim::cli

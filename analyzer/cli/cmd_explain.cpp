@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim explain: what a number, a name, a message or a log means.
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/cli/architectures.h"
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/progress.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
+#include "analyzer/input/log/log_text.h"
+#include "analyzer/verbs/explain.h"
+
+namespace kshim::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string format = "text";
+  std::string output;
+  std::string log;
+  std::string assume_cc;
+  std::string assume_driver;
+  std::string assume_toolkit;
+  bool verbose = false;
+  std::vector<std::string> words;
+};
+
+explain::Options to_explain(const ExplainOptions& options) {
+  explain::Options out;
+  if (!options.assume_cc.empty()) out.assume_cc = parse_cc("--assume-cc", options.assume_cc);
+  if (!options.assume_driver.empty())
+    out.assume_driver = parse_driver("--assume-driver", options.assume_driver);
+  if (!options.assume_toolkit.empty())
+    out.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
+  return out;
+}
+
+explain::Explanation read_log(const std::string& path, const explain::Options& options) {
+  if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
+                    exit_status::kNoInput);
+  if (S_ISDIR(status.st_mode))
+    throw UserError(fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze",
+                                analysis::harmless(path)),
+                    exit_status::kNoInput);
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
+                    exit_status::kNoInput);
+  ProgressBar bar("reading the log");
+  const auto total = static_cast<std::uint64_t>(status.st_size);
+  return explain::explain_log(in, path, options,
+                              [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+}
+
+explain::Explanation explain_log(const std::string& path, const explain::Options& options) {
+  try {
+    return read_log(path, options);
+  } catch (const explain::NotALog& what) {
+    throw UserError(
+        fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
+        exit_status::kNoInput);
+  }
+}
+
+int explain_it(const ExplainOptions& options) {
+  if (options.format != "text" && options.format != "json") {
+    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json",
+                                analysis::harmless(options.format)));
+  }
+  if (options.words.empty() == options.log.empty())
+    throw UserError(options.log.empty() ? "a number, a name or a message is missing; or --log FILE"
+                                        : "either a message or --log FILE, not both");
+  const explain::Options asked = to_explain(options);
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  if (!options.log.empty() && output.is_same_file(options.log))
+    throw UserError(fmt::format("--output {}: is the log to read", analysis::harmless(options.log)));
+  const explain::Explanation explanation =
+      options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
+                          : explain_log(options.log, asked);
+  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
+  const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+                                          .unicode = wants_unicode(),
+                                          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+                                          .verbose = options.verbose,
+                                          .full = true};
+  output.write(options.format == "json" ? explain::render_json(explanation)
+                                        : explain::render_text(explanation, render));
+  if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
+  // Who asks what a number means has found nothing yet; a log has failed or not.
+  const bool failed =
+      std::any_of(explanation.findings.begin(), explanation.findings.end(),
+                  [](const auto& finding) { return finding.severity == analysis::Severity::error; });
+  return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<ExplainOptions>();
+  app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
+  app.add_option("--log", options->log, "read that log (- for stdin): the first failing line decides")
+      ->type_name("FILE");
+  app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
+  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option("--assume-cc", options->assume_cc,
+                 "the GPU's compute capability, where the text does not say it")
+      ->type_name("X.Y");
+  app.add_option("--assume-driver", options->assume_driver,
+                 "the driver: its version, or the newest CUDA it serves")
+      ->type_name("X.Y");
+  app.add_option("--assume-toolkit", options->assume_toolkit,
+                 "the CUDA version that the program was built with")
+      ->type_name("X.Y");
+  app.add_flag("-v,--verbose", options->verbose, "everything that was found");
+  return [options] { return explain_it(*options); };
+}
+
+}  // namespace
+
+Command explain_command() {
+  return {
+      .name = "explain",
+      .synopsis = "say what an error's number, name or message means, or what a log died of",
+      .usage = "[OPTIONS] CODE|NAME|MESSAGE\n       kshim explain [OPTIONS] --log FILE",
+      .details =
+          "Takes CUDA's numbers (old ones too), names (also misquoted ones), messages as frameworks wrap "
+          "them, and "
+          "whole logs; says what is meant, what is behind it, what to do and what will not help. Works "
+          "without a "
+          "network and without a GPU.",
+      .example =
+          "  kshim explain 209\n"
+          "  kshim explain cudaErrorNoKernelImageForDevice\n"
+          "  kshim explain --assume-cc 12.0 \"nvrtc: error: invalid value for --gpu-architecture (-arch)\"\n"
+          "  kshim explain --log train.log\n"
+          "  journalctl -u vllm | kshim explain --log -\n",
+      .footer =
+          "Exit status: 0, or 1 where a log holds a failure of severity error; 2 wrong arguments, 3 nothing "
+          "that is "
+          "known, or nothing readable.",
+      .set_up = set_up};
+}
+
+}  // namespace kshim::cli

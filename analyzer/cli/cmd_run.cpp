@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim run: CMD under the shim, then the analysis of what its processes recorded.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "analyzer/cli/architectures.h"
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/self.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/device_code/elf_file.h"
+#include "analyzer/run/announced.h"
+#include "analyzer/run/child.h"
+#include "analyzer/run/environment.h"
+#include "analyzer/run/program.h"
+#include "analyzer/run/run_folder.h"
+#include "analyzer/run/simulate.h"
+#include "analyzer/run/watch.h"
+#include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/failed_start.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::vector<std::string> simulate;
+  std::vector<std::string> target;
+  std::string report;
+  std::string fail_on;
+  std::string status = "child";
+  std::string timeout;
+  std::string format = "text";
+  std::string output;
+  bool full = false;
+  bool audit = false;
+  std::vector<std::string> command;
+};
+
+UserError failed(const std::string& text) { return UserError(text, exit_status::kRunFailed); }
+
+/// CMD and its arguments, from what is left behind the options.
+std::vector<std::string> program_in(std::vector<std::string> rest) {
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().substr(0, 1) == "-") {
+    throw failed(fmt::format("unknown option `{}`; see `kshim run --help`", rest.front()));
+  }
+  if (rest.empty()) throw failed("nothing to run; name the program: kshim run [OPTIONS] -- CMD ...");
+  return rest;
+}
+
+std::chrono::milliseconds parse_timeout(const std::string& text) {
+  constexpr double kMost = 1e9;  // 31 years, and no overflow in milliseconds
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc() || end != text.data() + text.size() || !(seconds > 0) || seconds > kMost) {
+    throw failed(fmt::format("--timeout {}: give seconds, such as 600 or 0.5", text));
+  }
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
+std::string join_targets(const std::vector<image::Arch>& targets) {
+  std::string joined;
+  for (const image::Arch& target : targets) {
+    if (!joined.empty()) joined += ',';
+    joined += image::to_name(image::ImageKind::cubin, target).view();
+  }
+  return joined;
+}
+
+// ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
+// semicolons.
+fs::path require(const Located& located, std::string_view what, std::string_view separators,
+                 std::string_view hint) {
+  if (located.path.empty())
+    throw failed(
+        fmt::format("{} is not installed beside this command{}; {}", what, hint, search_of(located)));
+  if (located.path.string().find_first_of(separators) != std::string::npos) {
+    throw failed(
+        fmt::format("{}: the loader cannot take a path with one of `{}` in it; move kshim to another folder",
+                    located.path.string(), separators));
+  }
+  return located.path;
+}
+
+void add_simulator(const Simulation& simulation, Environment& environment) {
+  const fs::path folder = require(find_simulator(), "the simulator", ":;",
+                                  " (component `simulator`; with pip: kshim[simulator])");
+  environment.prepend("LD_LIBRARY_PATH", folder.string(), ':');
+  environment.set("KSHIM_SIM_DEVICES", simulation.devices);
+  if (!simulation.driver.empty()) environment.set("KSHIM_SIM_DRIVER", simulation.driver);
+}
+
+Environment make_environment(const fs::path& program, const RunFolder& folder, const Watch& watch,
+                             bool audit) {
+  Environment environment = Environment::current();
+  const fs::path shim = require(find_shim(), "libkshim.so", ": ", "");
+  if (!must_not_preload(program)) {
+    environment.set("LD_PRELOAD", merge_preload(environment.get("LD_PRELOAD"), shim.string()));
+    if (audit)
+      environment.append("LD_AUDIT", require(find_audit(), "libkshim-audit.so", ":", "").string(), ':');
+  }
+  // gcc's AddressSanitizer ends a program whose first library is not its own runtime, unless told otherwise.
+  if (wants_asan(program)) environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+  environment.set("KSHIM_REPORT", folder.pattern());
+  environment.set("KSHIM_RUN_ID", folder.run_id());
+  environment.set("KSHIM_RUN_SOCKET", watch.socket_path());
+  // The analysis follows; what the shim would say meanwhile says less. Its own trouble is still reported.
+  if (environment.get("KSHIM_LOG").empty()) environment.set("KSHIM_LOG", "error");
+  return environment;
+}
+
+int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
+  using analysis::Severity;
+  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
+  const bool found = analysis::worst(analysis) >= threshold;
+  const bool gate = options.status == "findings" || !options.fail_on.empty();
+  int status = outcome.exit_status.value_or(exit_status::kSignalBase + outcome.term_signal.value_or(0));
+  if (outcome.timed_out && status == exit_status::kOk) status = exit_status::kSignalBase + SIGTERM;
+  if (options.status == "findings") status = exit_status::kOk;
+  if (status != exit_status::kOk || !gate) return status;
+  if (found) return exit_status::kFindings;
+  // A gate that could not look must not pass, nor one that has lost what it saw.
+  const bool lost = std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                                [](const analysis::ProcessSummary& process) { return process.lost != 0; });
+  const bool blind = analysis.verdict == analysis::Verdict::blind ||
+                     (analysis.verdict == analysis::Verdict::incomplete && lost);
+  return blind ? exit_status::kRunFailed : exit_status::kOk;
+}
+
+// What the dynamic linker ends before its first instruction was not blind: it was not there.
+void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
+                          const std::string& search_path, analysis::Options& options) {
+  constexpr int kLinkerGaveUp = 127;
+  const auto child = std::find_if(options.blind.begin(), options.blind.end(),
+                                  [&](const analysis::BlindProcess& row) { return row.pid == outcome.pid; });
+  if (outcome.exit_status != kLinkerGaveUp || child == options.blind.end()) return;
+  options.missing = doctor::missing_at_start(program, search_path);
+  if (!options.missing.empty()) options.blind.erase(child);
+}
+
+int run(const RunOptions& options) {
+  const auto format = analysis::parse_format(options.format);
+  if (!format.has_value()) {
+    throw failed(
+        fmt::format("--format {}: not a format; there are {}", options.format, analysis::format_names()));
+  }
+  analysis::Options analysis_options;
+  analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
+  const Simulation simulation = parse_simulations(options.simulate);
+  ChildSpec child{
+      .program = find_program(options.command.front()), .arguments = options.command, .time_limit = {}};
+  if (!options.timeout.empty()) child.time_limit = parse_timeout(options.timeout);
+  Output output(options.output, STDERR_FILENO, exit_status::kRunFailed);
+  const RunFolder folder(options.report);
+  if (!folder.remark().empty()) print_warning(folder.remark());
+  Watch watch(socket_folders(folder.path()));
+  if (watch.socket_path().empty())
+    print_warning(
+        "no folder takes a socket, neither /tmp nor TMPDIR, XDG_RUNTIME_DIR and that of the reports: "
+        "processes that end at once are not watched");
+  Environment environment = make_environment(child.program, folder, watch, options.audit);
+  if (!analysis_options.targets.empty())
+    environment.set("KSHIM_TARGET", join_targets(analysis_options.targets));
+  if (!options.simulate.empty()) add_simulator(simulation, environment);
+
+  const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
+  const std::string search_path(environment.get("LD_LIBRARY_PATH"));
+  const ChildOutcome outcome = run_child(child, std::move(environment), watch);
+  if (outcome.timed_out) {
+    print_warning(
+        fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));
+  }
+  std::vector<fs::path> reports = folder.reports();
+  const Elsewhere elsewhere =
+      find_announced(watch.announced(), reports, [&](pid_t pid) { return watch.exe_of(pid); });
+  reports.insert(reports.end(), elsewhere.reports.begin(), elsewhere.reports.end());
+  announce(reports);
+  analysis_options.blind = watch.blind(outcome.pid, child.program, reports.empty());
+  analysis_options.blind.insert(analysis_options.blind.end(), elsewhere.lost.begin(), elsewhere.lost.end());
+  if (switched_off)
+    analysis_options.blind.push_back(
+        {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
+  explain_failed_start(outcome, child.program, search_path, analysis_options);
+  analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
+  analysis_options.notes = watch.silent(reports);
+  analysis_options.record_packages = true;
+  analysis_options.exit_status = outcome.exit_status;
+  analysis_options.term_signal = outcome.term_signal;
+  const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
+  const bool on_stderr = output.is_stream();
+  output.write(analysis::render(analysis, *format,
+                                {.colour = on_stderr && wants_colour(STDERR_FILENO),
+                                 .unicode = wants_unicode(),
+                                 .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
+                                 .verbose = false,
+                                 .full = options.full}));
+  return judge(options, analysis, outcome);
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
+  app.prefix_command();
+  app.add_option("--simulate", options->simulate,
+                 "a simulated GPU of that architecture instead of the machine's own: sm_86, 8.6, "
+                 "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
+      ->type_name("ARCH")
+      ->allow_extra_args(false);
+  app.add_option("--target", options->target, "also check for images for these: sm_86,sm_120")
+      ->type_name("ARCHS")
+      ->allow_extra_args(false);
+  app.add_option("--report", options->report, "folder for the reports; else kshim-report/RUN here")
+      ->type_name("DIR");
+  app.add_option("--fail-on", options->fail_on,
+                 "exit with 1 when CMD succeeded but there are findings this severe: error or warning")
+      ->type_name("SEVERITY")
+      ->check(CLI::IsMember({"error", "warning"}));
+  app.add_option(
+         "--status", options->status,
+         "whose exit status: child (that of CMD), or findings (1 when there are some, whatever CMD said)")
+      ->type_name("WHOSE")
+      ->check(CLI::IsMember({"child", "findings"}));
+  app.add_option("--timeout", options->timeout, "end CMD and all it started after that many seconds")
+      ->type_name("S");
+  app.add_option("--format", options->format,
+                 fmt::format("how to write the analysis: {}", analysis::format_names()))
+      ->type_name("F");
+  app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
+      ->type_name("FILE");
+  app.add_flag(
+      "--audit", options->audit,
+      "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
+      "LD_AUDIT");
+  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  return [options, &app] {
+    options->command = program_in(app.remaining());
+    return run(*options);
+  };
+}
+
+}  // namespace
+
+Command run_command() {
+  return {.name = "run",
+          .synopsis = "run a program, then say what its GPU code lacked",
+          .usage = "[OPTIONS] -- CMD ...",
+          .details =
+              "Runs CMD with libkshim.so preloaded into it and its children, and prints the analysis on "
+              "stderr when it ends. CMD keeps its input, output, signals and exit status.",
+          .example =
+              "  kshim run -- python train.py\n"
+              "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
+          .footer =
+              "Exit status: that of CMD, or 128+N when signal N ended it; 1 for --fail-on and --status "
+              "findings; 125 when kshim itself failed, or could not look into CMD for --fail-on or --status; "
+              "126 when CMD cannot be executed; 127 when it is not there.",
+          .set_up = set_up,
+          .misuse_status = exit_status::kRunFailed};
+}
+
+}  // namespace kshim::cli

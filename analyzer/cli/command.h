@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command is one file (cmd_NAME.cpp) and one row: main.cpp walks the rows for dispatch and for the help.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string_view>
+
+#include "analyzer/core/exit_status.h"
+#include "analyzer/core/user_error.h"
+
+namespace kshim::cli {
+
+struct Command {
+  std::string_view name;
+  std::string_view synopsis;  ///< one line for the list of commands
+  std::string_view usage;     ///< what follows `kshim NAME` in the usage line
+  std::string_view details;   ///< a sentence or two for its own help, under the usage
+  std::string_view example;   ///< command lines that work
+  std::string_view footer;    ///< behind the examples, such as the exit statuses; may be empty
+  /// Declares the options on `app` and returns what runs once they are parsed. What it returns is the exit
+  /// status.
+  std::function<int()> (*set_up)(CLI::App& app);
+  int misuse_status = exit_status::kMisuse;
+};
+
+Command run_command();
+Command analyze_command();
+Command diff_command();
+Command doctor_command();
+Command explain_command();
+Command path_command();
+Command scan_command();
+
+}  // namespace kshim::cli

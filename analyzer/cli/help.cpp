@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/help.h"
+
+#include <fmt/core.h>
+#include <kshim/report/schema.h>
+#include <kshim/version.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
+namespace kshim::cli {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kNameColumn = 28;
+
+/// `text` broken at spaces so that it fits between `indent` and kWidth; the first line continues at `column`.
+std::string wrap(std::string_view text, std::size_t indent, std::size_t column) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    if (column > indent && column + 1 + word.size() > kWidth) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+    if (end < text.size() && text[end] == '\n') {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string row(std::string_view name, std::string_view meaning) {
+  std::string line = fmt::format("  {}", name);
+  if (line.size() + 2 > kNameColumn) {
+    line += '\n' + std::string(kNameColumn, ' ');
+  } else {
+    line.resize(kNameColumn, ' ');
+  }
+  return line + wrap(meaning, kNameColumn, kNameColumn) + '\n';
+}
+
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  explicit HelpFormatter(const Command& command) : command_(command) {}
+
+  std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
+    std::string out = fmt::format("Usage: kshim {}{}{}\n\n", command_.name, command_.usage.empty() ? "" : " ",
+                                  command_.usage);
+    out += wrap(command_.details.empty() ? command_.synopsis : command_.details, 0, 0) + '\n';
+    for (const std::string& group : app->get_groups()) {
+      const auto options =
+          app->get_options([&](const CLI::Option* option) { return option->get_group() == group; });
+      std::string rows;
+      for (const CLI::Option* option : options) rows += make_row(*option);
+      if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
+    }
+    if (!command_.example.empty()) out += fmt::format("\nExamples:\n{}", command_.example);
+    if (!command_.footer.empty()) out += fmt::format("\n{}\n", wrap(command_.footer, 0, 0));
+    return out;
+  }
+
+ private:
+  static std::string make_row(const CLI::Option& option) {
+    if (option.get_group().empty()) return {};
+    std::string names;
+    for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
+    for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
+    if (names.empty()) {
+      names = option.get_name();
+    } else if (option.get_items_expected_max() != 0) {
+      const std::string type = option.get_type_name();
+      names += ' ' + type.substr(0, type.find(':'));  // behind the colon CLI11 adds what its validators say
+    }
+    return row(names, option.get_description());
+  }
+
+  Command command_;
+};
+
+}  // namespace
+
+std::string version_line() {
+  const std::string_view hash = KSHIM_GIT_HASH;
+  return fmt::format("kshim {}{}, report {}\n", KSHIM_VERSION, hash.empty() ? "" : fmt::format(" ({})", hash),
+                     report::kReportSchema);
+}
+
+std::string overview(std::span<const Command> commands) {
+  std::string out =
+      "kshim says which CUDA kernel in which library has no image for this GPU, and what to do about it.\n\n"
+      "Usage: kshim COMMAND [OPTIONS] ARGUMENTS\n\nCommands:\n";
+  for (const Command& command : commands) out += fmt::format("  {:<10}{}\n", command.name, command.synopsis);
+  out += fmt::format("  {:<10}{}\n", "help", "this text, or the help of a command: kshim help run");
+  out +=
+      "\nExamples:\n"
+      "  kshim run -- python train.py                  why does it fail on this GPU?\n"
+      "  kshim run --simulate sm_120 -- ./program      and how on a GPU that is not here?\n"
+      "  LD_PRELOAD=$(kshim path) ./program            only record, into kshim-report/\n"
+      "  kshim analyze kshim-report/                   what do those reports say?\n"
+      "  kshim explain --log train.log                 what did this log die of?\n";
+  return out;
+}
+
+void style_help(CLI::App& app, const Command& command) {
+  app.formatter(std::make_shared<HelpFormatter>(command));
+  app.get_formatter()->column_width(kNameColumn);
+  app.set_help_flag("-h,--help", "show this help");
+  app.get_option("--help")->group("Options");
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim COMMAND: finds the row, parses its options, runs it. The only place that catches exceptions.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/help.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/log.h"
+
+namespace kshim::cli {
+namespace {
+
+const Command* find(std::span<const Command> commands, std::string_view name) {
+  const auto row =
+      std::find_if(commands.begin(), commands.end(), [&](const Command& c) { return c.name == name; });
+  return row == commands.end() ? nullptr : &*row;
+}
+
+int unknown_command(std::string_view name) {
+  print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
+  return exit_status::kMisuse;
+}
+
+UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining();
+  std::string what = error.what();
+  if (!unknown.empty() && !app.get_prefix_command()) {
+    // Of all that is wrong, what to say.
+    what = fmt::format("{} `{}`",
+                       unknown.front().substr(0, 1) == "-" ? "unknown option" : "superfluous argument",
+                       unknown.front());
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    what = fmt::format("something is missing: kshim {} {}", command.name, command.usage);
+  }
+  return UserError(fmt::format("{}; see `kshim {} --help`", what, command.name), command.misuse_status);
+}
+
+int execute(const Command& command, std::vector<std::string> arguments) {
+  CLI::App app{std::string(command.synopsis), fmt::format("kshim {}", command.name)};
+  style_help(app, command);
+  const std::function<int()> run = command.set_up(app);
+  // CLI11 takes arguments last to first, so that it can pop them.
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return exit_status::kOk;
+  } catch (const CLI::ParseError& error) {
+    throw misuse(command, app, error);
+  }
+  return run();
+}
+
+int dispatch(std::vector<std::string> arguments) {
+  const std::array commands = {run_command(),     analyze_command(), scan_command(), diff_command(),
+                               explain_command(), doctor_command(),  path_command()};
+  if (arguments.empty()) {
+    fmt::print(stderr, "{}", overview(commands));
+    return exit_status::kMisuse;
+  }
+  std::string name = arguments.front();
+  arguments.erase(arguments.begin());
+  if (name == "--version" || name == "-V") {
+    fmt::print("{}", version_line());
+    return exit_status::kOk;
+  }
+  if (name == "help" || name == "--help" || name == "-h") {
+    if (arguments.empty()) {
+      fmt::print("{}", overview(commands));
+      return exit_status::kOk;
+    }
+    name = arguments.front();
+    arguments = {"--help"};
+  }
+  const Command* command = find(commands, name);
+  return command == nullptr ? unknown_command(name) : execute(*command, std::move(arguments));
+}
+
+}  // namespace
+}  // namespace kshim::cli
+
+int main(int argc, char** argv) {
+  using namespace kshim::cli;
+  int status = exit_status::kRunFailed;
+  try {
+    kshim::analysis::set_up_log();
+    status = dispatch(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
+  } catch (const UserError& error) {
+    print_error(error.what());
+    status = error.status();
+  } catch (const std::exception& error) {
+    print_error(fmt::format("internal error: {}", error.what()));
+  }
+  // A full disk or a closed stdout must not look like success.
+  if (std::fflush(stdout) != 0 && status == exit_status::kOk) {
+    print_error("stdout: cannot write");
+    status = exit_status::kRunFailed;
+  }
+  return status;
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff`
+// calls. The names are those of the diff JSON (docs/schema/diff.json).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/device_code/image_counts.h"
+#include "analyzer/render/scan/matrix.h"
+#include "analyzer/verbs/analysis.h"
+
+namespace kshim::diff {
+
+struct Options {
+  std::vector<image::Arch> targets;  ///< judge for these GPUs alone
+  image::Version driver;             ///< of these; unknown = newest
+  bool kernels = false;              ///< compare kernels as well: reads all payloads
+  unsigned jobs = 0;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+struct Object {
+  std::string name = {};     ///< as its side calls it; of a member path!member
+  std::string place = {};    ///< below the side's root
+  std::string member = {};   ///< inside `place` where that is an archive or wheel
+  std::string package = {};  ///< without a version
+  std::string build_id = {};
+  std::uint64_t bytes = 0;   ///< of the file; 0 for not known
+  bool images_known = true;  ///< a report may leave open what a file holds
+  std::vector<analysis::ImageCount> images = {};
+  std::optional<std::map<std::string, std::vector<std::string>>> kernels =
+      {};                                             ///< demangled, and their architectures
+  std::map<image::Arch, scan::Outcome> targets = {};  ///< where modules were judged
+};
+
+struct Finding {
+  std::string cause = {};
+  analysis::Severity severity = analysis::Severity::error;
+  std::string object = {};  ///< Object::name
+  std::string need = {};
+  std::optional<std::int64_t> code = {};
+  std::string text = {};  ///< a sentence
+};
+
+enum class SideKind : std::uint8_t { reports, scan };
+struct Side {
+  std::string path;
+  SideKind kind = SideKind::scan;
+  bool has_objects = true;     ///< an analysis in JSON has none
+  bool nothing_there = false;  ///< nothing of it could be read
+  std::vector<Object> objects;
+  std::vector<Finding> findings;
+  std::vector<std::string> devices;  ///< "NVIDIA A100 (8.0)": what reports are of
+  std::string verdict;               ///< of reports
+  std::vector<std::string> notes;
+};
+
+enum class Effect : std::uint8_t { lost, gained, changed };
+struct Change {
+  Effect effect = Effect::changed;
+  std::string
+      what;  ///< object, architecture, ptx, ltoir, ptx-isa, gpu, target, kernel, finding, size, images
+  std::optional<std::size_t> pair;  ///< index into Diff::pairs
+  std::string arch;
+  std::string before;
+  std::string after;
+  std::string text;                  ///< a clause, without the object's name
+  std::vector<std::string> kernels;  ///< where it is about kernels: all of them
+};
+
+/// An object on both sides, or on one.
+struct Pair {
+  const Object* a = nullptr;
+  const Object* b = nullptr;
+  const char* match = "";  ///< path, package, name, build-id
+  const Object& any() const { return b != nullptr ? *b : *a; }
+};
+
+struct FindingPair {
+  Finding a;
+  Finding b;
+};
+
+struct Diff {
+  Side a;
+  Side b;
+  std::vector<image::Arch> targets;
+  image::Version driver;
+  std::vector<Pair> pairs;      ///< into a and b: neither copied nor moved any more
+  std::vector<Change> changes;  ///< lost first, by pair
+  std::vector<Finding> mended;
+  std::vector<Finding> broken;
+  std::vector<FindingPair> other;  ///< another cause, or another severity, of the same trouble
+  std::vector<Finding> stayed;
+  std::vector<std::string> notes;
+  bool lost() const;
+  bool gained() const;
+};
+
+/// Reports, folders of them, an analysis or a scan in JSON, or whatever `kshim scan` reads.
+Side read_side(const std::string& path, const Options& options);
+/// Of two sides of one kind.
+void compare(const Options& options, Diff& diff);
+
+enum class Format : std::uint8_t { text, json, markdown, html, github };
+inline constexpr std::array kFormats = {"text", "json", "markdown", "html", "github"};
+std::string render(const Diff& diff, Format format, const analysis::RenderOptions& options);
+
+}  // namespace kshim::diff

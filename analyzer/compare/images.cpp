@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "analyzer/compare/compare.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "kshim/image/select.h"
+
+namespace kshim::diff {
+namespace {
+
+using analysis::ImageCount;
+using image::Arch;
+using image::ImageKind;
+using image::Version;
+using scan::Outcome;
+
+/// All images of one kind and architecture.
+struct Images {
+  Version isa;  ///< the newest
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+};
+/// Cubins first.
+struct Order {
+  bool operator()(const std::pair<ImageKind, Arch>& a, const std::pair<ImageKind, Arch>& b) const {
+    const auto key = [](const auto& row) {
+      return std::tuple(row.first != ImageKind::cubin, row.first, row.second);
+    };
+    return key(a) < key(b);
+  }
+};
+using ByArch = std::map<std::pair<ImageKind, Arch>, Images, Order>;
+
+ByArch by_arch(const Object& object) {
+  ByArch out;
+  for (const ImageCount& row : object.images) {
+    Images& images = out[{row.candidate.kind, row.candidate.arch}];
+    images.isa = std::max(images.isa, row.candidate.isa);
+    images.count += row.count;
+    images.bytes += row.bytes;
+  }
+  return out;
+}
+
+std::string name_of(ImageKind kind, Arch arch) { return std::string(image::to_name(kind, arch).view()); }
+std::string name_of(Version version) {
+  return version.known() ? std::string(image::to_name(version).view()) : "?";
+}
+std::string gpu_name(Arch arch) { return std::string(image::to_name(arch.cc).view()); }
+const char* what_of(ImageKind kind) {
+  return kind == ImageKind::cubin ? "architecture" : kind == ImageKind::ptx ? "ptx" : "ltoir";
+}
+
+class Comparison {
+ public:
+  Comparison(const Pair& pair, std::size_t number, const Options& options, std::vector<Change>& changes)
+      : pair_(pair),
+        number_(number),
+        options_(options),
+        changes_(changes),
+        before_(by_arch(*pair.a)),
+        after_(by_arch(*pair.b)) {}
+
+  void run() {
+    for (const Arch target : options_.targets) judge_target(target);
+    for (const auto& [key, images] : before_) {
+      const auto now = after_.find(key);
+      if (now == after_.end()) {
+        gone(key.first, key.second, images);
+      } else {
+        stayed(key.first, key.second, images, now->second);
+      }
+    }
+    for (const auto& [key, images] : after_) {
+      if (!before_.contains(key)) come(key.first, key.second);
+    }
+    if (options_.targets.empty()) judge_gpus();
+    compare_sizes();
+  }
+
+ private:
+  Change& add(Effect effect, std::string what, std::string arch, std::string text) {
+    changes_.push_back({.effect = effect,
+                        .what = std::move(what),
+                        .pair = number_,
+                        .arch = std::move(arch),
+                        .before = {},
+                        .after = {},
+                        .text = std::move(text),
+                        .kernels = {}});
+    return changes_.back();
+  }
+  /// Where GPUs were named, only what becomes of these is a loss or a gain.
+  Effect literal(Effect effect) const { return options_.targets.empty() ? effect : Effect::changed; }
+
+  void judge_target(Arch target) {
+    const Outcome was = outcome_on(*pair_.a, target, options_.driver);
+    const Outcome is = outcome_on(*pair_.b, target, options_.driver);
+    if (was == is) return;
+    const std::string arch = name_of(ImageKind::cubin, target);
+    Change& change = add(is > was ? Effect::lost : Effect::gained, "target", arch,
+                         fmt::format("{}: {}, {}", arch, outcome_text(was, true), outcome_text(is, false)));
+    change.before = outcome_text(was, true);
+    change.after = outcome_text(is, false);
+  }
+
+  void gone(ImageKind kind, Arch arch, const Images& images) {
+    const std::string name = name_of(kind, arch);
+    Effect effect = Effect::lost;
+    std::string text;
+    if (kind == ImageKind::cubin) {
+      judged_.insert(arch.cc);
+      const Outcome is = outcome_on(*pair_.b, {arch.cc, {}}, options_.driver);
+      text = fmt::format("{}: a GPU of {} {}{}", name, gpu_name(arch), is == Outcome::sass ? "still " : "",
+                         outcome_text(is, false));
+    } else if (kind == ImageKind::ptx) {
+      const bool served = arch.suffix == image::Suffix::none && has_ptx_at_most(after_, arch);
+      if (served) effect = Effect::changed;
+      text = fmt::format("PTX for {}: {}", name,
+                         served ? "gone, and older PTX serves what it served"
+                                : fmt::format("newer GPUs than those with code of their own {}",
+                                              has_kind(after_, kind) ? "are served by other PTX, if at all"
+                                                                     : "find none any more"));
+    } else {
+      text = fmt::format("{}: nothing is left to be linked for {}", name, gpu_name(arch));
+    }
+    add(literal(effect), what_of(kind), name, std::move(text)).before =
+        kind == ImageKind::ptx ? name_of(images.isa) : "";
+  }
+
+  void come(ImageKind kind, Arch arch) {
+    const std::string name = name_of(kind, arch);
+    const bool served =
+        kind == ImageKind::ptx && arch.suffix == image::Suffix::none && has_ptx_at_most(before_, arch);
+    std::string text = kind == ImageKind::ptx ? "PTX for " + name : name;
+    if (kind == ImageKind::cubin) {
+      judged_.insert(arch.cc);
+      const Outcome was = outcome_on(*pair_.a, {arch.cc, {}}, options_.driver);
+      text += fmt::format(": a GPU of {} {}{}", gpu_name(arch), was == Outcome::sass ? "already " : "",
+                          outcome_text(was, true));
+    } else if (kind == ImageKind::ptx && !served) {
+      text += ": GPUs without code of their own, newer ones too, can compile it";
+    }
+    add(literal(served ? Effect::changed : Effect::gained), what_of(kind), name, std::move(text));
+  }
+
+  void stayed(ImageKind kind, Arch arch, const Images& was, const Images& is) {
+    const std::string name = name_of(kind, arch);
+    if (is.count < was.count) {
+      Change& change =
+          add(Effect::changed, "images", name,
+              fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")));
+      change.before = std::to_string(was.count);
+      change.after = std::to_string(is.count);
+    }
+    if (kind == ImageKind::ptx && was.isa.known() && is.isa.known() && was.isa != is.isa)
+      isa_changed(name, was.isa, is.isa);
+  }
+
+  void isa_changed(const std::string& name, Version was, Version is) {
+    const Version driver_was = image::cuda_of_ptx_isa(was);
+    const Version driver_is = image::cuda_of_ptx_isa(is);
+    Change change{.effect = is > was ? Effect::lost : Effect::gained,
+                  .what = "ptx-isa",
+                  .pair = number_,
+                  .arch = name,
+                  .before = name_of(was),
+                  .after = name_of(is),
+                  .text = fmt::format(
+                      "PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
+                      name, name_of(is), name_of(was), name_of(driver_is), name_of(driver_was)),
+                  .kernels = {}};
+    // Whoever named the driver, or GPUs with code of their own, is not harmed.
+    const bool read = options_.driver.known() && is <= image::ptx_isa_of_cuda(options_.driver);
+    const auto compiled = [&](Arch target) {
+      return outcome_on(*pair_.b, target, options_.driver) == Outcome::jit;
+    };
+    const bool needed =
+        options_.targets.empty() || std::any_of(options_.targets.begin(), options_.targets.end(), compiled);
+    if (read || !needed) change.effect = Effect::changed;
+    changes_.push_back(std::move(change));
+  }
+
+  /// GPUs that no image is named after.
+  void judge_gpus() {
+    std::map<std::pair<Outcome, Outcome>, std::vector<std::string>> groups;
+    for (const analysis::GpuRow& gpu : analysis::gpus()) {
+      if (judged_.contains(gpu.cc)) continue;
+      const Outcome was = outcome_on(*pair_.a, {gpu.cc, {}}, options_.driver);
+      const Outcome is = outcome_on(*pair_.b, {gpu.cc, {}}, options_.driver);
+      if (was != is) groups[{was, is}].emplace_back(image::to_name(gpu.cc).view());
+    }
+    for (const auto& [outcomes, names] : groups) {
+      const auto [was, is] = outcomes;
+      Change& change = add(is > was ? Effect::lost : Effect::gained, "gpu", analysis::join(names, ", "),
+                           fmt::format("GPUs of {}: {}, {}", analysis::enumerate(names),
+                                       outcome_text(was, true), outcome_text(is, false)));
+      change.before = outcome_text(was, true);
+      change.after = outcome_text(is, false);
+    }
+  }
+
+  void compare_sizes() {
+    std::uint64_t was = 0;
+    std::uint64_t is = 0;
+    std::vector<std::string> parts;
+    for (const auto& [key, images] : before_) was += images.bytes;
+    for (const auto& [key, images] : after_) {
+      is += images.bytes;
+      const auto old = before_.find(key);
+      const std::uint64_t bytes = old == before_.end() ? 0 : old->second.bytes;
+      if (images.bytes > bytes && is_much(bytes, images.bytes))
+        parts.push_back(
+            fmt::format("{} +{}", name_of(key.first, key.second), scan::size_text(images.bytes - bytes)));
+    }
+    if (was == 0 || is == 0 || !is_much(was, is)) return;
+    const double percent =
+        100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
+    std::string text =
+        fmt::format("device code {}, was {} ({:+.0f} %)", scan::size_text(is), scan::size_text(was), percent);
+    if (!parts.empty()) text += ": " + analysis::join(parts, ", ");
+    Change& change = add(Effect::changed, "size", {}, std::move(text));
+    change.before = std::to_string(was);
+    change.after = std::to_string(is);
+  }
+
+  /// A few per cent are another compiler's.
+  static bool is_much(std::uint64_t was, std::uint64_t is) {
+    const std::uint64_t more = is > was ? is - was : was - is;
+    return more > std::max(was, is) / 20;
+  }
+  static bool has_kind(const ByArch& images, ImageKind kind) {
+    return std::any_of(images.begin(), images.end(),
+                       [kind](const auto& row) { return row.first.first == kind; });
+  }
+  static bool has_ptx_at_most(const ByArch& images, Arch arch) {
+    return std::any_of(images.begin(), images.end(), [arch](const auto& row) {
+      return row.first.first == ImageKind::ptx && row.first.second.suffix == image::Suffix::none &&
+             row.first.second.cc <= arch.cc;
+    });
+  }
+
+  const Pair& pair_;
+  std::size_t number_;
+  const Options& options_;
+  std::vector<Change>& changes_;
+  ByArch before_;
+  ByArch after_;
+  std::set<image::ComputeCapability> judged_;  ///< GPUs of which a change of their own code says enough
+};
+
+}  // namespace
+
+Outcome outcome_on(const Object& object, Arch target, Version driver) {
+  const auto judged = object.targets.find(target);
+  if (judged != object.targets.end()) return judged->second;
+  std::vector<image::Candidate> candidates;
+  for (const ImageCount& row : object.images) candidates.push_back(row.candidate);
+  switch (image::select_image(candidates, {.device = target.cc, .driver = driver, .jit = {}}).choice) {
+    case image::Choice::sass:
+      return Outcome::sass;
+    case image::Choice::jit:
+      return Outcome::jit;
+    case image::Choice::none:
+      break;
+  }
+  return Outcome::none;
+}
+
+std::string outcome_text(Outcome outcome, bool before) {
+  switch (outcome) {
+    case Outcome::sass:
+      return before ? "had code that fits" : "has code that fits";
+    case Outcome::jit:
+      return before ? "had it compiled from PTX" : "has it compiled from PTX now";
+    case Outcome::part:
+      return before ? "had code for a part" : "has code for a part";
+    case Outcome::none:
+      return before ? "had no code" : "finds no code now";
+    case Outcome::no_kernels:
+      break;
+  }
+  return before ? "needed none" : "needs none";
+}
+
+void compare_images(const Pair& pair, std::size_t number, const Options& options,
+                    std::vector<Change>& changes) {
+  Comparison(pair, number, options, changes).run();
+}
+
+}  // namespace kshim::diff

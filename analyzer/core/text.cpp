@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/core/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace kshim::analysis {
+namespace {
+
+struct Decoded {
+  char32_t code = 0;
+  std::size_t length = 0;  ///< in bytes; 0 where the bytes are no UTF-8
+};
+
+// Strict: no overlong forms, no surrogates, nothing cut off. A lax decoder would let an escape character pass
+// as a continuation byte.
+Decoded decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
+  char32_t code = lead & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3FU);
+  }
+  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (overlong || surrogate || code > 0x10FFFF) return {};
+  return {code, length};
+}
+
+// Controls, and what is invisible or turns the direction of writing: general categories Cc and Cf of Unicode
+// 15, Zl and Zp, the soft hyphen excepted, and the letters among its Default_Ignorable_Code_Points (fillers
+// of Hangul and the like), which are shown as nothing. Variation selectors stay. And what is no character:
+// XML 1.0 cannot hold U+FFFE and U+FFFF.
+bool is_dangerous(char32_t code) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 18> kRanges = {{{0x0000, 0x001F},
+                                                                      {0x007F, 0x009F},
+                                                                      {0x034F, 0x034F},
+                                                                      {0x0600, 0x0605},
+                                                                      {0x061C, 0x061C},
+                                                                      {0x115F, 0x1160},
+                                                                      {0x17B4, 0x17B5},
+                                                                      {0x180E, 0x180E},
+                                                                      {0x200B, 0x200F},
+                                                                      {0x2028, 0x202E},
+                                                                      {0x2060, 0x206F},
+                                                                      {0x3164, 0x3164},
+                                                                      {0xFDD0, 0xFDEF},
+                                                                      {0xFEFF, 0xFEFF},
+                                                                      {0xFFA0, 0xFFA0},
+                                                                      {0xFFF9, 0xFFFB},
+                                                                      {0x1D173, 0x1D17A},
+                                                                      {0xE0000, 0xE007F}}};
+  if ((code & 0xFFFEU) == 0xFFFE) return true;  // the last two of each plane
+  return std::any_of(kRanges.begin(), kRanges.end(),
+                     [code](const auto& range) { return code >= range.first && code <= range.second; });
+}
+
+}  // namespace
+
+std::string harmless(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    // Printable ASCII, which nearly all of it is, as it stands.
+    const auto plain = std::find_if(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; });
+    const auto length = static_cast<std::size_t>(plain - text.begin());
+    out += text.substr(0, length);
+    text.remove_prefix(length);
+    if (text.empty()) break;
+    const Decoded next = decode(text);
+    if (next.length == 0 || is_dangerous(next.code)) {
+      out += '?';
+    } else {
+      out += text.substr(0, next.length);
+    }
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
+std::string utf8_of(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Decoded next = decode(text);
+    out += next.length != 0 ? text.substr(0, next.length) : std::string_view("\xef\xbf\xbd");
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
+  return out;
+}
+
+std::string ascii(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : harmless(text)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      out += c;
+    } else if (byte >= 0xC0) {
+      out += '?';
+    }
+  }
+  return out;
+}
+
+std::string tail(std::string_view text, std::size_t width) {
+  std::string clean = harmless(text);
+  if (clean.size() <= width || width < 4) return clean;
+  std::size_t begin = clean.size() - (width - 3);
+  while (begin < clean.size() && (static_cast<unsigned char>(clean[begin]) & 0xC0) == 0x80) ++begin;
+  const std::size_t slash = clean.find('/', begin);
+  if (slash != std::string::npos && slash - begin < width / 2) begin = slash;
+  return "..." + clean.substr(begin);
+}
+
+std::string join(const std::vector<std::string>& items, std::string_view separator) {
+  std::string out;
+  for (const std::string& item : items) {
+    if (!out.empty()) out += separator;
+    out += item;
+  }
+  return out;
+}
+
+std::string enumerate(const std::vector<std::string>& items) {
+  if (items.size() < 2) return join(items, "");
+  const std::vector<std::string> head(items.begin(), items.end() - 1);
+  return fmt::format("{} and {}", join(head, ", "), items.back());
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string fill(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string out;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.empty()) continue;
+    const std::size_t length = columns(word);
+    if (!out.empty()) {
+      if (column + 1 + length > width) {
+        out += '\n';
+        out.append(indent, ' ');
+        column = indent;
+      } else {
+        out += ' ';
+        ++column;
+      }
+    }
+    out += word;
+    column += length;
+  }
+  return out;
+}
+
+std::string shell_quote(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,+:@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::string_view basename_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string no_command(std::string line) {
+  // Blanks of Unicode are blanks to the runner; nothing beyond ASCII is looked at.
+  const auto first = std::find_if(line.begin(), line.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  const auto begin = static_cast<std::size_t>(first - line.begin());
+  if (line.compare(begin, 2, "::") == 0) line.insert(begin + 1, " ");
+  for (std::size_t at = line.find("##["); at != std::string::npos; at = line.find("##[", at))
+    line.insert(at + 2, " ");
+  return line;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/data/frames.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "analyzer/core/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr FrameRow kPython[] = {
+#define KSHIM_PYTHON_FRAME(match, text, owner, sources) {FrameMatch::match, text, FrameOwner::owner, sources},
+#define KSHIM_NATIVE_FRAME(match, text, owner, sources)
+#include "analyzer/data/frames.def"
+#undef KSHIM_PYTHON_FRAME
+#undef KSHIM_NATIVE_FRAME
+};
+constexpr FrameRow kNative[] = {
+#define KSHIM_PYTHON_FRAME(match, text, owner, sources)
+#define KSHIM_NATIVE_FRAME(match, text, owner, sources) {FrameMatch::match, text, FrameOwner::owner, sources},
+#include "analyzer/data/frames.def"
+#undef KSHIM_PYTHON_FRAME
+#undef KSHIM_NATIVE_FRAME
+};
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// "/venv/bin/torchrun": what pip writes for a package's command has no ending and nothing but a call.
+bool is_script(std::string_view file, std::string_view function, std::string_view folder) {
+  const std::string_view name = basename_of(file);
+  if (function != "<module>" || holds(name, ".") || name.size() + 1 >= file.size()) return false;
+  return basename_of(file.substr(0, file.size() - name.size() - 1)) == folder;
+}
+
+bool is_windows_path(std::string_view file) {
+  const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
+  return file.starts_with("\\\\") ||
+         (file.size() > 2 && letter(file[0]) && file[1] == ':' && file[2] == '\\');
+}
+
+// As the rows write paths: C:\Python310\Lib\json\decoder.py, where the interpreter's folder is named as its
+// library is elsewhere, becomes c:/lib/python310/json/decoder.py.
+std::string as_rows_write(std::string_view file) {
+  std::string out(file);
+  for (char& c : out) c = c == '\\' ? '/' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::string_view kFolder = "/python3";
+  constexpr std::string_view kLibrary = "/lib/";
+  const std::size_t at = out.find(kFolder);
+  if (at == std::string::npos) return out;
+  const std::size_t end = out.find_first_not_of("0123456789", at + kFolder.size());
+  if (end != std::string::npos && std::string_view(out).substr(end).starts_with(kLibrary))
+    out = out.substr(0, at) + "/lib" + out.substr(at, end - at) + out.substr(end + kLibrary.size() - 1);
+  return out;
+}
+
+template <class Fits>
+FrameOwner first(std::span<const FrameRow> rows, Fits&& fits) {
+  for (const FrameRow& row : rows) {
+    if (fits(row)) return row.owner;
+  }
+  return FrameOwner::user;
+}
+
+}  // namespace
+
+std::span<const FrameRow> python_frames() { return kPython; }
+std::span<const FrameRow> native_frames() { return kNative; }
+
+FrameOwner owner_of_python(std::string_view written, std::string_view function) {
+  const std::string posix = is_windows_path(written) ? as_rows_write(written) : std::string(written);
+  const std::string_view file = posix;
+  return first(kPython, [&](const FrameRow& row) {
+    if (row.match == FrameMatch::script) return is_script(file, function, row.text);
+    return row.match == FrameMatch::begins ? file.starts_with(row.text) : holds(file, row.text);
+  });
+}
+
+FrameOwner owner_of_object(std::string_view path) {
+  const std::string_view name = basename_of(path);
+  return first(kNative, [&](const FrameRow& row) {
+    return (row.match == FrameMatch::file_begins && name.starts_with(row.text)) ||
+           (row.match == FrameMatch::path_begins && path.starts_with(row.text)) ||
+           (row.match == FrameMatch::path_holds && holds(path, row.text));
+  });
+}
+
+bool is_system_path(std::string_view path) {
+  return std::any_of(std::begin(kNative), std::end(kNative), [&](const FrameRow& row) {
+    return row.match == FrameMatch::path_begins && path.starts_with(row.text);
+  });
+}
+
+FrameOwner owner_of_symbol(std::string_view symbol) {
+  return first(kNative, [&](const FrameRow& row) {
+    return (row.match == FrameMatch::symbol_begins && symbol.starts_with(row.text)) ||
+           (row.match == FrameMatch::symbol_holds && holds(symbol, row.text));
+  });
+}
+
+FrameOwner owner_of_source(std::string_view file) {
+  return first(kNative, [&](const FrameRow& row) {
+    return row.match == FrameMatch::source_holds && holds(file, row.text);
+  });
+}
+
+}  // namespace kshim::analysis

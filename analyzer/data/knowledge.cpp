@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/data/knowledge.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+using image::Version;
+
+constexpr Version version(unsigned major, unsigned minor) {
+  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+}
+constexpr ComputeCapability capability(unsigned major, unsigned minor) {
+  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+}
+
+constexpr SourceRow kSources[] = {
+#define KSHIM_SOURCE(id, what, date) {#id, what, date},
+#include "analyzer/data/sources.def"
+#undef KSHIM_SOURCE
+};
+constexpr ToolkitRow kToolkits[] = {
+#define KSHIM_TOOLKIT(major, minor, targets, isa_major, isa_minor, driver, minor_driver, default_arch, \
+                      verified, source_ids)                                                            \
+  {version(major, minor),                                                                              \
+   targets,                                                                                            \
+   version(isa_major, isa_minor),                                                                      \
+   driver,                                                                                             \
+   minor_driver,                                                                                       \
+   default_arch,                                                                                       \
+   verified,                                                                                           \
+   source_ids},
+#include "analyzer/data/toolkits.def"
+#undef KSHIM_TOOLKIT
+};
+constexpr GpuRow kGpus[] = {
+#define KSHIM_GPU(major, minor, family, tegra, first_major, first_minor, last_branch, products, verified, \
+                  source_ids)                                                                             \
+  {capability(major, minor),                                                                              \
+   family,                                                                                                \
+   tegra,                                                                                                 \
+   version(first_major, first_minor),                                                                     \
+   last_branch,                                                                                           \
+   products,                                                                                              \
+   verified,                                                                                              \
+   source_ids},
+#include "analyzer/data/gpus.def"
+#undef KSHIM_GPU
+};
+constexpr RecipeRow kRecipes[] = {
+#define KSHIM_RECIPE(id, name, list, command, caveat, source_ids) \
+  {Recipe::id, name, ArchList::list, command, caveat, source_ids},
+#include "analyzer/data/recipes.def"
+#undef KSHIM_RECIPE
+};
+constexpr SwitchRow kSwitches[] = {
+#define KSHIM_SWITCH(variable, field, effect, source_ids) \
+  {#variable, &image::JitSwitches::field, effect, source_ids},
+#include "analyzer/data/switches.def"
+#undef KSHIM_SWITCH
+};
+constexpr ProbingLibraryRow kProbingLibraries[] = {
+#define KSHIM_PROBING_LIBRARY(prefix, habit, source_ids) {prefix, habit, source_ids},
+#include "analyzer/data/probing_libraries.def"
+#undef KSHIM_PROBING_LIBRARY
+};
+constexpr BuildRow kBuilds[] = {
+#define KSHIM_BUILD(distribution, file, recipe, source_ids) {distribution, file, Recipe::recipe, source_ids},
+#include "analyzer/data/builds.def"
+#undef KSHIM_BUILD
+};
+constexpr VendorLibraryRow kVendorLibraries[] = {
+#define KSHIM_VENDOR_LIBRARY(prefix, part_of_cuda, source_ids) {prefix, part_of_cuda, source_ids},
+#include "analyzer/data/vendor_libraries.def"
+#undef KSHIM_VENDOR_LIBRARY
+};
+constexpr CacheRow kCaches[] = {
+#define KSHIM_CACHE(who, variable, fallback, whole_folder, source_ids) \
+  {who, variable, fallback, whole_folder, source_ids},
+#include "analyzer/data/caches.def"
+#undef KSHIM_CACHE
+};
+constexpr InstallerRow kInstallers[] = {
+#define KSHIM_INSTALLER(distribution, manager, title, command, first, last, caveat, source_ids) \
+  {distribution, manager, title, command, first, last, caveat, source_ids},
+#include "analyzer/data/installers.def"
+#undef KSHIM_INSTALLER
+};
+
+// "CuPy-cuda12x" names what the folder cupy_cuda12x does.
+bool same_letter(char a, char b) {
+  if (a >= 'A' && a <= 'Z') a = static_cast<char>(a - 'A' + 'a');
+  return (a == '-' ? '_' : a) == b;
+}
+
+// The distribution itself and its variants: cupy, cupy_cuda12x, onnxruntime-gpu; torch has none, and
+// torch_scatter is none of it.
+bool is_of(std::string_view package, std::string_view distribution) {
+  if (distribution.empty() || package.size() < distribution.size()) return false;
+  if (!std::equal(distribution.begin(), distribution.end(), package.begin(),
+                  [](char b, char a) { return same_letter(a, b); }))
+    return false;
+  const std::string_view rest = package.substr(distribution.size());
+  return rest.empty() || (distribution != "torch" && (rest.front() == '_' || rest.front() == '-'));
+}
+
+bool lies_in(std::string_view path, std::string_view distribution) {
+  if (distribution.empty() || distribution == "torch") return false;  // a checkout, as likely as not
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = path.find('/', begin);
+    if (end == std::string_view::npos) return false;
+    if (path.substr(begin, end - begin) == distribution) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+std::span<const SourceRow> sources() { return kSources; }
+std::span<const ToolkitRow> toolkits() { return kToolkits; }
+std::span<const GpuRow> gpus() { return kGpus; }
+std::span<const RecipeRow> recipes() { return kRecipes; }
+std::span<const SwitchRow> switches() { return kSwitches; }
+std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibraries; }
+std::span<const BuildRow> builds() { return kBuilds; }
+std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
+std::span<const InstallerRow> installers() { return kInstallers; }
+std::span<const CacheRow> caches() { return kCaches; }
+
+unsigned branch_of(std::string_view driver) {
+  unsigned branch = 0;
+  std::from_chars(driver.data(), driver.data() + driver.size(), branch);
+  return branch;
+}
+
+const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
+
+const GpuRow* find_gpu(ComputeCapability cc) {
+  for (const GpuRow& row : kGpus) {
+    if (row.cc == cc) return &row;
+  }
+  return nullptr;
+}
+
+const ToolkitRow* find_toolkit(Version wanted) {
+  for (const ToolkitRow& row : kToolkits) {
+    if (row.version == wanted) return &row;
+  }
+  return nullptr;
+}
+
+const ToolkitRow* toolkit_at_most(Version wanted) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : kToolkits) {
+    if (row.version <= wanted) found = &row;
+  }
+  return found;
+}
+
+bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
+  std::string_view rest = toolkit.targets;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const auto target = image::parse_arch(word);
+    if (target && *target == arch) return true;
+  }
+  return false;
+}
+
+const ToolkitRow* first_toolkit_for(image::Arch arch) {
+  for (const ToolkitRow& row : kToolkits) {
+    if (builds_for(row, arch)) return &row;
+  }
+  return nullptr;
+}
+
+const ToolkitRow* last_toolkit_for(image::Arch arch) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : kToolkits) {
+    if (builds_for(row, arch)) found = &row;
+  }
+  return found;
+}
+
+const ToolkitRow* toolkit_of_isa(Version isa) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : kToolkits) {
+    if (row.isa == isa) found = &row;
+  }
+  return found;
+}
+
+Version last_driver_cuda(const GpuRow& gpu) {
+  if (gpu.last_branch == 0) return {};
+  Version found;
+  for (const ToolkitRow& row : kToolkits) {
+    if (branch_of(row.driver) <= gpu.last_branch) found = row.version;
+  }
+  return found;
+}
+
+const ToolkitRow* toolkit_of_branch(unsigned branch) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : kToolkits) {
+    if (branch_of(row.driver) <= branch) found = &row;
+  }
+  const bool beyond = branch > branch_of(kToolkits[std::size(kToolkits) - 1].driver);
+  return beyond ? nullptr : found;
+}
+
+const ProbingLibraryRow* find_probing_library(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const ProbingLibraryRow& row : kProbingLibraries) {
+    if (name.starts_with(row.prefix)) return &row;
+  }
+  return nullptr;
+}
+
+const VendorLibraryRow* find_vendor_library(std::string_view path) {
+  std::string_view name = file_of(path);
+  if (name.starts_with("lib")) name.remove_prefix(3);
+  // cublas64_12.dll and libcublas.so are NVIDIA's, cublas_test is not.
+  const auto library = [](std::string_view ending) {
+    return ending.find(".so") != std::string_view::npos || ending.ends_with(".a") ||
+           ending.ends_with(".dll") || ending.ends_with(".lib");
+  };
+  if (!library(name)) return nullptr;
+  for (const VendorLibraryRow& row : kVendorLibraries) {
+    if (name.starts_with(row.prefix)) return &row;
+  }
+  return nullptr;
+}
+
+const BuildRow* find_build(std::string_view package, std::string_view path) {
+  for (const BuildRow& row : kBuilds) {
+    const bool named = !row.file.empty() && file_of(path).starts_with(row.file);
+    if (named || is_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
+  }
+  return nullptr;
+}
+
+const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
+                                   std::string_view release) {
+  for (const InstallerRow& row : kInstallers) {
+    const bool asked = release.empty() || is_within(release, row.first, row.last);
+    if (row.distribution == distribution && row.manager == manager && asked) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/data/reach.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace kshim::analysis {
+namespace {
+
+using image::Version;
+
+constexpr Version version(unsigned major, unsigned minor) {
+  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+}
+
+constexpr SourceNeedRow kSourceNeeds[] = {
+#define KSHIM_SOURCE_NEED(distribution, first, last, major, minor, source_ids) \
+  {distribution, first, last, version(major, minor), source_ids},
+#include "analyzer/data/source_needs.def"
+#undef KSHIM_SOURCE_NEED
+};
+
+// On Windows a branch has some numbers after its own: 581 and 582 are of R580. The next branch is ten on.
+constexpr unsigned kWithinBranch = 10;
+// Drivers of today have three digits; what else stands there is a Jetson's, or no driver's.
+constexpr unsigned kFirstBranch = 300;
+
+// "cu118": nothing that is coarser names the toolkit.
+Version exact_cuda(std::string_view variant) {
+  unsigned number = 0;
+  if (variant.size() != 5 || !variant.starts_with("cu")) return {};
+  const char* end = variant.data() + variant.size();
+  if (std::from_chars(variant.data() + 2, end, number).ptr != end) return {};
+  return version(number / 10, number % 10);
+}
+
+bool is_newer(std::string_view a, std::string_view b) { return compare_releases(a, b) > 0; }
+
+}  // namespace
+
+Serving serving_of(const GpuRow& gpu, Version driver, std::string_view kernel_module) {
+  const unsigned said = gpu.tegra ? 0 : branch_of(kernel_module);
+  const unsigned branch = said < kFirstBranch ? 0 : said;
+  if (branch == 0 && !driver.known()) return Serving::unknown;
+  const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
+  const bool old_branch = branch != 0 && first != nullptr && branch < branch_of(first->driver);
+  if (old_branch || (driver.known() && driver < gpu.first_toolkit)) return Serving::too_old;
+  if (gpu.last_branch == 0) return Serving::yes;
+  const bool dropped =
+      branch != 0 ? branch >= gpu.last_branch + kWithinBranch : last_driver_cuda(gpu) < driver;
+  return dropped ? Serving::too_new : Serving::yes;
+}
+
+std::span<const SourceNeedRow> source_needs() { return kSourceNeeds; }
+
+Version oldest_cuda_of(std::string_view distribution, std::string_view release) {
+  for (const SourceNeedRow& row : kSourceNeeds) {
+    if (row.distribution == distribution && is_within(release, row.first, row.last)) return row.oldest_cuda;
+  }
+  return {};
+}
+
+std::string_view first_beyond(std::string_view distribution, Version cuda) {
+  std::string_view found;
+  for (const SourceNeedRow& row : kSourceNeeds) {
+    if (row.distribution == distribution && cuda < row.oldest_cuda &&
+        (found.empty() || is_newer(found, row.first)))
+      found = row.first;
+  }
+  return found;
+}
+
+std::optional<SourceRelease> source_release_for(std::string_view distribution, std::string_view release,
+                                                image::ComputeCapability cc, Version driver) {
+  std::optional<SourceRelease> best;
+  for (const WheelRow& row : wheels()) {
+    const Version cuda = exact_cuda(row.variant);
+    const ToolkitRow* toolkit = cuda.known() ? find_toolkit(cuda) : nullptr;
+    if (row.distribution != distribution || row.platform != kLinux || toolkit == nullptr || row.last == "0" ||
+        !builds_for(*toolkit, {cc, image::Suffix::none}) || (driver.known() && driver.major < cuda.major))
+      continue;
+    const bool same = is_within(release, row.first, row.last);
+    const bool better = !best                               ? true
+                        : best->same != same                ? same
+                        : is_newer(row.last, best->release) ? true
+                        : is_newer(best->release, row.last) ? false
+                                                            : best->cuda < cuda;
+    if (better) best = SourceRelease{std::string(row.last), cuda, &row, same};
+  }
+  if (best && best->same) best->release = release;
+  return best;
+}
+
+}  // namespace kshim::analysis

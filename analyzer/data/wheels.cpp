@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/data/wheels.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+
+constexpr ComputeCapability capability(unsigned major, unsigned minor) {
+  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+}
+
+constexpr WheelRow kWheels[] = {
+#define KSHIM_WHEEL(distribution, first, last, variant, platform, real, ptx, verified, note, source_ids) \
+  {distribution, first, last, variant, platform, real, ptx, verified, note, source_ids},
+#include "analyzer/data/wheels.def"
+#undef KSHIM_WHEEL
+};
+constexpr WheelDefaultRow kDefaults[] = {
+#define KSHIM_WHEEL_DEFAULT(distribution, first, last, variant, platform, source_ids) \
+  {distribution, first, last, variant, platform, source_ids},
+#include "analyzer/data/wheel_defaults.def"
+#undef KSHIM_WHEEL_DEFAULT
+};
+constexpr LibrarySupportRow kLibraries[] = {
+#define KSHIM_LIBRARY_SUPPORT(library, first, last, min_major, min_minor, max_major, max_minor, note, \
+                              source_ids)                                                             \
+  {library, first,     last, capability(min_major, min_minor), capability(max_major, max_minor),      \
+   note,    source_ids},
+#include "analyzer/data/library_support.def"
+#undef KSHIM_LIBRARY_SUPPORT
+};
+
+constexpr std::string_view kOpen = "0";
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// "Flash_Attn" and "flash-attn" are one package (PEP 503); cuDNN is cudnn.
+bool same_name(std::string_view a, std::string_view b) {
+  const auto letter = [](char c) { return c == '_' || c == '.' ? '-' : lower(c); };
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [&](char x, char y) { return letter(x) == letter(y); });
+}
+
+// The next number of a release; what is not a number ends it, but for ".post3", which counts as one more
+// place.
+std::optional<unsigned> next_number(std::string_view& rest) {
+  if (rest.starts_with('.')) rest.remove_prefix(1);
+  if (rest.starts_with("post")) rest.remove_prefix(4);
+  if (rest.empty() || !is_digit(rest.front())) return std::nullopt;
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  return number;
+}
+
+// Compares as many places as both have, or all where `prefix` is not asked for.
+int compare(std::string_view a, std::string_view b, bool prefix) {
+  while (true) {
+    const auto x = next_number(a);
+    const auto y = next_number(b);
+    if (!y && (prefix || !x)) return 0;
+    if (x.value_or(0) != y.value_or(0)) return x.value_or(0) < y.value_or(0) ? -1 : 1;
+  }
+}
+
+// cu128 and cuda12 for 12; 0 for what names no CUDA version.
+unsigned major_of(std::string_view variant) {
+  if (variant.starts_with("cuda")) {
+    variant.remove_prefix(4);
+  } else if (variant.starts_with("cu")) {
+    variant.remove_prefix(2);
+  } else {
+    return 0;
+  }
+  unsigned number = 0;
+  std::from_chars(variant.data(), variant.data() + std::min<std::size_t>(2, variant.size()), number);
+  return number;
+}
+
+// "cuda12" holds for every 12.x.
+bool same_variant(std::string_view row, std::string_view asked) {
+  if (row == asked) return true;
+  const bool coarse = row.starts_with("cuda") || asked.starts_with("cuda");
+  return coarse && major_of(row) != 0 && major_of(row) == major_of(asked);
+}
+
+std::string normal(std::string_view package) {
+  std::string out(package);
+  for (char& c : out) c = c == '_' || c == '.' ? '-' : lower(c);
+  return out;
+}
+
+// Of "jax-cuda12-plugin" that is "cuda12", of "faiss-gpu-cu12" "cu12"; empty where no word names a CUDA.
+std::string cuda_word(std::string_view package) {
+  while (!package.empty()) {
+    const std::string_view word = package.substr(0, package.find('-'));
+    if (major_of(word) != 0) return std::string(word);
+    package.remove_prefix(std::min(package.size(), word.size() + 1));
+  }
+  return {};
+}
+
+bool is_newer(const WheelRow* a, const WheelRow* b) {
+  const bool a_open = a->last == kOpen;
+  const bool b_open = b->last == kOpen;
+  if (a_open != b_open) return a_open;
+  const int last = a_open ? 0 : compare_releases(a->last, b->last);
+  if (last != 0) return last > 0;
+  return compare_releases(a->first, b->first) > 0;
+}
+
+bool knows(const LibrarySupportRow& row, std::string_view library) { return same_name(row.library, library); }
+
+bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
+  return row.min <= cc && (row.max.major == 0 || cc <= row.max);
+}
+
+}  // namespace
+
+std::span<const WheelRow> wheels() { return kWheels; }
+std::span<const WheelDefaultRow> wheel_defaults() { return kDefaults; }
+std::span<const LibrarySupportRow> library_support() { return kLibraries; }
+
+int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
+
+bool is_within(std::string_view release, std::string_view first, std::string_view last) {
+  if (release.empty() || !is_digit(release.front())) return false;
+  return compare(release, first, false) >= 0 && (last == kOpen || compare(release, last, true) <= 0);
+}
+
+WheelName wheel_name(std::string_view package, std::string_view version, std::string_view variant) {
+  WheelName out;
+  const std::string name = normal(package);
+  const std::size_t local = version.find('+');
+  out.version = version.substr(0, local);
+  out.variant = variant;
+  if (out.variant.empty() && local != std::string_view::npos) out.variant = version.substr(local + 1);
+  if (out.variant.empty()) out.variant = cuda_word(name);
+  // The longest name of a project that the package begins with, so that faiss-gpu-cuvs is not faiss-gpu.
+  for (const WheelRow& row : kWheels) {
+    const bool begins = name.starts_with(row.distribution) &&
+                        (name.size() == row.distribution.size() || name[row.distribution.size()] == '-');
+    if (!begins || row.distribution.size() <= out.distribution.size()) continue;
+    // torch-scatter is not of torch: what follows must be known to be a variant's.
+    const std::string_view rest = std::string_view(name).substr(row.distribution.size());
+    if (rest.empty() || rest == "-gpu" || !cuda_word(rest).empty()) out.distribution = row.distribution;
+  }
+  if (out.distribution.empty()) {
+    constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+        {"jaxlib", "jax"}, {"nvidia-nccl", "nccl"}, {"libcudf", "cudf"}, {"libcuml", "cuml"}};
+    for (const auto& [begin, distribution] : kOtherNames) {
+      if (name == begin || name.starts_with(std::string(begin) + "-cu")) out.distribution = distribution;
+    }
+  }
+  return out;
+}
+
+std::string_view default_variant(const WheelName& name, std::string_view platform) {
+  for (const WheelDefaultRow& row : kDefaults) {
+    if (row.distribution == name.distribution && row.platform == platform &&
+        is_within(name.version, row.first, row.last))
+      return row.variant;
+  }
+  return {};
+}
+
+const WheelRow* find_wheel(std::string_view distribution, std::string_view version, std::string_view variant,
+                           std::string_view platform) {
+  WheelName name = wheel_name(distribution, version, variant);
+  if (name.variant.empty()) name.variant = default_variant(name, platform);
+  const WheelRow* found = nullptr;
+  for (const WheelRow& row : kWheels) {
+    if (row.distribution != name.distribution || row.platform != platform) continue;
+    if (!is_within(name.version, row.first, row.last)) continue;
+    if (row.variant == name.variant) return &row;
+    if (!row.variant.empty() && !same_variant(row.variant, name.variant)) continue;
+    if (found != nullptr) return nullptr;  // cuda12, where cu126 and cu128 differ
+    found = &row;
+  }
+  return found;
+}
+
+std::vector<image::Candidate> images_of(const WheelRow& row) {
+  std::vector<image::Candidate> out;
+  const auto add = [&](std::string_view rest, image::ImageKind kind) {
+    while (!rest.empty()) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      if (const auto arch = image::parse_arch(word)) out.push_back({kind, *arch, {}});
+    }
+  };
+  add(row.real, image::ImageKind::cubin);
+  add(row.ptx, image::ImageKind::ptx);
+  return out;
+}
+
+image::Choice serves(const WheelRow& row, ComputeCapability cc) {
+  return image::select_image(images_of(row), {cc, {}, {}}).choice;
+}
+
+std::vector<const WheelRow*> wheels_serving(std::string_view distribution, ComputeCapability cc,
+                                            std::string_view platform) {
+  const WheelName name = wheel_name(distribution);
+  std::vector<const WheelRow*> out;
+  for (const WheelRow& row : kWheels) {
+    if (row.distribution == name.distribution && row.platform == platform &&
+        serves(row, cc) != image::Choice::none)
+      out.push_back(&row);
+  }
+  std::stable_sort(out.begin(), out.end(), is_newer);
+  return out;
+}
+
+bool knows_wheels_of(std::string_view distribution, std::string_view platform) {
+  const WheelName name = wheel_name(distribution);
+  return std::any_of(std::begin(kWheels), std::end(kWheels), [&](const WheelRow& row) {
+    return row.distribution == name.distribution && row.platform == platform;
+  });
+}
+
+const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version) {
+  for (const LibrarySupportRow& row : kLibraries) {
+    if (!knows(row, library)) continue;
+    if (version.empty() ? row.last == kOpen : is_within(version, row.first, row.last)) return &row;
+  }
+  return nullptr;
+}
+
+std::optional<Support> library_supports(std::string_view library, std::string_view version,
+                                        ComputeCapability cc) {
+  const LibrarySupportRow* row = find_library_support(library, version);
+  if (row == nullptr) return std::nullopt;
+  if (reaches(*row, cc)) return Support::yes;
+  return cc < row->min ? Support::too_old_gpu : Support::too_new_gpu;
+}
+
+const LibrarySupportRow* first_library_for(std::string_view library, ComputeCapability cc) {
+  const LibrarySupportRow* found = nullptr;
+  for (const LibrarySupportRow& row : kLibraries) {
+    if (knows(row, library) && reaches(row, cc) &&
+        (found == nullptr || compare_releases(row.first, found->first) < 0))
+      found = &row;
+  }
+  return found;
+}
+
+const LibrarySupportRow* last_library_for(std::string_view library, ComputeCapability cc) {
+  const LibrarySupportRow* found = nullptr;
+  for (const LibrarySupportRow& row : kLibraries) {
+    if (knows(row, library) && reaches(row, cc) &&
+        (found == nullptr || compare_releases(row.first, found->first) > 0))
+      found = &row;
+  }
+  return found;
+}
+
+}  // namespace kshim::analysis

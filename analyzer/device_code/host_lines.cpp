@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/device_code/host_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <system_error>
+
+#include "analyzer/device_code/dwarf_reader.h"
+#include "analyzer/device_code/own_process.h"
+
+namespace kshim::source {
+namespace {
+
+// Two seconds are enough for 1.5 GB of DWARF.
+constexpr ProcessLimits kLimits{
+    .cpu_seconds = 10,
+    .patience = std::chrono::seconds(20),
+    .memory = std::uint64_t{16} << 30,  // the file is mapped
+};
+constexpr std::size_t kMostAddresses = 64;
+constexpr std::size_t kLongestBuildId = 128;
+
+// What comes back: for each frame "INDEX LINE FILE FUNCTION", each part ended by a newline.
+std::string clean(std::string text) {
+  constexpr std::size_t kLongest = 4096;
+  if (text.size() > kLongest) text.resize(kLongest);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::string written(const std::vector<SourceFrames>& all) {
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const SourceFrame& frame : all[i])
+      out += std::to_string(i) + '\n' + std::to_string(frame.at.line) + '\n' + clean(frame.at.file) + '\n' +
+             clean(frame.function) + '\n';
+  }
+  return out;
+}
+
+bool take_line(std::string_view& text, std::string_view& line) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos) return false;
+  line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return true;
+}
+
+template <class T>
+bool number(std::string_view text, T& out) {
+  const auto got = std::from_chars(text.data(), text.data() + text.size(), out);
+  return got.ec == std::errc() && got.ptr == text.data() + text.size();
+}
+
+void parse(std::string_view text, std::vector<SourceFrames>& out) {
+  std::string_view index_text;
+  std::string_view line_text;
+  std::string_view file;
+  std::string_view function;
+  while (take_line(text, index_text) && take_line(text, line_text) && take_line(text, file) &&
+         take_line(text, function)) {
+    std::size_t index = 0;
+    SourceFrame frame;
+    if (!number(index_text, index) || index >= out.size() || !number(line_text, frame.at.line)) return;
+    frame.at.file = file;
+    frame.function = function;
+    out[index].push_back(std::move(frame));
+  }
+}
+
+}  // namespace
+
+// Debian, Fedora and gdb keep the debug files of stripped ones under the first two digits of their build ids.
+std::filesystem::path debug_file(const HostFile& file) {
+  const bool hex = file.build_id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!hex || file.build_id.size() < 3 || file.build_id.size() > kLongestBuildId) return {};
+  return file.root / "usr/lib/debug/.build-id" / file.build_id.substr(0, 2) /
+         (file.build_id.substr(2) + ".debug");
+}
+
+bool has_debug_file(const HostFile& file) {
+  std::error_code error;
+  const std::filesystem::path path = debug_file(file);
+  return !path.empty() && std::filesystem::is_regular_file(path, error);
+}
+
+bool reads_host_lines() { return KSHIM_HAS_DWARF != 0; }
+
+std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses) {
+  std::vector<SourceFrames> out(addresses.size());
+  if (!reads_host_lines() || addresses.empty() || addresses.size() > kMostAddresses) return out;
+  const ProcessAnswer answer =
+      ask_in_own_process([&] { return written(read_dwarf(file, addresses)); }, kLimits);
+  if (answer.end != ProcessAnswer::End::late) parse(answer.text, out);
+  return out;
+}
+
+}  // namespace kshim::source

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/device_code/image_contents.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "analyzer/device_code/kernel_lines.h"
+#include "kshim/image/cubin.h"
+#include "kshim/image/decompress.h"
+#include "kshim/image/ptx.h"
+
+namespace kshim::analysis {
+namespace {
+
+bool each_cubin_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
+  const auto cubin = image::CubinReader::open(clear);
+  if (!cubin) return false;
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = cubin->next_name(cursor);
+    if (!kernel) return kernel.error().code == Errc::not_found;
+    if (!visit(kernel->name)) return true;
+  }
+}
+
+bool each_ptx_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
+  const auto ptx = image::PtxReader::open(clear);
+  if (!ptx) return false;
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = ptx->next_brief(cursor);
+    if (!kernel) return kernel.error().code == Errc::not_found;
+    if (!visit(kernel->name)) return true;
+  }
+}
+
+void read_contents(Bytes bytes, FileImage& out) {
+  out.kernels_read = each_kernel_name(out.candidate.kind, bytes, [&](std::string_view name) {
+    out.kernels.emplace_back(name);
+    return true;
+  });
+  out.toolkit = toolkit_of(out.candidate.kind, bytes);
+  out.lines = source::kernel_lines(out.candidate.kind, bytes);
+}
+
+image::Image entry_of(const CodeImage& image) {
+  image::Image out;
+  out.kind = image.candidate.kind;
+  out.arch = image.candidate.arch;
+  out.isa = image.candidate.isa;
+  out.compression = image.compression;
+  out.debug = image.debug;
+  out.flags = image.flags;
+  out.uncompressed_size = image.bytes;
+  out.payload = image.payload;
+  return out;
+}
+
+class ModuleReader {
+ public:
+  ModuleReader(const DeviceCode& code, std::uint64_t& budget, FileModule& out)
+      : code_(code), budget_(budget), out_(out) {}
+
+  void read(const CodeModule& module) {
+    if (module.damage != 0) note(code_.damage[module.damage - 1]);
+    out_.images.reserve(module.count);
+    for (std::uint32_t i = 0; i < module.count; ++i)
+      out_.images.push_back(read(code_.images[module.first + i]));
+    for (const std::uint32_t part : module.parts) add_part(code_.images[part]);
+  }
+
+ private:
+  FileImage read(const CodeImage& image) {
+    FileImage out;
+    out.candidate = image.candidate;
+    out.compression = image.compression;
+    out.bytes = image.bytes;
+    const std::uint64_t cost = std::max<std::uint64_t>(image.bytes, image.payload.size());
+    if (cost > budget_) return out;
+    budget_ -= cost;
+    const auto clear = decompressor_.run(entry_of(image));
+    if (clear) {
+      read_contents(*clear, out);
+    } else {
+      const auto name = image::to_name(image.candidate.kind, image.candidate.arch);
+      note({image.offset, fmt::format("the {} image {}", name.view(), describe(clear.error().code))});
+    }
+    return out;
+  }
+
+  /// The relocatable parts of one architecture make one program: their kernels belong together, and what
+  /// cannot read the newest of them cannot link it.
+  void add_part(const CodeImage& image) {
+    FileImage part = read(image);
+    const auto [at, first] =
+        programs_.try_emplace({image.candidate.kind, image.candidate.arch}, out_.images.size());
+    if (first) {
+      out_.images.push_back(std::move(part));
+      return;
+    }
+    FileImage& whole = out_.images[at->second];
+    whole.kernels.insert(whole.kernels.end(), std::make_move_iterator(part.kernels.begin()),
+                         std::make_move_iterator(part.kernels.end()));
+    whole.kernels_read = whole.kernels_read && part.kernels_read;
+    whole.lines.merge(part.lines);
+    whole.bytes += part.bytes;
+    whole.candidate.isa = std::max(whole.candidate.isa, part.candidate.isa);
+  }
+
+  void note(const Damage& damage) {
+    if (out_.damage.empty()) out_.damage = fmt::format("{} at offset {}", damage.what, damage.offset);
+  }
+
+  const DeviceCode& code_;
+  std::uint64_t& budget_;
+  FileModule& out_;
+  image::Decompressor decompressor_;
+  std::map<std::pair<image::ImageKind, image::Arch>, std::size_t> programs_;  ///< of parts, in out_.images
+};
+
+}  // namespace
+
+FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget) {
+  FileModule out;
+  ModuleReader(code, budget, out).read(module);
+  return out;
+}
+
+std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
+                                     const std::vector<std::string>& kernels, std::uint64_t& budget) {
+  std::vector<ImageBodies> out;
+  if (!module.parts.empty()) return out;
+  image::Decompressor decompressor;
+  for (std::uint32_t i = 0; i < module.count; ++i) {
+    const CodeImage& image = code.images[module.first + i];
+    ImageBodies row{image.candidate, std::vector<KernelBody>(kernels.size())};
+    const std::uint64_t cost = std::max<std::uint64_t>(image.bytes, image.payload.size());
+    if (cost <= budget && !image.relocatable) {
+      budget -= cost;
+      if (const auto clear = decompressor.run(entry_of(image))) {
+        for (std::size_t k = 0; k < kernels.size(); ++k)
+          row.kernels[k] = read_body(image.candidate.kind, *clear, kernels[k]);
+      }
+    }
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+bool FileModule::has_kernels() const {
+  // LTO-IR is for a linker: no driver runs what is in it.
+  return std::any_of(images.begin(), images.end(), [](const FileImage& image) {
+    return image.candidate.kind != image::ImageKind::ltoir && (!image.kernels_read || !image.kernels.empty());
+  });
+}
+
+bool each_kernel_name(image::ImageKind kind, Bytes clear,
+                      const std::function<bool(std::string_view)>& visit) {
+  switch (kind) {
+    case image::ImageKind::cubin:
+      return each_cubin_kernel(clear, visit);
+    case image::ImageKind::ptx:
+      return each_ptx_kernel(clear, visit);
+    case image::ImageKind::ltoir:
+      break;
+  }
+  return false;
+}
+
+image::Version toolkit_of(image::ImageKind kind, Bytes clear) {
+  if (kind != image::ImageKind::cubin) return {};
+  const auto cubin = image::CubinReader::open(clear);
+  return cubin ? cubin->toolkit() : image::Version{};
+}
+
+}  // namespace kshim::analysis

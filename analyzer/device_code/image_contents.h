@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is inside an image: its kernels and the toolkit that made it. Decompresses payloads.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/kernel_body.h"
+#include "analyzer/device_code/source_line.h"
+
+namespace kshim::analysis {
+
+/// One image of a module with what is inside.
+struct FileImage {
+  image::Candidate candidate;
+  image::Compression compression = image::Compression::none;
+  std::uint64_t bytes = 0;           ///< uncompressed
+  std::vector<std::string> kernels;  ///< mangled
+  bool kernels_read = false;
+  std::map<std::string, source::SourceLine> lines;  ///< of kernels; empty but for -lineinfo and -G
+  image::Version toolkit;                           ///< that built it; unknown where the image does not say
+};
+
+struct FileModule {
+  std::vector<FileImage> images;
+  std::string damage;        ///< empty, or what is wrong and where: "a fatbin ends before ... at offset 4096"
+  bool has_kernels() const;  ///< where it was not read, it may have some: true
+};
+
+/// The images of a module as the driver sees them: those of its fatbin, and for each architecture of its
+/// relocatable parts one, which is all of them together. Payloads are read as long as they fit into `budget`,
+/// in bytes in the clear, and taken off it; of the rest only the headers.
+FileModule read_module(const DeviceCode& code, const CodeModule& module, std::uint64_t& budget);
+
+/// One image of a module with the bodies of some kernels, in the order in which they were asked for.
+struct ImageBodies {
+  image::Candidate candidate;
+  std::vector<KernelBody> kernels;
+};
+/// Of every image of a module whose payload fits into `budget`; nothing for relocatable code, which the
+/// linker puts together anew.
+std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
+                                     const std::vector<std::string>& kernels, std::uint64_t& budget);
+
+/// Calls visit(mangled name) for each kernel of a cubin or PTX in the clear, until it answers false. False
+/// where the image cannot be read to its end.
+bool each_kernel_name(image::ImageKind kind, Bytes clear, const std::function<bool(std::string_view)>& visit);
+/// The toolkit that made a cubin, as its notes say; unknown where they do not, and for other kinds.
+image::Version toolkit_of(image::ImageKind kind, Bytes clear);
+
+}  // namespace kshim::analysis

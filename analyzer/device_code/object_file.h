@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that a report names, read again: which images a module of it holds, which kernels are in each image,
+// what built it. Used only where path and build id agree with the report.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/device_code_pointers.h"
+#include "analyzer/device_code/image_contents.h"
+#include "analyzer/device_code/image_counts.h"
+#include "analyzer/device_code/mapped_file.h"
+#include "analyzer/device_code/module_memory.h"
+#include "kshim/image/elf.h"
+
+namespace kshim::analysis {
+
+/// Device code and pointers are looked for when they are first asked for: not for several threads at once.
+/// The GNU build id of an ELF file, lower-case hex; empty where it has none or cannot be read.
+std::string build_id_of(const std::string& path);
+
+class ObjectFile {
+ public:
+  /// The file, or a clause that says why it cannot be used. An empty build id fits every file without one: an
+  /// ELF or PE file, or a bare fatbin, cubin, PTX or LTO-IR, which is one module at address 0.
+  static std::variant<ObjectFile, std::string> open(const std::string& path, std::string_view build_id);
+
+  /// All device code of the file, in its own sections and in other data.
+  const DeviceCode& code() const;
+  /// A module of code(), relocatable parts included, with as much of its payloads as read_module() may read.
+  FileModule module(std::size_t index, std::uint64_t& budget) const;
+  FileModule module(std::size_t index) const;
+  /// The module at a link-time virtual address: of a fatbin, its wrapper or a bare image, anywhere in the
+  /// file.
+  FileModule module_at(std::uint64_t address) const;
+  /// What the kernels of the module there consist of, image by image; empty where there is none.
+  std::vector<ImageBodies> bodies_at(std::uint64_t address, const std::vector<std::string>& kernels,
+                                     std::uint64_t& budget) const;
+  /// The module that holds a kernel, found by reading every image; empty where none does or there is too much
+  /// device code for that.
+  FileModule module_with_kernel(const std::string& kernel) const;
+  /// The module that has kernels, where only one has; else empty. Nearly every nvcc program has a fatbin
+  /// without kernels.
+  FileModule only_module_with_kernels() const;
+  /// Every architecture in the file, without reading payloads.
+  std::vector<ImageCount> image_counts() const { return count_images(code()); }
+  /// The function that holds a link-time address, mangled; empty where no symbol covers it.
+  std::string symbol_at(std::uint64_t address) const;
+  /// Whether it brings its own debug information of host code.
+  bool has_dwarf() const;
+  bool is_shared_library() const;
+  /// Linked from relocatable device code: nvcc -rdc=true.
+  bool has_relocatable_code() const;
+  /// A fatbin, cubin or PTX without a host program around it.
+  bool is_bare() const { return host_ == HostFormat::none; }
+
+ private:
+  ObjectFile(MappedFile file, HostFormat host, image::ElfReader elf)
+      : file_(std::move(file)), host_(host), elf_(elf) {}
+  const PointerMap& pointers() const;
+  FileModule read_module_at(std::uint64_t address) const;
+  FileModule find_module_with_kernel(const std::string& kernel) const;
+  FileModule find_only_module_with_kernels() const;
+  std::string find_symbol_at(std::uint64_t address) const;
+  bool is_searchable() const;
+  /// File offset of the fatbin or bare image at an address, or through the wrapper there; else a clause.
+  std::variant<std::uint64_t, std::string> locate(std::uint64_t address) const;
+  // What the members below hold are views into the mapping, which stays where it is when this is moved.
+  MappedFile file_;
+  HostFormat host_;
+  image::ElfReader elf_;  ///< empty but for HostFormat::elf
+  mutable std::optional<DeviceCode> code_;
+  mutable std::optional<PointerMap> pointers_;
+  mutable ModuleMemory modules_;
+  mutable std::unordered_map<std::uint64_t, std::string> symbols_;  ///< by address
+};
+
+}  // namespace kshim::analysis

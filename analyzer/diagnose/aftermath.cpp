@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/aftermath.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/failure_finding.h"
+#include "analyzer/diagnose/merge.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/rules.h"
+#include "kshim/base/cuda_error.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr double kReadByAnother = 0.9;
+constexpr double kSeenUnread = 0.6;  // the most that the contract allows: the error may have been returned
+constexpr double kUnseen = 0.4;      // a static runtime does not show who asks
+constexpr double kGaveUp = 0.5;      // that it was called cannot be seen
+
+std::string path_of(const Scene& scene, std::optional<std::uint64_t> id) {
+  const ObjectRecord* object = scene.index.object(id);
+  return object != nullptr ? object->path : std::string();
+}
+
+// The file whose code made the failing call, by the stack; else the one that the failure names.
+std::string prober_of(const Scene& scene, const FailureRecord& failure) {
+  for (const NativeFrame& frame : failure.native) {
+    if (find_probing_library(frame.object) != nullptr) return frame.object;
+  }
+  return path_of(scene, failure.object);
+}
+
+const Judged* judged_with(const std::vector<Judged>& judged, std::uint64_t id) {
+  const auto found =
+      std::find_if(judged.begin(), judged.end(), [&](const Judged& row) { return row.failure->id == id; });
+  return found == judged.end() ? nullptr : &*found;
+}
+
+Finding finding_for(Cause cause, double confidence) {
+  Finding out;
+  out.cause = cause;
+  out.severity = row_of(cause).severity;
+  out.headline = row_of(cause).headline;
+  out.confidence = confidence;
+  return out;
+}
+
+void set_code(int code, Finding& out) {
+  out.code = code;
+  const CudaError* error = find_cuda_error(code);
+  if (error != nullptr && error->runtime_name != nullptr) out.code_name = error->runtime_name;
+}
+
+Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRecord& left) {
+  const std::string prober = prober_of(scene, left);
+  const std::string reader = path_of(scene, read.object);
+  const std::string_view who = prober.empty() ? std::string_view("a library") : basename_of(prober);
+  Finding out = finding_for(Cause::stale_error, kReadByAnother);
+  set_code(read.code, out);
+  out.object = prober;
+  out.failed_call = read.api;
+  out.headline = fmt::format("the error {} that {} reports is left over from {}, which went on", read.code,
+                             reader.empty() ? std::string_view("the program") : basename_of(reader), who);
+  FailureRecord place;
+  place.native = read.native;
+  place.python = read.python;
+  out.where = own_places(place, scene.report, scene.files);
+  out.evidence.push_back({fmt::format("{} answered {}{}.", read.api, read.code,
+                                      reader.empty() ? "" : fmt::format(" to {}", basename_of(reader))),
+                          location(scene.report, read.line)});
+  out.evidence.push_back(
+      {fmt::format("{} of {} had failed with it before, as a probe that {} went on from.",
+                   left.layers.empty() ? std::string("a call") : left.layers.back().api, who, who),
+       location(scene.report, left.line)});
+  out.fixes.push_back({FixKind::code,
+                       fmt::format("Call cudaGetLastError() once after {} has been set up", who),
+                       {},
+                       "that clears what its probing has left; no kernel of the reporting library has failed",
+                       ""});
+  out.fixes.push_back({FixKind::reinstall,
+                       fmt::format("Use a version of {} that clears its errors", who),
+                       {},
+                       "the library is to clean up after its own probing",
+                       ""});
+  out.dead_ends.push_back(
+      {fmt::format("rebuilding {} for this GPU", reader.empty() ? "the program" : basename_of(reader)),
+       "none of its kernels was refused"});
+  return out;
+}
+
+// A static runtime shows the look-up that a launch begins with.
+bool is_launch_failure(const Scene& scene, const Judged& row) {
+  if (!is_image_cause(row.cause) && row.cause != Cause::launch_resources) return false;
+  return row.failure->stage == "launch" || launched_by_stub(*row.failure, scene.files);
+}
+
+// A launch of the reader's own code failed as well: then the error may be its own.
+bool has_own_failure(const Scene& scene, const std::vector<Judged>& judged, const std::string& reader) {
+  return std::any_of(judged.begin(), judged.end(), [&](const Judged& row) {
+    return is_image_cause(row.cause) && path_of(scene, row.failure->object) == reader;
+  });
+}
+
+bool shows_reads(const FailureRecord& failure) {
+  return std::any_of(failure.layers.begin(), failure.layers.end(),
+                     [](const Layer& layer) { return layer.layer == "runtime"; });
+}
+
+// An NVIDIA library that has no image for the device.
+std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& library,
+                                  const DeviceRecord& device) {
+  const auto cc = cc_of(scene, &device);
+  if (!cc || find_vendor_library(library.path) == nullptr) return std::nullopt;
+  ObjectRecord object;
+  object.path = library.path;
+  object.build_id = library.build_id;
+  object.line = library.line;
+  const ObjectFile* file = scene.files.find(object);
+  if (file == nullptr) return std::nullopt;
+  Subject subject;
+  subject.object = &object;
+  subject.device = &device;
+  subject.facts.device = cc;
+  subject.facts.driver = driver_of(scene);
+  for (const ImageCount& row : file->image_counts()) {
+    if (image::judge(row.candidate, {*cc, subject.facts.driver, {}}).fits) return std::nullopt;
+    ImageFact fact;
+    fact.candidate = row.candidate;
+    fact.count = row.count;
+    subject.images.images.push_back(fact);
+  }
+  if (subject.images.images.empty()) return std::nullopt;
+  Finding out = finding_for(Cause::library_refuses, kGaveUp);
+  out.object = library.path;
+  out.headline = fmt::format("{} has no code for {}, which may be why the program gave up",
+                             basename_of(library.path), device_text(scene, &device));
+  out.devices.push_back(device_text(scene, &device));
+  out.need = image::to_name(image::ImageKind::cubin, {*cc, image::Suffix::none}).view();
+  describe_images(subject, out);
+  out.evidence.push_back({fmt::format("{} was loaded, and has no code for {}.", basename_of(library.path),
+                                      device_text(scene, &device)),
+                          location(scene.report, library.line)});
+  add_advice(scene, subject, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>& judged) {
+  std::vector<Finding> out;
+  for (const ReadRecord& read : scene.report.reads) {
+    const Judged* left = judged_with(judged, read.failure);
+    if (left == nullptr || left->cause != Cause::benign_probe) continue;
+    // Who probes may well look at what came of it.
+    const std::string reader = path_of(scene, read.object);
+    if (find_probing_library(reader) != nullptr || reader == prober_of(scene, *left->failure)) continue;
+    if (ended_well(scene) || has_own_failure(scene, judged, reader)) continue;
+    merge_into(out, stale_error(scene, read, *left->failure));
+  }
+  return out;
+}
+
+std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged) {
+  if (!scene.options.exit_status || *scene.options.exit_status != 0 || scene.options.term_signal)
+    return std::nullopt;
+  std::optional<Finding> out;
+  for (const Judged& row : judged) {
+    if (!is_launch_failure(scene, row)) continue;
+    const FailureRecord& failure = *row.failure;
+    // One check after several launches is a check of them all.
+    const bool read =
+        std::any_of(scene.report.reads.begin(), scene.report.reads.end(), [&](const ReadRecord& record) {
+          return record.failure == failure.id || (record.line > failure.line && failure.layers.size() != 0 &&
+                                                  record.code == failure.layers.back().code);
+        });
+    if (read) continue;
+    const bool visible = shows_reads(failure);
+    Finding found = finding_for(Cause::unchecked_failure, visible ? kSeenUnread : kUnseen);
+    set_code(failure.layers.empty() ? 0 : failure.layers.back().code, found);
+    found.object = path_of(scene, failure.object);
+    found.failed_kernel = demangle(failure.kernel);
+    found.where = own_places(failure, scene.report, scene.files);
+    found.evidence.push_back(
+        {fmt::format("{} failed to launch, and the exit status is 0.",
+                     failure.kernel.empty() ? std::string("A kernel") : shorten(found.failed_kernel, 60)),
+         location(scene.report, failure.line)});
+    found.evidence.push_back(
+        {visible
+             ? "Nobody asked the runtime for the error afterwards (cudaGetLastError, cudaPeekAtLastError)."
+             : "Whether the program looked at the error cannot be seen: it has the runtime linked in.",
+         ""});
+    if (out) continue;  // one is enough to distrust the results
+    found.fixes.push_back({FixKind::code,
+                           "Check the launch: cudaGetLastError() after <<<>>>",
+                           {},
+                           "a launch that is refused leaves its output as it was",
+                           ""});
+    out = std::move(found);
+  }
+  return out;
+}
+
+std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known) {
+  const bool told = std::any_of(known.begin(), known.end(),
+                                [](const Finding& finding) { return finding.severity >= Severity::warning; });
+  // A program that has run kernels gave up for another reason, as did one with a GPU that the library serves.
+  const auto& modules = scene.report.modules;
+  const bool ran =
+      std::any_of(modules.begin(), modules.end(), [](const ModuleRecord& row) { return row.result == 0; });
+  if (told || ran || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
+  std::optional<Finding> out;
+  for (const LibraryRecord& library : scene.report.libraries) {
+    std::optional<Finding> found;
+    for (const DeviceRecord& device : scene.report.devices) {
+      found = refusal_of(scene, library, device);
+      if (!found) break;
+    }
+    if (!found) continue;
+    if (!out) {
+      out = std::move(found);
+    } else {
+      out->evidence.push_back(std::move(found->evidence.front()));  // it comes with the first, as a rule
+    }
+  }
+  if (out) {
+    out->evidence.push_back(
+        {fmt::format("No call failed, and the program ended with {}: such a library refuses a GPU by "
+                     "a status of its own.",
+                     *scene.options.exit_status),
+         ""});
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

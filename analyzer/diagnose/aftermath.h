@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of errors after the call that failed: read by somebody else, read by nobody, or told only by a
+// library's own status.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "analyzer/core/finding.h"
+#include "analyzer/diagnose/scene.h"
+
+namespace kshim::analysis {
+
+/// A failure of the report and what it was judged to be.
+struct Judged {
+  const FailureRecord* failure = nullptr;
+  Cause cause = Cause::unknown;
+  double confidence = 0;
+};
+
+/// stale-error: what a tolerated probe left behind was reported by somebody else.
+std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>& judged);
+/// unchecked-failure: exit status 0 after a failed launch whose error nobody was seen to ask for.
+std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<Judged>& judged);
+/// library-refuses: the program gave up, no call failed, and an NVIDIA library that it uses has nothing for
+/// the GPU.
+std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Finding>& known);
+
+/// library-not-found: of a program that never began.
+Finding missing_library(const MissingLibrary& missing);
+
+/// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
+/// up.
+std::optional<Finding> idle_driver(const IdleProcess& process, const Options& options, ObjectFiles& files);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who put a failing file there.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/diagnose/scene.h"
+
+namespace kshim::analysis {
+
+/// Whether the report was written here: databases of this machine tell of another's files only where these
+/// are the same.
+bool is_of_this_machine(const Report& report);
+/// Who owns the object: as the report says, else as the packages of this machine do, for the very file or, of
+/// a report of this machine, for what had been there.
+std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
+/// "torch 2.9.1 (pip)"; "train, a bundle made by PyInstaller".
+std::string package_text(const PackageRecord& package);
+/// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.
+std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// compiled-out: the image fits, and nothing is left of the kernel in it. Told of kernels that were launched
+// (KSHIM_COVERAGE=1) or that failed, never of those that lie about: libraries keep such stubs on purpose, for
+// GPUs on which they launch others.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/failure_finding.h"
+#include "analyzer/verbs/report_findings.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr double kNothingLeft = 0.9;
+constexpr double kLittleElsewhere = 0.7;  // the other image does not do much, either
+constexpr double kPrints = 0.75;
+constexpr std::uint64_t kMuch = 512;
+constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
+constexpr std::size_t kMostKernels = 4096;
+
+/// Kernels of one module of a file, each with the line of the report that names it.
+struct Used {
+  const ObjectRecord* object = nullptr;
+  const ModuleRecord* module = nullptr;
+  std::vector<std::string> kernels;
+  std::vector<std::uint32_t> lines;
+  std::unordered_set<std::string_view> seen;  ///< of the report's strings
+  bool launched = false;                      ///< as KSHIM_COVERAGE=1 tells; else they failed
+};
+
+std::vector<Used> used_kernels(const Scene& scene) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Used> modules;
+  std::size_t count = 0;
+  const auto add = [&](std::optional<std::uint64_t> object_id, std::optional<std::uint64_t> module_id,
+                       const std::string& kernel, std::uint32_t line, bool launched) {
+    const ModuleRecord* module = scene.index.module(module_id);
+    const ObjectRecord* object = scene.index.object(object_id);
+    if (object == nullptr && module != nullptr) object = scene.index.object(module->object);
+    if (object == nullptr || module == nullptr || !module->offset || kernel.empty() || ++count > kMostKernels)
+      return;
+    Used& out = modules[{object->id, *module->offset}];
+    out.object = object;
+    out.module = module;
+    out.launched = out.launched || launched;
+    if (!out.seen.insert(kernel).second) return;
+    out.kernels.push_back(kernel);
+    out.lines.push_back(line);
+  };
+  for (const CoverageRecord& row : scene.report.coverage)
+    add(row.object, row.module, row.kernel, row.line, true);
+  for (const FailureRecord& row : scene.report.failures)
+    add(row.object, row.module, row.kernel, row.line, false);
+  std::vector<Used> out;
+  for (auto& [key, used] : modules) out.push_back(std::move(used));
+  return out;
+}
+
+const char* what_it_does(BodyKind kind) {
+  switch (kind) {
+    case BodyKind::stops:
+      return "stops the GPU's work (trap) and does nothing else";
+    case BodyKind::prints:
+      return "prints or asserts something and does nothing else";
+    default:
+      return "returns and does nothing else";
+  }
+}
+
+std::string name_of(const image::Candidate& image) {
+  return std::string(image::to_name(image.kind, image.arch).view());
+}
+
+struct Stub {
+  std::size_t kernel = 0;
+  BodyKind kind = BodyKind::returns;
+  std::uint64_t bytes = 0;
+  const ImageBodies* whole = nullptr;  ///< the image that has most of it
+};
+
+std::vector<Stub> stubs_in(const std::vector<ImageBodies>& images, std::size_t chosen, std::size_t kernels) {
+  std::vector<Stub> out;
+  for (std::size_t k = 0; k < kernels; ++k) {
+    const KernelBody& body = images[chosen].kernels[k];
+    const ImageBodies* whole = nullptr;
+    for (const ImageBodies& image : images) {
+      if (&image == &images[chosen] || !is_stub_of(body, image.kernels[k])) continue;
+      // ptxas may find that a long text comes down to a trap: cuDNN 9.19's RNN_blockPersist_bp_LSTM_HMMA.
+      if (image.candidate.kind != images[chosen].candidate.kind &&
+          image.candidate.kind == image::ImageKind::ptx && body.kind != BodyKind::returns)
+        continue;
+      // PTX is text: its length is no measure beside machine code.
+      if (whole == nullptr || whole->candidate.kind == image::ImageKind::ptx ||
+          (image.candidate.kind == image::ImageKind::cubin &&
+           whole->kernels[k].bytes < image.kernels[k].bytes))
+        whole = &image;
+    }
+    if (whole != nullptr) out.push_back({k, body.kind, body.bytes, whole});
+  }
+  return out;
+}
+
+double confidence_of(const Stub& stub) {
+  if (stub.kind == BodyKind::prints) return kPrints;
+  const bool code = stub.whole->candidate.kind == image::ImageKind::cubin;
+  return code && stub.whole->kernels[stub.kernel].bytes >= kMuch ? kNothingLeft : kLittleElsewhere;
+}
+
+void add_fixes(const image::Candidate& chosen, image::ComputeCapability cc, Finding& out) {
+  if (chosen.arch.cc < cc) {
+    out.fixes.push_back({FixKind::rebuild,
+                         fmt::format("Build it for {} as well", out.need),
+                         {fmt::format("nvcc -gencode arch=compute_{0},code=sm_{0} ...", out.need.substr(3))},
+                         fmt::format("the guard may let {} through: {} was compiled as {}, which it did not",
+                                     out.need, name_of(chosen),
+                                     chosen.arch.cc.major == cc.major ? "an older one of its generation"
+                                                                      : "an older architecture"),
+                         "the source tells: look for __CUDA_ARCH__ in the kernel"});
+  }
+  out.fixes.push_back(
+      {FixKind::code,
+       "Give the kernel a body for this GPU, or launch another one",
+       {},
+       "an #if __CUDA_ARCH__ in its source leaves nothing of it for this architecture",
+       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have"});
+  out.fixes.push_back({FixKind::environment,
+                       "Use what the program has for such GPUs",
+                       {},
+                       "such kernels belong to a fast path that needs a newer GPU: another data type, "
+                       "backend or option avoids it",
+                       ""});
+  out.dead_ends.push_back({fmt::format("rebuilding for {} alone", name_of(chosen)),
+                           "it has that image, and the source leaves nothing in it"});
+  out.dead_ends.push_back({"updating the driver", "it loaded the right image"});
+}
+
+std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, std::uint64_t& budget) {
+  const ObjectFile* file = scene.files.find(*used.object);
+  Subject subject;
+  subject.object = used.object;
+  subject.module = used.module;
+  subject.device = scene.index.device(used.module->device);
+  subject.facts.device = cc_of(scene, subject.device);
+  if (file == nullptr || !subject.facts.device) return std::nullopt;
+  subject.facts.driver = driver_of(scene);
+  subject.facts.switches = switches_of(scene.report);
+  const std::vector<ImageBodies> images = file->bodies_at(*used.module->offset, used.kernels, budget);
+  if (images.size() < 2) return std::nullopt;
+  for (const ImageBodies& image : images) {
+    ImageFact fact;
+    fact.candidate = image.candidate;
+    subject.facts.images.push_back(fact);
+  }
+  const image::Selection selection = select(subject.facts.images, subject.facts, subject.facts.switches);
+  if (selection.choice == image::Choice::none) return std::nullopt;
+  const std::vector<Stub> stubs = stubs_in(images, selection.index, used.kernels.size());
+  if (stubs.empty()) return std::nullopt;
+  const image::Candidate& chosen = images[selection.index].candidate;
+  Finding out;
+  out.cause = Cause::compiled_out;
+  out.severity = row_of(out.cause).severity;
+  out.object = used.object->path;
+  if (const auto package = package_of(scene, *used.object)) out.package = package_text(*package);
+  subject.images.images = subject.facts.images;
+  describe_images(subject, out);
+  out.need = image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view();
+  if (std::string device = device_text(scene, subject.device); !device.empty())
+    out.devices.push_back(std::move(device));
+  for (const Stub& stub : stubs) {
+    const std::string kernel = demangle(used.kernels[stub.kernel]);
+    out.kernels.push_back(kernel);
+    out.confidence = std::max(out.confidence, confidence_of(stub));
+    out.evidence.push_back(
+        {fmt::format("{} {}: in {} of {}, which the driver takes, its body {}; in {} it has {} bytes.",
+                     shorten(kernel, 60), used.launched ? "was launched" : "failed", name_of(chosen),
+                     basename_of(used.object->path), what_it_does(stub.kind), name_of(stub.whole->candidate),
+                     stub.whole->kernels[stub.kernel].bytes),
+         location(scene.report, used.lines[stub.kernel])});
+  }
+  out.kernels_total = out.kernels.size();
+  out.failed_kernel = out.kernels.front();
+  out.headline = fmt::format("{} is compiled out for {}: nothing of its body is left",
+                             shorten(out.failed_kernel, 60), name_of(chosen));
+  add_fixes(chosen, *subject.facts.device, out);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Finding> compiled_out(const Scene& scene) {
+  std::vector<Finding> out;
+  std::uint64_t budget = kMostPayload;
+  for (const Used& used : used_kernels(scene)) {
+    if (auto finding = finding_of_stubs(scene, used, budget)) out.push_back(std::move(*finding));
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/compilers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+namespace {
+
+std::string name(image::Arch arch) { return std::string(image::to_name(image::ImageKind::ptx, arch).view()); }
+std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
+
+std::string library(const CompilerFacts& compiler) {
+  return compiler.version.known() ? fmt::format("{} {}", compiler.name, name(compiler.version))
+                                  : compiler.name;
+}
+
+// "CUDA 12.9 was the last that did", "CUDA 12.8 is the first that does"; empty where the tables say neither.
+std::string since_when(const CompilerFacts& compiler) {
+  const image::Arch plain{compiler.asked.cc, image::Suffix::none};
+  const ToolkitRow* first = first_toolkit_for(plain);
+  const ToolkitRow* last = last_toolkit_for(plain);
+  if (first == nullptr || !compiler.version.known()) return {};
+  if (compiler.version < first->version)
+    return fmt::format(": CUDA {} is the first that does", name(first->version));
+  if (last->version < compiler.version && last != &toolkits().back())
+    return fmt::format(": CUDA {} was the last that did", name(last->version));
+  return {};
+}
+
+}  // namespace
+
+std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
+  constexpr double kByItsOwnList = 0.98;
+  constexpr double kByTable = 0.93;
+  constexpr double kByCode = 0.6;
+  if (!facts.compiler) return std::nullopt;
+  const CompilerFacts& compiler = *facts.compiler;
+  const bool listed = std::any_of(compiler.known.begin(), compiler.known.end(),
+                                  [&](image::Arch arch) { return arch.cc == compiler.asked.cc; });
+  if (!compiler.known.empty()) {
+    if (listed) return std::nullopt;
+    return Match{kByItsOwnList,
+                 fmt::format("{} was asked to compile for {} and lists {} to {}{}", library(compiler),
+                             name(compiler.asked), name(compiler.known.front()), name(compiler.known.back()),
+                             since_when(compiler))};
+  }
+  const ToolkitRow* row = compiler.version.known() ? toolkit_at_most(compiler.version) : nullptr;
+  const bool in_table = row != nullptr && row->version == compiler.version;
+  const image::Arch plain{compiler.asked.cc, image::Suffix::none};
+  if (in_table ? builds_for(*row, plain) : !compiler.by_code) return std::nullopt;
+  return Match{in_table ? kByTable : kByCode,
+               fmt::format("{} was asked for {} and does not compile for it{}", library(compiler),
+                           name(compiler.asked), since_when(compiler))};
+}
+
+}  // namespace kshim::analysis

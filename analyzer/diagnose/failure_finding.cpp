@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/failure_finding.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/rules.h"
+#include "kshim/base/cuda_error.h"
+
+namespace kshim::analysis {
+namespace {
+
+// More would be read by nobody; the count is kept.
+constexpr std::size_t kMostKernels = 1000;
+
+// The layer that a finding shows: the first whose code is the diagnosis' own, which for images is the
+// driver's.
+const Layer* shown_layer(const FailureRecord& failure) {
+  for (const Layer& layer : failure.layers) {
+    if (layer.code != 0) return &layer;
+  }
+  return nullptr;
+}
+
+std::string code_name(const Layer& layer) {
+  if (!layer.name.empty()) return layer.name;
+  const CudaError* error = find_cuda_error(layer.code);
+  if (error == nullptr) return {};
+  const char* name =
+      layer.layer == "runtime" || error->driver_name == nullptr ? error->runtime_name : error->driver_name;
+  return name != nullptr ? name : "";
+}
+
+std::string layers_text(const FailureRecord& failure) {
+  std::vector<std::string> parts;
+  for (const Layer& layer : failure.layers) {
+    const std::string name = code_name(layer);
+    parts.push_back(fmt::format("{} answered {}{}", layer.api, layer.code,
+                                name.empty() ? "" : fmt::format(" ({})", name)));
+  }
+  return enumerate(parts);
+}
+
+void add_failure_evidence(const Scene& scene, const FailureRecord& failure, const Finding& finding,
+                          std::vector<Evidence>& out) {
+  std::string text = layers_text(failure);
+  if (text.empty()) text = "A call failed";
+  if (!finding.failed_kernel.empty())
+    text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
+  if (failure.count > 1) text += fmt::format(", {} times", failure.count);
+  out.push_back({text + ".", location(scene.report, failure.line)});
+}
+
+void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& diagnosis,
+                std::uint32_t fallback_line, std::vector<Evidence>& out) {
+  const std::uint32_t line = subject.images.line != 0 ? subject.images.line : fallback_line;
+  const std::string source =
+      subject.images.scope == ImageScope::none ? "" : fmt::format(" (images {})", subject.images.source);
+  out.push_back({fmt::format("{}{}.", diagnosis.match.because, source), location(scene.report, line)});
+}
+
+void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, std::vector<Evidence>& out) {
+  if (subject.device != nullptr && !scene.options.assume_cc) {
+    out.push_back({device_text(scene, subject.device) + ".", location(scene.report, subject.device->line)});
+  }
+  if (cause == Cause::sass_bypassed || cause == Cause::ptx_jit_disabled) {
+    for (const std::string& name : switch_names(scene.report)) {
+      out.push_back({fmt::format("{}={} is in the environment.", name, scene.report.process.env.at(name)),
+                     location(scene.report, scene.report.process.line)});
+    }
+  }
+  if (subject.object != nullptr) {
+    const std::string& why_not = scene.files.why_not(*subject.object);
+    if (!why_not.empty() && is_image_cause(cause) && scene.files.find(*subject.object) == nullptr) {
+      out.push_back({fmt::format("{} {}: what is said about it is what the report holds.",
+                                 subject.object->path, why_not),
+                     location(scene.report, subject.object->line)});
+    }
+    for (Evidence& row : owner_evidence(scene, *subject.object)) out.push_back(std::move(row));
+  }
+}
+
+std::string need_of(const Subject& subject, Cause cause) {
+  if (!is_image_cause(cause) || cause == Cause::invalid_image || !subject.facts.device) return {};
+  return std::string(
+      image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view());
+}
+
+void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding& finding) {
+  finding.kernels_total = std::max(total, std::uint64_t{mangled.size()});
+  if (mangled.size() > kMostKernels) {
+    mangled.resize(kMostKernels);
+    finding.kernels_complete = false;
+  }
+  for (const std::string& name : mangled) finding.kernels.push_back(demangle(name));
+}
+
+void set_subject(const Scene& scene, const Subject& subject, Cause cause, Finding& finding) {
+  finding.cause = cause;
+  finding.severity = row_of(cause).severity;
+  finding.headline = row_of(cause).headline;
+  if (subject.object != nullptr) {
+    finding.object = subject.object->path;
+    finding.build_id = subject.object->build_id;
+    if (const auto package = package_of(scene, *subject.object)) finding.package = package_text(*package);
+  } else if (subject.caller && cause == Cause::driver_too_old) {
+    finding.package = package_text(*subject.caller);
+  }
+  finding.need = need_of(subject, cause);
+  if (std::string device = device_text(scene, subject.device); !device.empty())
+    finding.devices.push_back(std::move(device));
+  describe_images(subject, finding);
+}
+
+// A static runtime shows the look-up that a launch begins with, which passes for one.
+Near near_of(const FailureRecord& failure) {
+  if (failure.stage == "launch" || failure.stage == "lookup") return Near::launch;
+  return failure.stage == "load" ? Near::load : Near::call;
+}
+
+// Where the kernel stands in the source, as the first image that was compiled with line information tells.
+Place kernel_source(const Subject& subject, const std::string& kernel) {
+  Place out;
+  for (const FileImage& image : subject.images.file_images) {
+    const auto found = image.lines.find(kernel);
+    if (found == image.lines.end()) continue;
+    out.file = found->second.file;
+    out.line = found->second.line;
+    break;
+  }
+  return out;
+}
+
+// Names of the report's gap, where the file itself could not be read. The answer: how many the module has at
+// least, as far as the gap tells.
+std::uint64_t add_gap_kernels(const Subject& subject, std::vector<std::string>& kernels, bool& complete) {
+  if (subject.gap == nullptr || complete) return 0;
+  for (const std::string& name : subject.gap->kernels) {
+    if (std::find(kernels.begin(), kernels.end(), name) == kernels.end()) kernels.push_back(name);
+  }
+  complete = subject.gap->complete;
+  return subject.gap->total.value_or(0);
+}
+
+void set_compiler(const CompilerFacts& compiler, Finding& finding) {
+  const auto name = [](image::Arch arch) {
+    return std::string(image::to_name(image::ImageKind::ptx, arch).view());
+  };
+  for (const image::Arch arch : compiler.known) finding.have.push_back(name(arch));
+  finding.need = name(compiler.asked);
+  finding.headline = fmt::format(
+      "{}{} does not compile for {}", compiler.name,
+      compiler.version.known() ? fmt::format(" {}", image::to_name(compiler.version).view()) : std::string(),
+      finding.need);
+}
+
+}  // namespace
+
+void describe_images(const Subject& subject, Finding& finding) {
+  std::vector<ImageFact> images = subject.images.images;
+  std::stable_sort(images.begin(), images.end(), [](const ImageFact& a, const ImageFact& b) {
+    if (a.candidate.kind != b.candidate.kind)
+      return a.candidate.kind == image::ImageKind::cubin || b.candidate.kind == image::ImageKind::ltoir;
+    return a.candidate.arch < b.candidate.arch;
+  });
+  for (const ImageFact& fact : images) {
+    const image::Candidate& candidate = fact.candidate;
+    const ImageJudgement judgement = judge_image(fact, subject.facts);
+    ImageVerdict row;
+    row.kind = image::to_name(candidate.kind);
+    row.arch = image::to_name(candidate.kind, candidate.arch).view();
+    if (candidate.isa.known() && candidate.kind == image::ImageKind::ptx)
+      row.isa = image::to_name(candidate.isa).view();
+    row.count = fact.count;
+    row.fits = judgement.fits;
+    row.reason = judgement.reason;
+    if (std::find(finding.have.begin(), finding.have.end(), row.arch) == finding.have.end())
+      finding.have.push_back(row.arch);
+    finding.images.push_back(std::move(row));
+  }
+}
+
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+                   const Diagnosis& diagnosis, const Gathered& told) {
+  Finding finding;
+  set_subject(scene, subject, diagnosis.cause, finding);
+  finding.confidence = std::clamp(diagnosis.match.confidence, 0.0, 0.99);
+  finding.near = near_of(failure);
+  finding.count = failure.count;
+  finding.call_count = failure.count;
+  if (const Layer* layer = shown_layer(failure)) {
+    finding.code = layer->code;
+    finding.code_name = code_name(*layer);
+    finding.failed_call = layer->api;
+  }
+  const std::string_view of_code = headline_of_code(finding.code.value_or(0));
+  if (!of_code.empty() && (finding.cause == Cause::unknown || finding.cause == Cause::device_fault))
+    finding.headline = of_code;
+  if (finding.cause == Cause::stale_cache_artifact && subject.cached) {
+    finding.object = subject.cached->file;
+    finding.build_id.clear();
+  }
+  if (finding.cause == Cause::nvrtc_arch_unsupported) set_compiler(*subject.facts.compiler, finding);
+  const Finding* known = told.same_as(finding);
+  finding.failed_kernel = demangle(failure.kernel);
+  finding.kernel_source = kernel_source(subject, failure.kernel);
+  std::vector<std::string> kernels;
+  if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
+  bool complete = false;
+  std::uint64_t total = 0;
+  if (is_image_cause(diagnosis.cause) && diagnosis.cause != Cause::invalid_image && subject.facts.device) {
+    if (!subject.images.file_images.empty())
+      kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
+    complete = subject.images.complete_kernels;
+    total = add_gap_kernels(subject, kernels, complete);
+    finding.kernels_complete = complete;
+  }
+  set_kernels(std::move(kernels), total, finding);
+  finding.failures.push_back(location(scene.report, failure.line));
+  if (known == nullptr || !is_told(*known, finding)) {
+    add_failure_evidence(scene, failure, finding, finding.evidence);
+    add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
+    add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
+    finding.where = own_places(failure, scene.report, scene.files);
+  }
+  add_advice(scene, subject, finding);
+  return finding;
+}
+
+Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+                       bool complete, ModuleShare modules, std::optional<double> confidence) {
+  Finding finding;
+  set_subject(scene, subject, Cause::latent_gap, finding);
+  const std::uint64_t total = add_gap_kernels(subject, kernels, complete);
+  finding.kernels_complete = complete;
+  set_kernels(std::move(kernels), total, finding);
+  finding.confidence = confidence.value_or(subject.images.scope == ImageScope::module ? 0.95 : 0.7);
+  const image::ShortName gpu = image::to_name(*subject.facts.device);
+  std::string why =
+      fmt::format("{} was loaded or registered, and nothing in it fits {}; nothing has failed yet",
+                  object_text(subject), gpu.view());
+  if (modules.served != 0) {
+    const std::string share =
+        fmt::format("{} of its {} modules", modules.lacking, modules.lacking + modules.served);
+    finding.headline = fmt::format("{}: {} without code for {}; no failure is recorded for it",
+                                   basename_of(finding.object), share, finding.need);
+    why =
+        fmt::format("{0} was loaded or registered, with nothing that fits {2} in {1}; nothing has failed yet",
+                    object_text(subject), share, gpu.view());
+  }
+  add_ground(scene, subject, {Cause::latent_gap, {finding.confidence, why}},
+             subject.object != nullptr ? subject.object->line : 0, finding.evidence);
+  // Published packages keep some kernels for some GPUs alone, and choose; a file of the user's own is another
+  // matter, and so is a GPU that somebody asked about.
+  finding.is_by_design =
+      modules.served > modules.lacking && !finding.package.empty() && subject.device != nullptr;
+  if (finding.is_by_design) {
+    finding.remarks.push_back(
+        "Most of the file's modules have code for this GPU: the others may be for GPUs of another kind by "
+        "design.");
+  } else {
+    add_advice(scene, subject, finding);
+  }
+  return finding;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a judged failure or gap to a finding with evidence, places and advice.
+#pragma once
+#include "analyzer/core/finding.h"
+#include "analyzer/diagnose/file_gaps.h"
+#include "analyzer/diagnose/scene.h"
+
+namespace kshim::analysis {
+
+/// `told`: the findings of the report so far. What the one that says the same has no room for is left out.
+Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subject& subject,
+                   const Diagnosis& diagnosis, const Gathered& told);
+/// Images that are missing although nothing has failed yet; `kernels` as far as they were read, mangled.
+/// `confidence`: where more is known than what the images tell.
+Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<std::string> kernels,
+                       bool complete, ModuleShare modules = {}, std::optional<double> confidence = {});
+
+/// Have, images, need: what a finding says about the images of its subject.
+void describe_images(const Subject& subject, Finding& finding);
+/// Fixes, dead ends and remarks.
+void add_advice(const Scene& scene, const Subject& subject, Finding& finding);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/file_gaps.h"
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+
+// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
+constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
+// What is remembered, in bytes of names; beyond, a file is read again.
+constexpr std::size_t kMostNames = std::size_t{64} << 20;
+constexpr std::size_t kMostKnown = 16384;
+
+bool serves(const DeviceCode& code, const CodeModule& module, ComputeCapability cc, image::Version driver) {
+  bool any = false;
+  each_image_of(module, [&](std::uint32_t index) {
+    any = any || image::judge(code.images[index].candidate, {cc, driver, {}}).fits;
+  });
+  return any;
+}
+
+// Code that was deliberately locked to one architecture beside code that was not: the program has another
+// way.
+bool all_locked(const std::vector<FileImage>& images) {
+  return std::all_of(images.begin(), images.end(), [](const FileImage& image) {
+    return image.candidate.arch.suffix != image::Suffix::none ||
+           image.candidate.kind == image::ImageKind::ltoir;
+  });
+}
+
+struct Unserved {
+  std::vector<FileModule> modules;
+  std::size_t served = 0;
+  bool complete = true;  ///< every payload of them could be read
+};
+
+bool is_complete(const FileModule& module) {
+  return std::all_of(module.images.begin(), module.images.end(), [](const FileImage& image) {
+    return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
+  });
+}
+
+Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapability cc, image::Version driver) {
+  Unserved out;
+  const DeviceCode& code = file.code();
+  std::vector<std::size_t> unserved;
+  for (std::size_t index = 0; index < code.modules.size(); ++index) {
+    if (serves(code, code.modules[index], cc, driver)) {
+      ++out.served;
+    } else {
+      unserved.push_back(index);
+    }
+  }
+  // Such libraries keep most kernels for some GPUs only, and choose among them.
+  if (probing && out.served != 0) return out;
+  std::uint64_t budget = kMostPayload;
+  for (const std::size_t index : unserved) {
+    FileModule module = file.module(index, budget);
+    out.complete = out.complete && is_complete(module);
+    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images)))
+      out.modules.push_back(std::move(module));
+  }
+  return out;
+}
+
+FileGap summary_of(const Unserved& unserved) {
+  FileGap out;
+  out.complete = unserved.complete;
+  out.modules = {unserved.modules.size(), unserved.served};
+  std::set<std::string> kernels;
+  std::map<Program, std::size_t> known;
+  for (const FileModule& module : unserved.modules) {
+    for (const FileImage& image : module.images) {
+      kernels.insert(image.kernels.begin(), image.kernels.end());
+      ImageFact fact;
+      fact.candidate = image.candidate;
+      fact.compression = image.compression;
+      fact.toolkit = image.toolkit;
+      out.toolkit = std::max(out.toolkit, image.toolkit);
+      const auto [at, first] = known.try_emplace(program_of(fact.candidate), out.images.size());
+      if (first) {
+        out.images.push_back(fact);
+      } else {
+        ++out.images[at->second].count;
+      }
+    }
+  }
+  out.kernels.assign(kernels.begin(), kernels.end());
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const ObjectFile& file,
+                                              ComputeCapability cc, image::Version driver) {
+  const std::tuple key(&file, cc, driver);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  const bool probing = find_probing_library(object.path) != nullptr;
+  auto out = std::make_shared<const FileGap>(summary_of(unserved_modules(file, probing, cc, driver)));
+  std::size_t bytes = 0;
+  for (const std::string& kernel : out->kernels) bytes += sizeof(kernel) + kernel.size();
+  if (known_.size() < kMostKnown && bytes_ + bytes <= kMostNames) {
+    bytes_ += bytes;
+    known_.emplace(key, out);
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/libraries.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/library_habits.h"
+
+namespace kshim::analysis {
+namespace {
+
+using Libraries = std::vector<CudaLibrary>;
+
+constexpr double kReleasesKnown = 0.9;
+constexpr double kPlacesKnown = 0.6;
+constexpr double kTwoCopies = 0.6;
+constexpr double kBuiltForAnother = 0.75;
+constexpr double kDroppedByTable = 0.75;
+constexpr double kNotYetByTable = 0.5;  // PTX may carry an older release over to a newer GPU
+constexpr double kSideBySide = 0.4;     // works, where each library keeps to its own
+constexpr double kSuspicion = 0.4;
+
+std::string file_of(const CudaLibrary& library) { return library.record->soname; }
+
+bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("cudnn"); }
+
+// "libcublas.so.12 12.4.5.8 in /usr/lib"
+std::string with_place(const CudaLibrary& library) {
+  const bool says_more = library.version.find('.') != std::string::npos;
+  return fmt::format("{}{} in {}", file_of(library), says_more ? " " + library.version : "", library.folder);
+}
+
+bool of_one_build(const CudaLibrary& a, const CudaLibrary& b) {
+  return !a.record->build_id.empty() && a.record->build_id == b.record->build_id;
+}
+
+bool of_one_place(const CudaLibrary& a, const CudaLibrary& b) {
+  const auto folder = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  return a.folder == b.folder || folder(a.path) == folder(b.path);
+}
+
+// Parts of one release lie in one folder, however they came there.
+std::optional<double> not_together(const CudaLibrary& a, const CudaLibrary& b) {
+  if (releases_differ(a.version, b.version)) return kReleasesKnown;
+  if (of_one_place(a, b) || releases_agree(a.version, b.version)) return std::nullopt;
+  return kPlacesKnown;
+}
+
+std::string how_apart(double confidence) {
+  return confidence == kReleasesKnown ? "of different releases" : "from different places";
+}
+
+// A library and its part, unless another copy of the part is the one that it came with.
+void parts(const Libraries& all, std::vector<LibraryMatch>& out) {
+  for (const LibraryPartsRow& row : library_parts()) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].family != row.library) continue;
+      std::optional<double> apart;
+      std::size_t other = 0;
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        if (all[k].family != row.part || all[k].major != all[i].major) continue;
+        const auto here = not_together(all[i], all[k]);
+        apart = here;
+        other = k;
+        if (!here) break;
+      }
+      if (!apart) continue;
+      LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::parts, *apart, {}, {}, {i, other}, {}};
+      match.headline = fmt::format("lib{} and lib{} are {}", row.library, row.part, how_apart(*apart));
+      match.because = fmt::format("{} works with {}: {}, and they are to be of one release",
+                                  with_place(all[i]), with_place(all[other]), row.why);
+      out.push_back(std::move(match));
+    }
+  }
+}
+
+void copies(const Libraries& all, std::vector<LibraryMatch>& out) {
+  std::set<std::string> told;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t k = i + 1; k < all.size(); ++k) {
+      const CudaLibrary& a = all[i];
+      const CudaLibrary& b = all[k];
+      if (file_of(a) != file_of(b) || a.path == b.path || of_one_build(a, b)) continue;
+      if (is_stateless_library(a.family) || is_cudnn(a) || !told.insert(file_of(a)).second) continue;
+      LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::copies, kTwoCopies, {}, {}, {i, k}, {}};
+      match.headline = fmt::format("{} is in the process twice", file_of(a));
+      match.because = fmt::format(
+          "{} and {} are both loaded: what one of them registers or opens, the other does not know",
+          with_place(a), with_place(b));
+      out.push_back(std::move(match));
+    }
+  }
+}
+
+// All families together: whoever loads two majors of one library loads those of the others, too.
+void majors(const Libraries& all, std::vector<LibraryMatch>& out) {
+  std::map<std::string, std::map<unsigned, std::size_t>> families;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].major == 0 || is_cudnn(all[i]) || is_stateless_library(all[i].family)) continue;
+    families[all[i].family].try_emplace(all[i].major, i);
+  }
+  LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::majors, kSideBySide, {}, {}, {}, {}};
+  std::vector<std::string> names;
+  for (const auto& [family, found] : families) {
+    if (found.size() < 2) continue;
+    for (const auto& [major, index] : found) {
+      match.libraries.push_back(index);
+      names.push_back(file_of(all[index]));
+    }
+  }
+  if (names.empty()) return;
+  if (names.size() > 4) names.resize(4);
+  match.headline = fmt::format("{} are in one process", enumerate(names));
+  match.because = fmt::format(
+      "{} are of different CUDA versions: side by side they work, as long as what is registered with one of "
+      "them, or opened by it, is "
+      "not given to the other",
+      enumerate(names));
+  out.push_back(std::move(match));
+}
+
+// Where an installation begins: a site-packages folder, else the folder itself.
+std::string installation_of(const CudaLibrary& library) {
+  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = library.folder.find(folder);
+    if (at != std::string::npos) return library.folder.substr(0, at + std::string_view(folder).size());
+  }
+  return library.folder;
+}
+
+void apart(const Libraries& all, std::vector<LibraryMatch>& out) {
+  for (const LibraryUsesRow& row : library_uses()) {
+    const auto user = std::find_if(all.begin(), all.end(),
+                                   [&](const CudaLibrary& library) { return library.family == row.library; });
+    if (user == all.end()) continue;
+    std::optional<std::size_t> other;
+    bool own = false;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      if (all[k].family != row.used) continue;
+      own = own || installation_of(all[k]) == installation_of(*user) || of_one_place(all[k], *user);
+      other = k;
+    }
+    if (!other || own) continue;
+    LibraryMatch match{Cause::mixed_cuda_libraries, Mixture::apart, kSuspicion, {}, {}, {}, {}};
+    match.libraries = {static_cast<std::size_t>(user - all.begin()), *other};
+    match.headline =
+        fmt::format("lib{} and the lib{} that it uses are from different places", row.library, row.used);
+    match.because =
+        fmt::format("{} uses {}, which it did not come with", with_place(*user), with_place(all[*other]));
+    out.push_back(std::move(match));
+  }
+}
+
+void cudnn_parts(const Libraries& all, const std::vector<std::size_t>& cudnn,
+                 std::vector<LibraryMatch>& out) {
+  LibraryMatch worst{Cause::cudnn_mismatch, Mixture::parts, 0, {}, {}, {}, {}};
+  for (std::size_t i = 0; i < cudnn.size(); ++i) {
+    for (std::size_t k = i + 1; k < cudnn.size(); ++k) {
+      const CudaLibrary& a = all[cudnn[i]];
+      const CudaLibrary& b = all[cudnn[k]];
+      if (a.major != b.major) continue;
+      const auto together = not_together(a, b);
+      if (!together || *together <= worst.confidence) continue;
+      worst.confidence = *together;
+      worst.libraries = {cudnn[i], cudnn[k]};
+      worst.because = fmt::format("{} works with {}: cuDNN's parts are to be of one release", with_place(a),
+                                  with_place(b));
+    }
+  }
+  if (worst.libraries.empty()) return;
+  worst.headline = fmt::format("the parts of cuDNN are {}", how_apart(worst.confidence));
+  out.push_back(std::move(worst));
+}
+
+void cudnn_majors(const Libraries& all, const std::vector<std::size_t>& cudnn,
+                  std::vector<LibraryMatch>& out) {
+  const auto other = std::find_if(cudnn.begin(), cudnn.end(), [&](std::size_t index) {
+    return all[index].major != all[cudnn.front()].major;
+  });
+  if (other == cudnn.end()) return;
+  LibraryMatch match{
+      Cause::cudnn_mismatch, Mixture::majors, kSideBySide, {}, {}, {cudnn.front(), *other}, {}};
+  match.headline =
+      fmt::format("cuDNN {} and cuDNN {} are in one process", all[cudnn.front()].major, all[*other].major);
+  match.because = fmt::format(
+      "{} and {} are both loaded: they work, as long as each library that uses cuDNN keeps to its own",
+      with_place(all[cudnn.front()]), with_place(all[*other]));
+  out.push_back(std::move(match));
+}
+
+void cudnn_built_for(const Libraries& all, const std::vector<std::size_t>& cudnn,
+                     std::vector<LibraryMatch>& out) {
+  const auto told = std::find_if(cudnn.begin(), cudnn.end(),
+                                 [&](std::size_t index) { return all[index].cuda.has_value(); });
+  if (told == cudnn.end()) return;
+  const unsigned wanted = *all[*told].cuda;
+  std::optional<std::size_t> blas;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].family != "cublasLt") continue;
+    if (all[i].major == wanted) return;
+    blas = i;
+  }
+  if (!blas) return;
+  LibraryMatch match{Cause::cudnn_mismatch, Mixture::built, kBuiltForAnother, {}, {}, {*told, *blas}, {}};
+  match.headline =
+      fmt::format("cuDNN is the build for CUDA {}, and the process runs CUDA {}", wanted, all[*blas].major);
+  match.because = fmt::format("{} is built for CUDA {}, and the cuBLAS that is loaded is {}",
+                              with_place(all[*told]), wanted, with_place(all[*blas]));
+  out.push_back(std::move(match));
+}
+
+void cudnn_drops(const Libraries& all, const std::vector<std::size_t>& cudnn,
+                 std::span<const image::ComputeCapability> devices, std::vector<LibraryMatch>& out) {
+  const auto told = std::find_if(cudnn.begin(), cudnn.end(), [&](std::size_t index) {
+    return all[index].version.find('.') != std::string::npos;
+  });
+  if (told == cudnn.end()) return;
+  const CudaLibrary& library = all[*told];
+  for (const image::ComputeCapability cc : devices) {
+    const auto support = library_supports("cuDNN", library.version, cc);
+    if (!support || *support == Support::yes) continue;
+    const bool too_old = *support == Support::too_old_gpu;
+    const auto* row = too_old ? last_library_for("cuDNN", cc) : first_library_for("cuDNN", cc);
+    const image::ShortName gpu = image::to_name(cc);
+    LibraryMatch match{Cause::cudnn_mismatch,
+                       Mixture::dropped,
+                       too_old ? kDroppedByTable : kNotYetByTable,
+                       {},
+                       {},
+                       {*told},
+                       {}};
+    match.device = cc;
+    match.headline =
+        fmt::format("cuDNN {} does not serve a GPU of compute capability {}", library.version, gpu.view());
+    match.because = fmt::format("{}: NVIDIA's list of what that release serves has no {}{}",
+                                with_place(library), gpu.view(),
+                                row == nullptr ? ""
+                                : too_old      ? fmt::format("; cuDNN {} was the last that did", row->last)
+                                          : fmt::format("; cuDNN {} is the first that does", row->first));
+    out.push_back(std::move(match));
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<LibraryMatch> judge_libraries(const Libraries& libraries,
+                                          std::span<const image::ComputeCapability> devices) {
+  std::vector<LibraryMatch> out;
+  parts(libraries, out);
+  copies(libraries, out);
+  majors(libraries, out);
+  apart(libraries, out);
+  std::vector<std::size_t> cudnn;
+  for (std::size_t i = 0; i < libraries.size(); ++i) {
+    if (is_cudnn(libraries[i])) cudnn.push_back(i);
+  }
+  if (!cudnn.empty()) {
+    cudnn_parts(libraries, cudnn, out);
+    cudnn_majors(libraries, cudnn, out);
+    cudnn_built_for(libraries, cudnn, out);
+    cudnn_drops(libraries, cudnn, devices, out);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const LibraryMatch& a, const LibraryMatch& b) { return a.confidence > b.confidence; });
+  return out;
+}
+
+bool is_strong(Mixture kind) {
+  return kind == Mixture::parts || kind == Mixture::copies || kind == Mixture::built ||
+         kind == Mixture::dropped || kind == Mixture::older || kind == Mixture::shadowed;
+}
+
+bool may_come_of_mixture(int code) {
+  static constexpr std::array kCodes = {98, 200, 201, 218, 300, 400, 500, 709};
+  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about CUDA libraries that do not belong into one process, or not to this GPU. What is by design is no
+// match: copies that a wheel has renamed, compilers of several releases, parts that are released apart.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyzer/core/finding.h"
+#include "analyzer/input/report/cuda_library.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::analysis {
+
+enum class Mixture : std::uint8_t {
+  parts,     ///< of one library, from two places or releases
+  copies,    ///< of one library, of different builds
+  majors,    ///< of one library, side by side
+  apart,     ///< libraries that use each other, from different installations: a suspicion, no more
+  built,     ///< cuDNN, for another CUDA than the libraries it calls
+  dropped,   ///< cuDNN, and a GPU that it does not serve
+  older,     ///< cuDNN, than the one that a framework was built with
+  shadowed,  ///< cuDNN, whose parts LD_LIBRARY_PATH has of another release
+};
+
+struct LibraryMatch {
+  Cause cause = Cause::mixed_cuda_libraries;
+  Mixture kind = Mixture::parts;
+  double confidence = 0;
+  std::string headline;
+  std::string because;                             ///< a sentence
+  std::vector<std::size_t> libraries;              ///< whose, by index
+  std::optional<image::ComputeCapability> device;  ///< that is not served
+  std::string shadow = {};                         ///< the folder that goes before (shadowed)
+  std::string wanted = {};                         ///< the oldest release that will do (older)
+};
+
+/// What calls for a look, the surest first. `devices`: of the process.
+std::vector<LibraryMatch> judge_libraries(const std::vector<CudaLibrary>& libraries,
+                                          std::span<const image::ComputeCapability> devices);
+/// Whether the libraries are broken together, rather than unusual.
+bool is_strong(Mixture kind);
+/// Codes that such a process gives: kernels and handles that one copy registered and the other does not know,
+/// images of another release.
+bool may_come_of_mixture(int code);
+
+}  // namespace kshim::analysis

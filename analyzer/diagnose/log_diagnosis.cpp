@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/log_diagnosis.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "analyzer/diagnose/rules.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Facts;
+
+// Below, a line by itself decides nothing, and the next one that does may speak.
+constexpr double kDecides = 0.35;
+// What one line says and what the facts beside it say, where they contradict each other.
+constexpr double kContradicted = 0.5;
+constexpr double kStrong = 0.7;
+
+std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
+std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+
+bool on(const Clues& clues, const char* variable) {
+  const auto found = clues.env.find(variable);
+  return found != clues.env.end() && !found->second.empty() && found->second != "0";
+}
+
+Facts facts_of(const Clues& clues, const std::vector<int>& codes, const DeviceClue* device,
+               const ImageList* list) {
+  Facts facts;
+  facts.codes = codes;
+  facts.driver = clues.driver;
+  facts.switches.force_ptx_jit = on(clues, "CUDA_FORCE_PTX_JIT");
+  facts.switches.disable_ptx_jit = on(clues, "CUDA_DISABLE_PTX_JIT");
+  facts.switches.force_jit = on(clues, "CUDA_FORCE_JIT");
+  facts.switches.disable_jit = on(clues, "CUDA_DISABLE_JIT");
+  if (device != nullptr) facts.device = device->cc;
+  if (list != nullptr) {
+    for (const image::Candidate& image : list->images) {
+      analysis::ImageFact fact;
+      fact.candidate = image;
+      facts.images.push_back(fact);
+    }
+    facts.scope = analysis::ImageScope::file;
+  }
+  return facts;
+}
+
+bool serves(const Facts& facts) {
+  return facts.device && !facts.images.empty() &&
+         select(facts.images, facts, facts.switches).choice != image::Choice::none;
+}
+
+double number_of(const std::string& text) { return text.empty() ? 0 : std::strtod(text.c_str(), nullptr); }
+
+// "sm75" and "7.5" alike.
+double cc_number(const std::string& text) {
+  const double number = number_of(text);
+  return text.find('.') == std::string::npos && number >= 10 ? number / 10 : number;
+}
+
+double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
+
+std::string group(const Hit& hit, const char* key) {
+  const auto found = hit.groups.find(key);
+  return found == hit.groups.end() ? std::string() : found->second;
+}
+
+// PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0
+// runs on 12.1. The two numbers stand in the next line or the same; what is judged is the list where there is
+// one.
+Suspect judge_range(const Hit& hit, const Facts& facts, std::string& harmless) {
+  if (facts.images.empty()) return {Cause::no_image_for_arch, kContradicted, hit.tells};
+  if (serves(facts)) {
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
+                           name(*facts.device));
+    return {Cause::unknown, 0, {}};
+  }
+  return {Cause::no_image_for_arch, 0.8, hit.tells};
+}
+
+// A message whose own words are refuted by the facts beside it.
+Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
+  Suspect said{hit.cause, hit.confidence, hit.tells};
+  if (hit.id == "torch_range") return judge_range(hit, facts, harmless);
+  if ((hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
+    harmless = fmt::format("the warning is wrong here: what is listed has code that runs on {}",
+                           name(*facts.device));
+    return {Cause::unknown, 0, {}};
+  }
+  // Old releases looked for the exact architecture only: without their list, nobody knows.
+  if (hit.id == "torch_not_compatible" && facts.images.empty()) said.confidence = kContradicted;
+  if (hit.id == "ggml_never" && facts.device &&
+      cc_number(*facts.device) > number_of(group(hit, "max100")) / 100) {
+    return {
+        Cause::unknown, kDecides,
+        fmt::format(
+            "the check asks for an architecture of {} or below, and the GPU is {}: the check is wrong, or "
+            "asks for another GPU",
+            number_of(group(hit, "max100")) / 100, name(*facts.device))};
+  }
+  const double min = cc_number(group(hit, "min_any"));
+  if (hit.id == "requires_sm" && facts.device && min > 0 && cc_number(*facts.device) >= min) {
+    return {Cause::unknown, kDecides,
+            fmt::format(
+                "the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an "
+                "entry of "
+                "the list of architectures that the build was given (TORCH_CUDA_ARCH_LIST, often preset by a "
+                "container's image)",
+                min, name(*facts.device))};
+  }
+  return said;
+}
+
+const Suspect* strongest(const std::vector<Suspect>& suspects) {
+  const Suspect* best = nullptr;
+  for (const Suspect& suspect : suspects) {
+    if (best == nullptr || suspect.confidence > best->confidence) best = &suspect;
+  }
+  return best;
+}
+
+// A code that stands for several causes, and nothing beside it that tells which: naming one would be a guess.
+bool is_ambiguous(const Facts& facts) {
+  constexpr int kAmbiguous[] = {98, 200, 218, 300, 400, 500};
+  return (facts.images.empty() || !facts.device) && !facts.codes.empty() &&
+         std::find(std::begin(kAmbiguous), std::end(kAmbiguous), facts.codes.front()) != std::end(kAmbiguous);
+}
+
+// The file that failed has code for the GPU, and the driver found none: the list is not that of what was
+// loaded.
+bool is_contradicted(const Facts& facts, const ImageList* list) {
+  constexpr int kNoImage = 209;
+  return list != nullptr && !list->by_itself && facts.has_code(kNoImage) && serves(facts);
+}
+
+Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) {
+  analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+  if (is_ambiguous(facts)) {
+    return {
+        Cause::unknown, 0.3,
+        fmt::format("{} stands for several causes, and nothing beside it tells which", facts.codes.front())};
+  }
+  constexpr int kNoCompiler = 221;
+  if (facts.has_code(kNoCompiler) && clues.toolkit.known() && facts.driver < clues.toolkit &&
+      facts.driver.known()) {
+    return {diagnosis.cause, kContradicted,
+            fmt::format("{}; what it would have to compile is of CUDA {}, though, and the driver for CUDA "
+                        "{}: it may be too old for it",
+                        diagnosis.match.because, name(clues.toolkit), name(facts.driver))};
+  }
+  if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
+    return {Cause::unknown, 0.3,
+            fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded "
+                        "is another file, or "
+                        "an older copy of it",
+                        name(*facts.device))};
+  }
+  return {diagnosis.cause, diagnosis.match.confidence, diagnosis.match.because};
+}
+
+// One line, with every GPU and list of images that it may be about: what is most certain.
+Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
+  // Several errors in one line: the first is the one that the others follow from.
+  std::vector<int> codes;
+  const Hit* coded = nullptr;
+  for (const Hit* hit : line) {
+    if (hit->code != 0 && (coded == nullptr || hit->column < coded->column)) coded = hit;
+  }
+  if (coded != nullptr) codes.push_back(coded->code);
+  std::vector<const DeviceClue*> devices;
+  // A name is worth less than a number that stands there.
+  const bool numbers = std::any_of(clues.devices.begin(), clues.devices.end(),
+                                   [](const DeviceClue& device) { return !device.by_name; });
+  for (const DeviceClue& device : clues.devices) {
+    if (!numbers || !device.by_name) devices.push_back(&device);
+  }
+  if (devices.empty()) devices.push_back(nullptr);
+  std::vector<const ImageList*> lists;
+  for (const ImageList& list : clues.lists) lists.push_back(&list);
+  if (lists.empty()) lists.push_back(nullptr);
+
+  Judgement best;
+  bool first = true;
+  for (const DeviceClue* device : devices) {
+    for (const ImageList* list : lists) {
+      const Facts facts = facts_of(clues, codes, device, list);
+      std::vector<Suspect> suspects;
+      std::string harmless;
+      if (!codes.empty() || (list != nullptr && device != nullptr))
+        suspects.push_back(by_rules(clues, facts, list));
+      for (const Hit* hit : line) {
+        if (hit->id.empty()) continue;
+        suspects.push_back(judge_words(*hit, facts, harmless));
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
+          suspects.push_back(std::move(suspect));
+      }
+      for (const Hit* hit : line) {
+        if (!hit->id.empty()) continue;
+        for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
+          suspects.push_back(std::move(suspect));
+        break;
+      }
+      const Suspect* winner = strongest(suspects);
+      if (winner == nullptr) continue;
+      Suspect suspect = *winner;
+      // Two strong voices of different kinds in one line: neither is sure.
+      for (const Suspect& other : suspects) {
+        if (other.cause != suspect.cause && other.confidence >= kStrong && suspect.confidence >= kStrong &&
+            !(analysis::is_image_cause(other.cause) && analysis::is_image_cause(suspect.cause)))
+          suspect.confidence = std::min(suspect.confidence, kContradicted);
+      }
+      if (first || suspect.confidence > best.suspect.confidence) {
+        best.suspect = std::move(suspect);
+        best.facts = facts;
+        best.device = device;
+        best.list = list;
+        best.harmless = harmless;
+        first = false;
+      }
+    }
+  }
+  best.hit = coded != nullptr ? coded : line.front();
+  return best;
+}
+
+// No line tells of a failure, but what is listed would not run.
+std::optional<Judgement> judge_without_failure(const Clues& clues) {
+  constexpr double kUnseen = 0.6;
+  for (const DeviceClue& device : clues.devices) {
+    if (auto outdated = library_without(clues, device.cc)) {
+      Judgement out;
+      out.suspect = std::move(*outdated);
+      out.suspect.confidence = std::min(out.suspect.confidence, kUnseen);
+      out.facts = facts_of(clues, {}, &device, nullptr);
+      out.device = &device;
+      return out;
+    }
+    for (const ImageList& list : clues.lists) {
+      const Facts facts = facts_of(clues, {}, &device, &list);
+      const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+      if (list.by_itself || !analysis::is_image_cause(diagnosis.cause)) continue;
+      Judgement out;
+      out.suspect = {diagnosis.cause, std::min(diagnosis.match.confidence, kUnseen),
+                     "No line tells of a failure. " + diagnosis.match.because};
+      out.facts = facts;
+      out.device = &device;
+      out.list = &list;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+// What a warning said before, about the same thing that failed then, is a second witness.
+void join_hint(const Judgement& hint, Judgement& decided) {
+  const bool same =
+      hint.suspect.cause == decided.suspect.cause ||
+      (analysis::is_image_cause(hint.suspect.cause) && analysis::is_image_cause(decided.suspect.cause));
+  const std::string said = fmt::format("line {}: {}", hint.hit->line, hint.hit->quote);
+  if (same && hint.facts.images.empty()) {
+    // What the warning foretold has come true.
+    decided.suspect.confidence = std::max(decided.suspect.confidence, hint.hit->confidence);
+  }
+  if (!same || hint.suspect.confidence <= decided.suspect.confidence) {
+    decided.earlier = {hint.suspect.cause, hint.suspect.confidence, said};
+    return;
+  }
+  decided.earlier = {decided.suspect.cause, decided.suspect.confidence, said};
+  decided.suspect = hint.suspect;
+}
+
+// Code that was compiled from PTX, and a launch of which the driver then knows nothing: the image that would
+// have been right is not there.
+void blame_compiling(const Judgement& hint, Judgement& failed) {
+  constexpr int kNoKernel[] = {98, 200, 218, 400, 500};
+  const std::vector<int>& codes = failed.facts.codes;
+  if (codes.empty() ||
+      std::find(std::begin(kNoKernel), std::end(kNoKernel), codes.front()) == std::end(kNoKernel))
+    return;
+  failed.suspect = {
+      Cause::no_image_for_arch, kContradicted,
+      fmt::format("The program said before that it has no code for this GPU and that its PTX is "
+                  "compiled instead (line {}); a kernel that is not found then, by whichever code, "
+                  "is mostly one whose PTX is missing or did not compile",
+                  hint.hit->line)};
+  failed.device = hint.device;
+  failed.facts.device = hint.facts.device;
+}
+
+// Whether a warning tells of the same thing that the failure, which by itself decides nothing, came from.
+bool explains(const Judgement& hint, const Judgement& failed) {
+  return hint.went_on.empty() && hint.suspect.cause != Cause::jit_tax &&
+         (analysis::is_image_cause(hint.suspect.cause) || failed.hit->hint || failed.hit->brief);
+}
+
+class Deciding {
+ public:
+  Deciding(const Clues& clues, bool is_brief) : clues_(clues), brief_(is_brief) {}
+
+  Judgement decide() {
+    for (const auto& line : lines()) take(judge_line(clues_, line), line);
+    Judgement out;
+    if (decided_) {
+      out = std::move(*decided_);
+      if (hint_) join_hint(*hint_, out);
+    } else if (hint_ && (!undecided_ || explains(*hint_, *undecided_) || !undecided_->went_on.empty())) {
+      out = std::move(*hint_);
+    } else if (undecided_) {
+      out = std::move(*undecided_);
+      if (hint_ && hint_->suspect.cause == Cause::jit_tax) blame_compiling(*hint_, out);
+      if (hint_)
+        out.earlier = {hint_->suspect.cause, hint_->suspect.confidence,
+                       fmt::format("line {}: {}", hint_->hit->line, hint_->hit->quote)};
+    } else if (harmless_.empty()) {
+      if (auto quiet = judge_without_failure(clues_)) out = std::move(*quiet);
+    }
+    if (out.hit != nullptr && !out.went_on.empty()) out.death = death_after(clues_.course, *out.hit);
+    out.harmless = harmless_;
+    out.others = std::move(others_);
+    return out;
+  }
+
+ private:
+  using Line = std::vector<const Hit*>;
+
+  std::vector<Line> lines() const {
+    std::vector<Line> out;
+    for (const Hit& hit : clues_.hits) {
+      if (hit.brief && !brief_) continue;
+      if (out.empty() || out.back().front()->line != hit.line) out.emplace_back();
+      out.back().push_back(&hit);
+    }
+    return out;
+  }
+
+  void take(Judgement judgement, const Line& line) {
+    const bool silent = judgement.suspect.confidence < kDecides;
+    if (judgement.hit != nullptr)
+      judgement.went_on = survived(clues_.course, *judgement.hit, judgement.suspect.cause);
+    // A wrong warning is no failure; what fails later may be one.
+    if (!judgement.harmless.empty() && silent) {
+      if (harmless_.empty()) harmless_ = judgement.harmless;
+      return;
+    }
+    // A code or a message that names no cause of the contract's may be clear all the same.
+    const bool unsure = judgement.suspect.cause == Cause::unknown && judgement.suspect.confidence < kStrong;
+    if (silent || unsure || line.front()->brief) {
+      // The words of a person are weaker than any error that was printed.
+      const bool weaker = undecided_ && ((undecided_->hit->brief && !line.front()->brief) ||
+                                         (!undecided_->went_on.empty() && judgement.went_on.empty()));
+      if (!undecided_ || weaker) undecided_ = std::move(judgement);
+      return;
+    }
+    const bool warning = !judgement.went_on.empty() ||
+                         std::all_of(line.begin(), line.end(), [](const Hit* hit) { return hit->hint; });
+    if (warning) {
+      if (!hint_) hint_ = std::move(judgement);
+    } else if (!decided_) {
+      decided_ = std::move(judgement);
+    } else if (judgement.suspect.cause != decided_->suspect.cause &&
+               seen_.insert(judgement.suspect.cause).second) {
+      judgement.suspect.because = fmt::format("line {}: {}", judgement.hit->line, judgement.hit->quote);
+      others_.push_back(std::move(judgement.suspect));
+    }
+  }
+
+  const Clues& clues_;
+  bool brief_;
+  std::optional<Judgement> decided_;
+  std::optional<Judgement> hint_;
+  std::optional<Judgement> undecided_;
+  std::string harmless_;
+  std::vector<Suspect> others_;
+  std::set<Cause> seen_;
+};
+
+}  // namespace
+
+Judgement judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
+
+}  // namespace kshim::explain

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// From clues to findings. The rules over images are those of reports (analyzer/rules); here is what only logs
+// have: the line that decides, what it says by itself, and rules over what stands beside it.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/core/facts.h"
+#include "analyzer/input/log/clues.h"
+#include "analyzer/verbs/explain.h"
+
+namespace kshim::explain {
+
+/// A cause that something speaks for.
+struct Suspect {
+  analysis::Cause cause = analysis::Cause::unknown;
+  double confidence = 0;
+  std::string because;
+};
+
+/// A cause and what is known of the images and the GPU behind it.
+struct Judgement {
+  Suspect suspect;
+  analysis::Facts facts;
+  const Hit* hit = nullptr;         ///< the line that decides
+  const ImageList* list = nullptr;  ///< whose images were judged
+  const DeviceClue* device = nullptr;
+  std::vector<Suspect> others;     ///< of other lines, later in the log
+  std::optional<Suspect> earlier;  ///< a warning before it
+  std::string went_on;             ///< why the program survived it, as a sentence; empty where it did not
+  const Death* death = nullptr;    ///< what it died of instead
+  std::string harmless;            ///< why the only thing that was said is wrong; then `hit` is no failure
+};
+
+/// `assumed`: the options have replaced what the log says.
+Judgement judge(const Clues& clues, bool is_brief);
+
+/// Rules over the surroundings of the deciding line; the image rules' facts are given as judged so far.
+std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit,
+                                              const analysis::Facts& facts);
+
+/// A library of a release that, by its maker's own list, does not serve the GPU.
+std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
+
+/// Fixes, dead ends and remarks, as for reports.
+void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding);
+/// What to run to know more, most telling first.
+std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement);
+
+}  // namespace kshim::explain

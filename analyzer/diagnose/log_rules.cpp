@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules over a failing line and what stands beside it in a log: versions of toolkit and driver, and who
+// speaks.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/wheels.h"
+#include "analyzer/diagnose/log_diagnosis.h"
+#include "analyzer/diagnose/rules.h"
+#include "kshim/image/decompress.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Facts;
+using image::Suffix;
+using image::Version;
+
+struct Surroundings {
+  const Clues& clues;
+  const Hit& hit;
+  const Facts& facts;
+};
+using Rule = std::optional<Suspect> (*)(const Surroundings&);
+
+std::string name(Version version) { return std::string(image::to_name(version).view()); }
+std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+
+bool is_one_of(int code, std::initializer_list<int> codes) {
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+bool has_list(const Facts& facts) { return !facts.images.empty(); }
+
+// Whether any cubin that this toolkit makes would run on the device.
+bool can_serve(const analysis::ToolkitRow& toolkit, image::ComputeCapability device) {
+  for (const analysis::GpuRow& gpu : analysis::gpus()) {
+    const image::Arch arch{gpu.cc, Suffix::none};
+    if (analysis::builds_for(toolkit, arch) &&
+        image::judge({image::ImageKind::cubin, arch, {}}, {device, {}, {}}).fits)
+      return true;
+  }
+  return false;
+}
+
+// The toolkit that built it makes nothing that runs here: no list of architectures could have helped.
+std::optional<Suspect> toolkit_cannot(const Surroundings& at) {
+  if (!is_one_of(at.hit.code, {98, 200, 209, 218, 500}) || !at.facts.device || !at.clues.toolkit.known() ||
+      has_list(at.facts))
+    return std::nullopt;
+  const analysis::ToolkitRow* row = analysis::toolkit_at_most(at.clues.toolkit);
+  if (row == nullptr || can_serve(*row, *at.facts.device)) return std::nullopt;
+  const image::Arch plain{*at.facts.device, Suffix::none};
+  const analysis::ToolkitRow* first = analysis::first_toolkit_for(plain);
+  const analysis::ToolkitRow* last = analysis::last_toolkit_for(plain);
+  if (first == nullptr) return std::nullopt;
+  if (row->version < first->version) {
+    return Suspect{Cause::no_image_for_arch, at.hit.code == 218 ? 0.5 : 0.8,
+                   fmt::format("CUDA {} makes no code for {}: CUDA {} is the first that does",
+                               name(row->version), name(*at.facts.device), name(first->version))};
+  }
+  return Suspect{Cause::no_image_for_arch, 0.85,
+                 fmt::format("CUDA {} makes no code for {} any more: CUDA {} was the last that did",
+                             name(row->version), name(*at.facts.device), name(last->version))};
+}
+
+// A program that compiles for the GPU that is there, with a toolkit newer than the driver.
+std::optional<Suspect> compiled_for_newer_driver(const Surroundings& at) {
+  if (!at.clues.run_time_compiler || !at.clues.driver.known() || !at.clues.toolkit.known() ||
+      has_list(at.facts))
+    return std::nullopt;
+  if (!(at.clues.driver < at.clues.toolkit) || !is_one_of(at.hit.code, {209, 218, 221})) return std::nullopt;
+  return Suspect{
+      Cause::ptx_newer_than_driver, 0.55,
+      fmt::format("{} compiles for the GPU that is there, with CUDA {}; the driver is for CUDA {} and reads "
+                  "nothing newer",
+                  at.clues.compiler, name(at.clues.toolkit), name(at.clues.driver))};
+}
+
+std::optional<Suspect> image_newer_than_driver(const Surroundings& at) {
+  if (at.hit.code != 200 || !at.clues.driver.known()) return std::nullopt;
+  const bool fits = !has_list(at.facts) || !at.facts.device ||
+                    select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none;
+  if (!fits) return std::nullopt;
+  if (at.clues.toolkit.major > at.clues.driver.major) {
+    return Suspect{
+        Cause::driver_too_old_for_image, 0.85,
+        fmt::format("CUDA {} made the code, and the driver is for CUDA {}: cubins of a later CUDA major "
+                    "version are not read",
+                    name(at.clues.toolkit), name(at.clues.driver))};
+  }
+  if (!(at.clues.driver < image::kFirstZstdDriver)) return std::nullopt;
+  constexpr Version kFirstZstdToolkit{12, 8};
+  const bool may_compress = at.clues.toolkit.known() && !(at.clues.toolkit < kFirstZstdToolkit);
+  if (!may_compress && at.clues.toolkit.known()) return std::nullopt;
+  return Suspect{
+      Cause::driver_too_old_for_image, may_compress ? 0.75 : 0.45,
+      fmt::format("Toolkits of CUDA 12.8 and newer compress device code in a way that drivers before CUDA {} "
+                  "do not read, and this one is for CUDA {}",
+                  name(image::kFirstZstdDriver), name(at.clues.driver))};
+}
+
+// What compiles for the GPU that is there has code for another one: it did not compile it here.
+std::optional<Suspect> cached_for_another(const Surroundings& at) {
+  if (!at.clues.run_time_compiler || !is_one_of(at.hit.code, {200, 209}) || !has_list(at.facts) ||
+      !at.facts.device)
+    return std::nullopt;
+  if (at.facts.images.size() != 1 || at.facts.images.front().candidate.kind != image::ImageKind::cubin)
+    return std::nullopt;
+  if (select(at.facts.images, at.facts, at.facts.switches).choice != image::Choice::none) return std::nullopt;
+  return Suspect{
+      Cause::stale_cache_artifact, 0.85,
+      fmt::format("{} compiles for the GPU that is there; code for another one comes from its cache",
+                  at.clues.compiler)};
+}
+
+// compute-sanitizer reports what a library tried and handled.
+std::optional<Suspect> handled_probe(const Surroundings& at) {
+  if (!at.clues.sanitizer || at.hit.code != 209) return std::nullopt;
+  const bool probing = std::any_of(at.clues.hits.begin(), at.clues.hits.end(),
+                                   [](const Hit& hit) { return hit.id == "nccl_probe"; });
+  if (!probing) return std::nullopt;
+  return Suspect{Cause::benign_probe, 0.88,
+                 "compute-sanitizer shows every call that fails, also those of libraries that ask for "
+                 "kernels of other GPUs "
+                 "and go on"};
+}
+
+// 98 was what 209 is now, and device-linked libraries answer 500 where they have no image.
+std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
+  constexpr Version kRenumbered{10, 1};
+  const bool old = at.hit.old_code == 8 || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
+  if (has_list(at.facts)) return std::nullopt;
+  if (at.hit.code == 98 && old)
+    return Suspect{
+        Cause::no_image_for_arch, 0.5,
+        "The runtime of CUDA before 10.1 says \"invalid device function\" where no image fits the GPU"};
+  if (at.hit.code == 500)
+    return Suspect{Cause::no_image_for_arch, 0.45,
+                   "A library of relocatable device code answers 500 where it has no image for the GPU"};
+  return std::nullopt;
+}
+
+// The runtime finds no driver in a container that was not given its GPU, and calls it too old.
+std::optional<Suspect> container_without_gpu(const Surroundings& at) {
+  if (at.hit.code != 35) return std::nullopt;
+  if (at.clues.driver.known() && at.clues.toolkit.known()) {
+    if (at.clues.driver.major >= at.clues.toolkit.major) return std::nullopt;
+    return Suspect{Cause::driver_too_old, 0.9,
+                   fmt::format("The driver is for CUDA {}, and the program was made with CUDA {}",
+                               name(at.clues.driver), name(at.clues.toolkit))};
+  }
+  if (!at.clues.container) return std::nullopt;
+  return Suspect{
+      Cause::no_device, 0.65,
+      "A container that was started without its GPU has no driver, and the runtime says 35 for it"};
+}
+
+// A switch that stands in the log decides which of two words for one thing is right.
+std::optional<Suspect> forced_compiling(const Surroundings& at) {
+  if (has_list(at.facts) || !is_one_of(at.hit.code, {209, 222, 218, 223})) return std::nullopt;
+  if (at.facts.switches.force_ptx_jit || at.facts.switches.force_jit)
+    return Suspect{Cause::sass_bypassed, 0.6,
+                   "CUDA_FORCE_PTX_JIT or CUDA_FORCE_JIT is set, which makes the driver ignore every cubin"};
+  if (at.facts.switches.disable_ptx_jit || at.facts.switches.disable_jit)
+    return Suspect{
+        Cause::ptx_jit_disabled, 0.6,
+        "CUDA_DISABLE_PTX_JIT or CUDA_DISABLE_JIT is set, which makes the driver ignore every PTX"};
+  return std::nullopt;
+}
+
+// Code fits the GPU, says the list, and the driver found none: it is another library, or the error is an old
+// one.
+std::optional<Suspect> left_behind(const Surroundings& at) {
+  if (at.hit.code != 209 || !at.clues.nccl || !has_list(at.facts) || !at.facts.device) return std::nullopt;
+  if (select(at.facts.images, at.facts, at.facts.switches).choice == image::Choice::none) return std::nullopt;
+  return Suspect{Cause::stale_error, 0.5,
+                 "What is listed has code for this GPU, and NCCL is there, which asks for kernels of every "
+                 "GPU at its start "
+                 "and leaves a 209 behind for the next that asks for the last error"};
+}
+
+struct NamedLibrary {
+  const char* library;
+  Cause cause;
+};
+constexpr NamedLibrary kLibraries[] = {{"cuDNN", Cause::cudnn_mismatch},
+                                       {"TensorRT", Cause::library_refuses}};
+
+// The line speaks of the library itself, or of an error without a number: an old cuDNN has no part in
+// another's 209.
+std::optional<Suspect> outdated_library(const Surroundings& at) {
+  if (at.hit.code != 0 || !at.facts.device) return std::nullopt;
+  if (at.hit.cause != Cause::cudnn_mismatch && at.hit.cause != Cause::library_refuses &&
+      at.hit.cause != Cause::unknown)
+    return std::nullopt;
+  return library_without(at.clues, *at.facts.device);
+}
+
+// What the table of wheels says of the release, where no file was looked at.
+std::optional<Suspect> wheel_of_table(const Surroundings& at) {
+  if (at.hit.code != 209 || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  const std::string_view platform = at.clues.windows ? "windows x86_64" : analysis::kLinux;
+  const PackageClue* package = package_that_failed(at.clues, &at.hit);
+  if (package == nullptr || package->version.empty()) return std::nullopt;
+  const analysis::WheelRow* row =
+      analysis::find_wheel(package->known_as(), package->version, package->variant, platform);
+  if (row == nullptr) return std::nullopt;
+  const std::string release =
+      package->variant.empty()
+          ? fmt::format("{} {}", package->written, package->version)
+          : fmt::format("{} {}+{}", package->written, package->version, package->variant);
+  if (serves(*row, *at.facts.device) != image::Choice::none) {
+    return Suspect{Cause::no_image_for_arch, 0.45,
+                   fmt::format("The published {} has code for {}: another library of the process lacks it",
+                               release, name(*at.facts.device))};
+  }
+  return Suspect{Cause::no_image_for_arch, package->variant.empty() ? 0.6 : 0.8,
+                 fmt::format("The published {} has code for {}{}{} and no other (a table of such packages; "
+                             "the file itself was not "
+                             "looked at)",
+                             release, row->real, row->ptx.empty() ? "" : " and PTX for ", row->ptx)};
+}
+
+constexpr std::array kRules = {
+    Rule{toolkit_cannot},
+    Rule{compiled_for_newer_driver},
+    Rule{image_newer_than_driver},
+    Rule{cached_for_another},
+    Rule{handled_probe},
+    Rule{no_image_by_another_name},
+    Rule{container_without_gpu},
+    Rule{forced_compiling},
+    Rule{left_behind},
+    Rule{outdated_library},
+    Rule{wheel_of_table},
+};
+
+}  // namespace
+
+std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device) {
+  for (const NamedLibrary& named : kLibraries) {
+    const PackageClue* package = find_package(clues, named.library);
+    if (package == nullptr || package->version.empty()) continue;
+    const auto support = analysis::library_supports(named.library, package->version, device);
+    if (!support || *support == analysis::Support::yes) continue;
+    return Suspect{
+        named.cause, 0.85,
+        fmt::format(
+            "{} {} does not serve GPUs of compute capability {}: it is too {} for them by its maker's list",
+            named.library, package->version, name(device),
+            *support == analysis::Support::too_old_gpu ? "new" : "old")};
+  }
+  return std::nullopt;
+}
+
+std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit, const Facts& facts) {
+  std::vector<Suspect> out;
+  for (const Rule rule : kRules) {
+    if (auto suspect = rule({clues, hit, facts})) out.push_back(std::move(*suspect));
+  }
+  return out;
+}
+
+}  // namespace kshim::explain

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a machine, or will surprise: each check looks at the facts and adds what it has to say.
+#pragma once
+#include "analyzer/input/machine/facts.h"
+#include "analyzer/input/machine/machine.h"
+
+namespace kshim::doctor {
+
+void check_driver(const Loader& loader, Facts& facts);
+void check_place(const Machine& machine, Facts& facts);
+void check_visible_devices(const Machine& machine, Facts& facts);
+void check_toolkits(const Machine& machine, Facts& facts);
+void check_libraries(const Machine& machine, const Loader& loader, Facts& facts);
+void check_program(Facts& facts);
+
+}  // namespace kshim::doctor

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/core/finding.h"
+
+namespace kshim::analysis {
+
+/// The same for findings that say the same: one cause, one build of one file, one need, and for what is not
+/// about images one code.
+std::string key_of(const Finding& finding);
+bool says_the_same(const Finding& a, const Finding& b);
+/// Adds what is new in `from`, which says the same: kernels, devices, evidence, count.
+void merge(Finding& to, Finding&& from);
+/// Of Finding::unread; a list of this length may have been cut.
+constexpr std::size_t kMostUnread = 1024;
+/// Who has been advised: of findings that say the same, the first with the best ground takes the advice
+/// along, and merge() keeps that; the others need none, which is most of the work on a thousand ranks that
+/// fail alike.
+class Advised {
+ public:
+  /// Whether this one is to be advised.
+  bool wants(const Finding& finding);
+
+ private:
+  std::unordered_map<std::string, double> best_;
+};
+/// The failures of one report, gathered: what says the same is one finding. Found by a hash, because a
+/// process whose every module fails to load has hundreds of them.
+class Gathered {
+ public:
+  void add(Finding&& finding);
+  /// The one that says the same, as far as it is told by now; nullptr if there is none.
+  const Finding* same_as(const Finding& finding) const;
+  std::vector<Finding>& findings() { return findings_; }
+
+ private:
+  std::vector<Finding> findings_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+};
+/// Whether `from`, which says the same and is no better founded, needs neither evidence nor places of its
+/// own.
+bool is_told(const Finding& to, const Finding& from);
+/// Adds the finding, or what is new in it to the one that says the same: kernels, devices, evidence, count.
+void merge_into(std::vector<Finding>& findings, Finding&& finding);
+/// The sum, or the largest number there is.
+std::uint64_t saturated(std::uint64_t a, std::uint64_t b);
+/// Most severe first, then most certain, then most frequent.
+void sort_findings(std::vector<Finding>& findings);
+
+}  // namespace kshim::analysis

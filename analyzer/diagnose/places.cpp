@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/places.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/frames.h"
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kMostPlaces = 3;
+// A CMake build folder is rarely deeper above its products.
+constexpr int kMostParents = 6;
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// Whether CMake builds CUDA there: a project that calls nvcc by itself takes no notice of
+/// CMAKE_CUDA_ARCHITECTURES.
+bool is_cuda_build(const std::filesystem::path& folder) {
+  std::ifstream cache(folder / "CMakeCache.txt");
+  for (std::string line; std::getline(cache, line);) {
+    if (line.starts_with("CMAKE_CUDA_COMPILER:")) return true;
+  }
+  return false;
+}
+
+// Where this process kept what it compiled from text of its own, wherever the environment said.
+bool is_in_cache(std::string_view file, const Report& report) {
+  return std::any_of(caches().begin(), caches().end(), [&](const CacheRow& row) {
+    const auto folder = report.process.env.find(std::string(row.variable));
+    return folder != report.process.env.end() && folder->second.size() > 1 &&
+           file.starts_with(folder->second) && file.substr(folder->second.size()).starts_with('/');
+  });
+}
+
+bool is_own_python(const PythonFrame& frame, const Report& report) {
+  return !frame.file.empty() && owner_of_python(frame.file, frame.function) == FrameOwner::user &&
+         !is_in_cache(frame.file, report);
+}
+
+Place place_of(const PythonFrame& frame) {
+  Place place;
+  place.file = frame.file;
+  place.line = frame.line;
+  place.function = frame.function;
+  place.python = true;
+  return place;
+}
+
+// The program of `python -c` is text like much that libraries make; it is the user's where it began
+// everything.
+std::optional<Place> own_command(const std::vector<PythonFrame>& frames) {
+  if (frames.empty() || frames.back().file != "<string>" || frames.back().function != "<module>")
+    return std::nullopt;
+  return place_of(frames.back());
+}
+
+bool is_plumbing_file(std::string_view path) { return owner_of_object(path) == FrameOwner::plumbing; }
+
+std::string symbol_of(const NativeFrame& frame, ObjectFiles& files) {
+  if (!frame.symbol.empty() || frame.object.empty()) return frame.symbol;
+  ObjectRecord object;
+  object.path = frame.object;
+  object.build_id = frame.build_id;
+  const ObjectFile* file = files.find(object);
+  // A frame's offset is where its call returns to: the byte before belongs to the call.
+  return file != nullptr && frame.offset > 0 ? file->symbol_at(frame.offset - 1) : std::string();
+}
+
+ObjectRecord object_of(const NativeFrame& frame) {
+  ObjectRecord out;
+  out.path = frame.object;
+  out.build_id = frame.build_id;
+  return out;
+}
+
+bool is_own_object(const NativeFrame& frame, const Report& report) {
+  const FrameOwner owner = owner_of_object(frame.object);
+  if (owner == FrameOwner::user) return true;
+  // A program that pip installed is what was run all the same.
+  return owner == FrameOwner::library && frame.object == report.process.exe && !is_system_path(frame.object);
+}
+
+// Innermost function of the user's own among what was inlined at one address: neither a header of CUDA or the
+// system nor the text that nvcc makes around the user's.
+const source::SourceFrame* own_source(const source::SourceFrames& frames, const std::string& kernel) {
+  for (const source::SourceFrame& frame : frames) {
+    if (frame.at.file.empty() || frame.at.line == 0) continue;
+    if (owner_of_source(frame.at.file) != FrameOwner::user) continue;
+    if (owner_of_symbol(frame.function) != FrameOwner::user) continue;
+    if (!kernel.empty() && frame.function == kernel) continue;
+    return &frame;
+  }
+  return nullptr;
+}
+
+// Frames of one file are looked up together: each look-up costs a process.
+void read_sources(const std::vector<const NativeFrame*>& frames, ObjectFiles& files) {
+  std::map<std::pair<std::string, std::string>, std::vector<std::uint64_t>> wanted;
+  for (const NativeFrame* frame : frames) {
+    if (frame->offset > 0) wanted[{frame->object, frame->build_id}].push_back(frame->offset - 1);
+  }
+  for (const auto& [key, addresses] : wanted) {
+    ObjectRecord object;
+    object.path = key.first;
+    object.build_id = key.second;
+    files.read_sources(object, addresses);
+  }
+}
+
+std::vector<Place> own_native_places(const FailureRecord& failure, const Report& report, ObjectFiles& files) {
+  std::vector<const NativeFrame*> frames;
+  for (const NativeFrame& frame : failure.native) {
+    if (!frame.object.empty() && is_own_object(frame, report)) frames.push_back(&frame);
+  }
+  read_sources(frames, files);
+  std::vector<Place> out;
+  for (const NativeFrame* frame : frames) {
+    if (out.size() >= kMostPlaces) break;
+    const source::SourceFrames& sources =
+        files.source_at(object_of(*frame), frame->offset > 0 ? frame->offset - 1 : 0);
+    const source::SourceFrame* source = own_source(sources, failure.kernel);
+    if (!sources.empty() && source == nullptr)
+      continue;  // a header's function, compiled into the user's file
+    // DWARF has no mangled name of a static function; the table of symbols has it, of what was not inlined.
+    const bool inlined = source != nullptr && source != &sources.back();
+    std::string symbol = inlined ? std::string() : symbol_of(*frame, files);
+    if (symbol.empty() && source != nullptr) symbol = source->function;
+    const bool plumbing =
+        owner_of_symbol(symbol) != FrameOwner::user || (!failure.kernel.empty() && symbol == failure.kernel);
+    if (source == nullptr && plumbing) continue;
+    if (symbol.empty() && !out.empty()) continue;
+    Place place;
+    place.object = frame->object;
+    place.offset = frame->offset;
+    place.function = demangle(symbol);
+    if (source != nullptr) {
+      place.file = source->at.file;
+      place.line = source->at.line;
+    }
+    out.push_back(std::move(place));
+  }
+  // A frame with a name says more than an address; the order within each kind stays.
+  std::stable_partition(out.begin(), out.end(), [](const Place& place) { return !place.function.empty(); });
+  return out;
+}
+
+}  // namespace
+
+std::vector<Place> own_places(const FailureRecord& failure, const Report& report, ObjectFiles& files) {
+  std::vector<Place> out;
+  for (const auto* frames : {&failure.python, &failure.python_main}) {
+    for (const PythonFrame& frame : *frames) {
+      if (out.size() < kMostPlaces && is_own_python(frame, report)) out.push_back(place_of(frame));
+    }
+    if (!out.empty()) return out;
+  }
+  for (const auto* frames : {&failure.python, &failure.python_main}) {
+    if (const auto command = own_command(*frames)) return {*command};
+  }
+  return own_native_places(failure, report, files);
+}
+
+bool called_by_probing_library(const FailureRecord& failure) {
+  for (const NativeFrame& frame : failure.native) {
+    if (frame.object.empty() || is_plumbing_file(frame.object)) continue;
+    return find_probing_library(frame.object) != nullptr;
+  }
+  return false;
+}
+
+bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files) {
+  return std::any_of(failure.native.begin(), failure.native.end(), [&](const NativeFrame& frame) {
+    const std::string symbol = symbol_of(frame, files);
+    return contains(symbol, "__device_stub__") || (!symbol.empty() && symbol == failure.kernel);
+  });
+}
+
+OriginFacts origin_of(std::string_view path) {
+  if (path.empty()) return {Origin::memory, {}};
+  if (contains(path, "/site-packages/") || contains(path, "/dist-packages/")) return {Origin::installed, {}};
+  const std::string_view name = basename_of(path);
+  if (contains(path, "/torch_extensions/") || contains(name, ".cpython-") || name.ends_with(".abi3.so")) {
+    return {Origin::python_extension, {}};
+  }
+  if (is_system_path(path)) return {Origin::system, {}};
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (int level = 0; level < kMostParents && folder.has_relative_path();
+       ++level, folder = folder.parent_path()) {
+    if (is_cuda_build(folder)) return {Origin::cmake, folder.string()};
+  }
+  return {Origin::program, {}};
+}
+
+}  // namespace kshim::analysis

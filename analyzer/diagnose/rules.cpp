@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/rules.h"
+
+#include <fmt/core.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/compilers.h"
+#include "analyzer/diagnose/surroundings.h"
+#include "kshim/image/decompress.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::Candidate;
+using image::Choice;
+using image::ImageKind;
+using image::JitSwitches;
+using image::Suffix;
+
+// Codes behind which a matter of images can stand; any other code is judged by itself.
+constexpr std::array kImageCodes = {98, 200, 209, 218, 221, 222, 223, 300, 400, 500};
+// What cannot be ruled out without seeing the machine stays out of reach of certainty.
+constexpr double kModuleKnown = 0.97;
+constexpr double kFileKnown = 0.75;
+constexpr double kContradiction = 0.5;  // the code is one that this cause does not usually give
+constexpr double kNameable = 0.35;      // below, `unknown` is the honest answer
+
+struct CodeCause {
+  int code;
+  Cause cause;
+  double confidence;
+  const char* tells;
+};
+constexpr CodeCause kCodeCauses[] = {
+#define KSHIM_CODE_CAUSE(code, cause, confidence, tells) {code, Cause::cause, confidence, tells},
+#include "analyzer/diagnose/code_causes.def"
+#undef KSHIM_CODE_CAUSE
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  {code, Cause::cause, confidence, tells},
+#include "analyzer/data/code_meanings.def"
+#undef KSHIM_CODE_MEANING
+};
+
+std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
+std::string name(const Candidate& image) {
+  return std::string(image::to_name(image.kind, image.arch).view());
+}
+
+bool about_images(const Facts& facts) {
+  return facts.codes.empty() ||
+         std::any_of(kImageCodes.begin(), kImageCodes.end(), [&](int code) { return facts.has_code(code); });
+}
+
+// Codes of a launch, or of a question about one, that asks for more than the GPU allows.
+constexpr std::array kLimitCodes = {9, 701, 912};
+
+bool beyond_limits(const Facts& facts) {
+  return std::any_of(kLimitCodes.begin(), kLimitCodes.end(), [&](int code) { return facts.has_code(code); });
+}
+
+bool judgeable(const Facts& facts) {
+  return !facts.compiler && facts.device && facts.scope != ImageScope::none && !facts.images.empty() &&
+         about_images(facts);
+}
+
+// How much the list of images proves, given the codes that would be expected.
+double certainty(const Facts& facts, std::initializer_list<int> expected) {
+  const double known = facts.scope == ImageScope::module ? kModuleKnown : kFileKnown;
+  if (facts.codes.empty()) return known;
+  const bool fits =
+      std::any_of(expected.begin(), expected.end(), [&](int code) { return facts.has_code(code); });
+  return fits ? known : kContradiction;
+}
+
+JitSwitches defaults(const Facts& facts) {
+  JitSwitches plain;
+  plain.compiler_present = facts.switches.compiler_present;
+  return plain;
+}
+
+Choice choice(const Facts& facts, const JitSwitches& switches) {
+  return select(facts.images, facts, switches).choice;
+}
+
+bool nothing_fits(const Facts& facts) {
+  return judgeable(facts) && choice(facts, facts.switches) == Choice::none &&
+         choice(facts, {}) == Choice::none;
+}
+
+bool fits_ignoring_isa(const Facts& facts) {
+  return std::any_of(facts.images.begin(), facts.images.end(), [&](const ImageFact& image) {
+    Candidate candidate = image.candidate;
+    candidate.isa = {};
+    return candidate.kind == ImageKind::ptx && judge(candidate, {*facts.device, facts.driver, {}}).fits;
+  });
+}
+
+std::optional<Match> sass_bypassed(const Facts& facts) {
+  if (!judgeable(facts) || !(facts.switches.force_ptx_jit || facts.switches.force_jit)) return std::nullopt;
+  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::sass)
+    return std::nullopt;
+  return Match{certainty(facts, {209, 218, 221, 222, 223, 98, 500}),
+               "A cubin for this GPU is there, but the environment tells the driver to ignore cubins"};
+}
+
+std::optional<Match> ptx_jit_disabled(const Facts& facts) {
+  const bool forbidden = facts.switches.disable_ptx_jit || facts.switches.disable_jit;
+  if (!judgeable(facts) || !forbidden) return std::nullopt;
+  if (choice(facts, facts.switches) != Choice::none || choice(facts, defaults(facts)) != Choice::jit)
+    return std::nullopt;
+  return Match{certainty(facts, {223, 209, 98, 500}),
+               "No cubin fits, PTX would, but the environment forbids the driver to compile it"};
+}
+
+std::optional<Match> jit_compiler_missing(const Facts& facts) {
+  if (!judgeable(facts) || choice(facts, {}) != Choice::jit) return std::nullopt;
+  if (!facts.has_code(221) && facts.switches.compiler_present) return std::nullopt;
+  return Match{certainty(facts, {221, 209}),
+               "No cubin fits, PTX would, but the driver did not find its PTX compiler"};
+}
+
+std::optional<Match> ptx_newer_than_driver(const Facts& facts) {
+  if (!judgeable(facts) || !facts.driver.known() || !nothing_fits(facts) || !fits_ignoring_isa(facts))
+    return std::nullopt;
+  const image::Version readable = image::ptx_isa_of_cuda(facts.driver);
+  return Match{certainty(facts, {222, 209, 218, 98, 500}),
+               fmt::format("The PTX that could be compiled for {} is newer than PTX {}, which is what a "
+                           "driver for CUDA {} reads",
+                           name(*facts.device), name(readable), name(facts.driver))};
+}
+
+std::optional<Match> arch_specific_image(const Facts& facts) {
+  if (!nothing_fits(facts) || fits_ignoring_isa(facts)) return std::nullopt;
+  // The image that comes nearest to the device from below is what the builder meant for it.
+  const ImageFact* nearest = nullptr;
+  bool all_specific = true;
+  for (const ImageFact& image : facts.images) {
+    const image::Arch arch = image.candidate.arch;
+    all_specific = all_specific && arch.suffix != Suffix::none;
+    if (arch.cc <= *facts.device && (nearest == nullptr || nearest->candidate.arch < arch)) nearest = &image;
+  }
+  const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none;
+  if (!all_specific && !nearest_specific) return std::nullopt;
+  const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
+  return Match{
+      certainty(facts, {209, 98, 500, 200, 218, 400}),
+      fmt::format("{} is locked to {} by its suffix: neither it nor PTX of its kind runs on {}", name(locked),
+                  locked.arch.suffix == Suffix::a ? name(locked.arch.cc) : "its family",
+                  name(*facts.device))};
+}
+
+std::optional<Match> ptx_newer_than_device(const Facts& facts) {
+  if (!nothing_fits(facts)) return std::nullopt;
+  bool any = false;
+  for (const ImageFact& image : facts.images) {
+    if (image.candidate.kind != ImageKind::ptx) continue;
+    if (image.candidate.arch.cc <= *facts.device) return std::nullopt;
+    any = true;
+  }
+  if (!any) return std::nullopt;
+  return Match{
+      certainty(facts, {209, 98, 500, 218, 200, 400}),
+      fmt::format("No cubin fits, and PTX only compiles for its own architecture and newer ones: {} is older",
+                  name(*facts.device))};
+}
+
+std::optional<Match> no_image_for_arch(const Facts& facts) {
+  if (!nothing_fits(facts) || fits_ignoring_isa(facts)) return std::nullopt;
+  return Match{
+      certainty(facts, {209, 98, 500, 200, 400}) - 0.001,
+      fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
+}
+
+std::optional<Match> stale_cache_artifact(const Facts& facts) {
+  if (facts.cache.empty() || !nothing_fits(facts)) return std::nullopt;
+  return Match{
+      0.98, fmt::format(
+                "The image lies in {}'s cache of compiled kernels, and was compiled for another GPU than {}",
+                facts.cache, name(*facts.device))};
+}
+
+// Not the architecture but the name: no image of the module has it.
+Match no_such_name(const Facts& facts) {
+  if (facts.alike.empty())
+    return {0.9, "The image fits this GPU, and no image of the module has a kernel of this name"};
+  const std::string& alike = facts.alike.front();
+  return {0.95,
+          fmt::format(
+              "The image fits this GPU and has {}, whose name there is {}: no image has the name asked for",
+              shorten(demangle(alike), 60), alike)};
+}
+
+std::optional<Match> kernel_missing(const Facts& facts) {
+  if (!judgeable(facts)) return std::nullopt;
+  const image::Selection selection = select(facts.images, facts, facts.switches);
+  if (selection.choice == Choice::none) return std::nullopt;
+  const ImageFact& chosen = facts.images[selection.index];
+  const bool elsewhere = std::any_of(facts.images.begin(), facts.images.end(),
+                                     [](const ImageFact& image) { return image.has_kernel == true; });
+  if (chosen.has_kernel == false && !elsewhere && facts.asked_by_name && facts.has_code(500)) {
+    return no_such_name(facts);
+  }
+  if (chosen.has_kernel == false) {
+    return Match{elsewhere ? certainty(facts, {98, 500, 400, 209}) : 0.8,
+                 fmt::format("The driver takes {} for this GPU, and the kernel is not in it{}",
+                             name(chosen.candidate), elsewhere ? ", though it is in another image" : "")};
+  }
+  if (chosen.has_kernel == true || !(facts.has_code(98) || facts.has_code(500))) return std::nullopt;
+  return Match{
+      0.7, fmt::format("{} fits this GPU, so what is missing is the kernel itself", name(chosen.candidate))};
+}
+
+std::optional<Match> driver_too_old_for_image(const Facts& facts) {
+  if (!judgeable(facts) || !facts.driver.known()) return std::nullopt;
+  // Without a code, as of a file that is only looked at, the images alone tell it.
+  if (!facts.codes.empty() && !facts.has_code(200) && !facts.has_code(209)) return std::nullopt;
+  const image::Selection selection = select(facts.images, facts, facts.switches);
+  if (selection.choice == Choice::none) return std::nullopt;
+  const ImageFact& chosen = facts.images[selection.index];
+  // Within a CUDA major version an older driver reads newer cubins; beyond it, it does not.
+  if (chosen.candidate.kind == ImageKind::cubin && chosen.toolkit.major > facts.driver.major) {
+    return Match{
+        0.9,
+        fmt::format("The cubin for {} fits, but CUDA {} built it, and this driver is for CUDA {}: cubins "
+                    "of a later CUDA major version are not read",
+                    name(chosen.candidate), name(chosen.toolkit), name(facts.driver))};
+  }
+  if (image::driver_reads(chosen.compression, facts.driver)) return std::nullopt;
+  return Match{
+      0.85,
+      fmt::format("The image fits, but is compressed with Zstandard, which drivers before CUDA 12.4 do not "
+                  "read; this one is for CUDA {}",
+                  name(facts.driver))};
+}
+
+std::optional<Match> invalid_image(const Facts& facts) {
+  const bool unreadable = facts.has_code(200) || facts.has_code(218) || facts.has_code(300);
+  if (!facts.codes.empty() && !unreadable && !facts.has_code(209)) return std::nullopt;
+  if (!facts.damage.empty()) {
+    return Match{unreadable ? 0.95 : 0.6,
+                 fmt::format("Reading the image gives the same answer: {}", facts.damage)};
+  }
+  if (!unreadable || !judgeable(facts) || choice(facts, facts.switches) == Choice::none) return std::nullopt;
+  return Match{0.6, "An image of the right architecture is there, but the driver could not use it"};
+}
+
+// Libraries that look for the best of many kernels ask for some that this GPU does not have.
+std::optional<Match> benign_probe(const Facts& facts) {
+  const bool asks = facts.stage == "load" || facts.stage == "lookup" || facts.stage == "query";
+  // Asking what the GPU allows has refusals among its answers: cuBLAS tries cluster sizes (912), cuDNN of
+  // CUDA 13.2 asks a driver of 13.0 for attributes that it does not know (1).
+  const bool harmless =
+      about_images(facts) || (facts.stage == "query" && (beyond_limits(facts) || facts.has_code(1)));
+  if (!asks || !facts.probing_caller || !facts.went_on || !harmless) return std::nullopt;
+  return Match{0.98,
+               "A library that tries images and kernels before it settles on one made the call, and nothing "
+               "of it failed "
+               "to launch"};
+}
+
+constexpr std::array kRules = {
+    RuleRow{Cause::benign_probe, benign_probe},
+    RuleRow{Cause::fork_after_init, fork_after_init},
+    RuleRow{Cause::driver_too_old, driver_too_old},
+    RuleRow{Cause::no_device, no_driver},
+    RuleRow{Cause::context_mismatch, foreign_handle},
+    RuleRow{Cause::launch_resources, refused_configuration},
+    RuleRow{Cause::nvrtc_arch_unsupported, nvrtc_arch_unsupported},
+    RuleRow{Cause::sass_bypassed, sass_bypassed},
+    RuleRow{Cause::ptx_jit_disabled, ptx_jit_disabled},
+    RuleRow{Cause::jit_compiler_missing, jit_compiler_missing},
+    RuleRow{Cause::ptx_newer_than_driver, ptx_newer_than_driver},
+    RuleRow{Cause::arch_specific_image, arch_specific_image},
+    RuleRow{Cause::ptx_newer_than_device, ptx_newer_than_device},
+    RuleRow{Cause::stale_cache_artifact, stale_cache_artifact},
+    RuleRow{Cause::no_image_for_arch, no_image_for_arch},
+    RuleRow{Cause::kernel_missing_from_image, kernel_missing},
+    RuleRow{Cause::driver_too_old_for_image, driver_too_old_for_image},
+    RuleRow{Cause::invalid_image, invalid_image},
+};
+
+// A code by itself. Where the module's images are known and fit, "no image" cannot be the answer.
+std::optional<Diagnosis> by_code(const Facts& facts) {
+  for (const int code : facts.codes) {
+    for (const CodeCause& row : kCodeCauses) {
+      if (row.code != code) continue;
+      double confidence = row.confidence;
+      const bool refuted = row.cause == Cause::no_image_for_arch && judgeable(facts) &&
+                           choice(facts, facts.switches) != Choice::none;
+      if (refuted) confidence = facts.scope == ImageScope::module ? 0.2 : 0.4;
+      return Diagnosis{row.cause, {confidence, row.tells}};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const RuleRow> rules() { return kRules; }
+
+std::string_view headline_of_code(int code) {
+  switch (code) {
+#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
+                           sources)                                                                     \
+  case code:                                                                                            \
+    return headline;
+#include "analyzer/data/code_meanings.def"
+#undef KSHIM_CODE_MEANING
+    default:
+      return {};
+  }
+}
+
+Diagnosis diagnose(const Facts& facts) {
+  Diagnosis best;
+  for (const RuleRow& row : kRules) {
+    auto match = row.apply(facts);
+    if (match)
+      spdlog::debug("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
+                    harmless(match->because));
+    if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
+  }
+  if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)
+    best = std::move(*coded);
+  if (best.match.confidence < kNameable) {
+    return {Cause::unknown, {0.3, "What was recorded does not decide between several causes"}};
+  }
+  return best;
+}
+
+bool is_image_cause(Cause cause) {
+  switch (cause) {
+    case Cause::no_image_for_arch:
+    case Cause::arch_specific_image:
+    case Cause::ptx_newer_than_device:
+    case Cause::ptx_newer_than_driver:
+    case Cause::ptx_jit_disabled:
+    case Cause::sass_bypassed:
+    case Cause::jit_compiler_missing:
+    case Cause::kernel_missing_from_image:
+    case Cause::invalid_image:
+    case Cause::driver_too_old_for_image:
+    case Cause::stale_cache_artifact:
+    case Cause::compiled_out:
+    case Cause::latent_gap:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// From facts to a cause. Each rule is a pure function; the table has them in the order in which equals are
+// preferred.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/core/facts.h"
+#include "analyzer/core/finding.h"
+
+namespace kshim::analysis {
+
+struct Match {
+  double confidence = 0;
+  std::string because;  ///< a sentence
+};
+
+struct RuleRow {
+  Cause cause;
+  std::optional<Match> (*apply)(const Facts& facts);
+};
+std::span<const RuleRow> rules();
+
+struct Diagnosis {
+  Cause cause = Cause::unknown;
+  Match match;
+};
+/// The rule of highest confidence; Cause::unknown where none is sure enough to be named.
+Diagnosis diagnose(const Facts& facts);
+
+/// What a person reads first of a code that says by itself what went wrong; empty for all others.
+std::string_view headline_of_code(int code);
+
+/// The causes about images: findings of one of them make the verdict `gap`.
+bool is_image_cause(Cause cause);
+
+/// Why one image does or does not serve the device, as a clause for the architecture table.
+struct ImageJudgement {
+  bool fits = false;
+  std::string reason;
+};
+ImageJudgement judge_image(const ImageFact& image, const Facts& facts);
+/// What the driver would take.
+image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
+                        const image::JitSwitches& switches);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/diagnose/scan_coverage.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "analyzer/device_code/image_contents.h"
+#include "analyzer/device_code/kernel_list.h"
+#include "kshim/image/decompress.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::CodeImage;
+using analysis::CodeModule;
+using analysis::DeviceCode;
+using analysis::same_program;
+using image::Candidate;
+using image::Choice;
+using image::ImageKind;
+
+// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
+// have.
+constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
+
+// One file is seldom built by more than one toolkit: so many cubins are asked who made them.
+constexpr unsigned kMostToolkits = 64;
+
+bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
+
+void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
+  const auto raise = [](std::uint32_t& known, std::uint32_t value) {
+    constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
+    if (known == kUnknown || (value != kUnknown && value > known)) known = value;
+  };
+  auto use =
+      std::lower_bound(uses.begin(), uses.end(), label,
+                       [](const KernelUse& each, std::uint16_t wanted) { return each.label < wanted; });
+  if (use == uses.end() || use->label != label) use = uses.insert(use, {.label = label});
+  raise(use->registers, kernel.registers);
+  raise(use->shared_bytes, kernel.shared_bytes);
+  raise(use->local_bytes, kernel.local_bytes);
+  raise(use->max_threads, kernel.max_threads);
+}
+
+class Payloads {
+ public:
+  explicit Payloads(std::vector<std::string>& damage) : damage_(damage) {}
+
+  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is
+  /// broken.
+  std::optional<Bytes> read(const CodeImage& image) {
+    image::Image entry;
+    entry.kind = image.candidate.kind;
+    entry.arch = image.candidate.arch;
+    entry.compression = image.compression;
+    entry.uncompressed_size = image.bytes;
+    entry.payload = image.payload;
+    const auto clear = decompressor_.run(entry);
+    if (clear) return *clear;
+    note(image, describe(clear.error().code));
+    return std::nullopt;
+  }
+  void note(const CodeImage& image, std::string_view what) {
+    damage_.push_back(fmt::format("the {} image at offset {} {}",
+                                  image::to_name(image.candidate.kind, image.candidate.arch).view(),
+                                  image.offset, what));
+  }
+
+ private:
+  std::vector<std::string>& damage_;
+  image::Decompressor decompressor_;
+};
+
+class Judge {
+ public:
+  Judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+        Judgement& out)
+      : code_(code), targets_(targets), driver_(driver), out_(out), payloads_(out.damage) {
+    for (const image::Arch& target : targets) out_.targets.push_back({target, 0, 0, 0});
+    out_.lacking.resize(targets.size());
+  }
+
+  void by_headers() {
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      std::optional<bool> kernels;
+      each_target(index, [&](std::size_t target, const Chosen& chosen) {
+        if (count(target, chosen)) return;
+        if (!kernels) kernels = has_kernels(code_.modules[index]);
+        if (*kernels) lack(target, index);
+      });
+    }
+  }
+
+  void by_kernels(KernelTable& table) {
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      const CodeModule& module = code_.modules[index];
+      std::vector<Chosen> chosen(targets_.size());
+      each_target(index, [&](std::size_t target, const Chosen& choice) { chosen[target] = choice; });
+      bool kernels = false;
+      analysis::each_image_of(module, [&](std::uint32_t i) {
+        const CodeImage& image = code_.images[i];
+        std::uint64_t served = 0;
+        for (std::size_t target = 0; target < targets_.size(); ++target) {
+          if (chosen[target].choice != Choice::none && reads(image) &&
+              same_program(chosen[target].image, image.candidate))
+            served |= std::uint64_t{1} << target;
+        }
+        kernels = add_kernels(image, served, table) || kernels;
+      });
+      if (!has_executable(module)) continue;
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        if (!count(target, chosen[target]) && kernels) lack(target, index);
+      }
+    }
+  }
+
+ private:
+  struct Chosen {
+    Choice choice = Choice::none;
+    Candidate image;
+  };
+
+  bool reads(const CodeImage& image) const { return image::driver_reads(image.compression, driver_); }
+
+  bool has_executable(const CodeModule& module) const {
+    bool any = false;
+    analysis::each_image_of(module,
+                            [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
+    return any;
+  }
+
+  template <class Visit>
+  void each_target(std::uint32_t index, Visit&& visit) {
+    const CodeModule& module = code_.modules[index];
+    candidates_.clear();
+    bool executable = false;
+    analysis::each_image_of(module, [&](std::uint32_t i) {
+      const CodeImage& image = code_.images[i];
+      executable = executable || is_executable(image.candidate);
+      if (reads(image)) candidates_.push_back(image.candidate);
+    });
+    if (!executable) return;  // for nvJitLink, not a driver
+    for (std::size_t target = 0; target < targets_.size(); ++target) {
+      const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
+      Chosen chosen{selection.choice, {}};
+      if (selection.choice != Choice::none) chosen.image = candidates_[selection.index];
+      visit(target, chosen);
+    }
+  }
+
+  /// False where nothing fits.
+  bool count(std::size_t target, const Chosen& chosen) {
+    TargetVerdict& verdict = out_.targets[target];
+    if (chosen.choice == Choice::sass) ++verdict.sass;
+    if (chosen.choice == Choice::jit) ++verdict.jit;
+    return chosen.choice != Choice::none;
+  }
+
+  void lack(std::size_t target, std::uint32_t module) {
+    ++out_.targets[target].lacking;
+    out_.lacking[target].push_back(module);
+  }
+
+  // Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
+  // to be, before a module counts as one without kernels. The small ones are looked at first.
+  bool has_kernels(const CodeModule& module) {
+    std::vector<const CodeImage*> images;
+    analysis::each_image_of(module, [&](std::uint32_t i) {
+      if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
+    });
+    std::sort(images.begin(), images.end(),
+              [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    return std::any_of(images.begin(), images.end(),
+                       [&](const CodeImage* image) { return has_kernels(*image); });
+  }
+
+  bool has_kernels(const CodeImage& image) {
+    if (opened_ + image.bytes > kMostOpened) return true;
+    opened_ += image.bytes;
+    const auto clear = payloads_.read(image);
+    if (!clear) return true;
+    note_toolkit(image, *clear);
+    bool any = false;
+    const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
+      any = true;
+      return false;
+    });
+    return any || !whole;
+  }
+
+  void note_toolkit(const CodeImage& image, Bytes clear) {
+    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMostToolkits) return;
+    ++asked_toolkits_;
+    out_.toolkit = std::max(out_.toolkit, analysis::toolkit_of(image.candidate.kind, clear));
+  }
+
+  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
+    if (!is_executable(image.candidate)) return false;
+    const auto clear = payloads_.read(image);
+    table.complete = table.complete && clear.has_value();
+    if (!clear) return true;
+    table.clear_bytes += clear->size();
+    const std::uint16_t label = label_of(image.candidate, table);
+    const auto list = lister_.list(image.candidate.kind, *clear);
+    for (const image::KernelSlot& slot : list.kernels) {
+      auto at = table.kernels.find(slot.info.name);
+      if (at == table.kernels.end())
+        at = table.kernels.emplace(std::string(slot.info.name), KernelCoverage{}).first;
+      at->second.served |= served;
+      add_use(slot.info, label, at->second.uses);
+    }
+    if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
+    table.complete = table.complete && list.whole;
+    note_toolkit(image, *clear);
+    return !list.kernels.empty();
+  }
+
+  std::uint16_t label_of(const Candidate& image, KernelTable& table) {
+    const auto key = std::tuple(image.kind, image.arch.cc.number(), image.arch.suffix);
+    const auto known = labels_.find(key);
+    if (known != labels_.end()) return known->second;
+    const auto index = static_cast<std::uint16_t>(table.labels.size());
+    table.labels.push_back({image.kind, image.arch});
+    labels_.emplace(key, index);
+    return index;
+  }
+
+  const DeviceCode& code_;
+  const std::vector<image::Arch>& targets_;
+  image::Version driver_;
+  Judgement& out_;
+  Payloads payloads_;
+  analysis::KernelLister lister_;
+  std::vector<Candidate> candidates_;
+  std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
+  std::uint64_t opened_ = 0;
+  unsigned asked_toolkits_ = 0;
+};
+
+}  // namespace
+
+Judgement judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+                KernelTable* table) {
+  Judgement out;
+  Judge judge(code, targets, driver, out);
+  if (table != nullptr) {
+    judge.by_kernels(*table);
+  } else {
+    judge.by_headers();
+  }
+  return out;
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device code of one file against targets: which modules are served, by what, and which kernels lack
+// what.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/image_counts.h"
+#include "analyzer/verbs/scan.h"
+#include "kshim/image/cubin.h"
+
+namespace kshim::scan {
+
+/// A kernel in the images of one architecture, all modules together: the most that any of them takes.
+struct KernelUse {
+  std::uint16_t label = 0;  ///< index into KernelTable::labels
+  std::uint32_t registers = image::KernelInfo::kUnknown;
+  std::uint32_t shared_bytes = image::KernelInfo::kUnknown;
+  std::uint32_t local_bytes = image::KernelInfo::kUnknown;
+  std::uint32_t max_threads = image::KernelInfo::kUnknown;
+};
+
+/// One kernel name over all modules of a file.
+struct KernelCoverage {
+  std::vector<KernelUse> uses;  ///< by label, ascending
+  std::uint64_t served = 0;     ///< bit i: on target i some module runs it
+};
+
+struct KernelTable {
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  struct Label {
+    image::ImageKind kind = image::ImageKind::cubin;
+    image::Arch arch;
+  };
+  std::vector<Label> labels;
+  std::unordered_map<std::string, KernelCoverage, Hash, std::equal_to<>> kernels;
+  bool complete = true;           ///< every payload could be read
+  std::uint64_t clear_bytes = 0;  ///< of all payloads, decompressed
+};
+
+struct Judgement {
+  std::vector<TargetVerdict> targets;
+  std::vector<std::vector<std::uint32_t>>
+      lacking;                      ///< by target: modules with kernels for which nothing fits
+  std::vector<std::string> damage;  ///< payloads that could not be read: clauses with offsets
+  image::Version toolkit;           ///< the newest that built a cubin of a lacking module
+};
+
+/// Masks of KernelCoverage have so many bits.
+constexpr std::size_t kMostTargets = 64;
+
+/// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules
+/// without an image have kernels at all.
+Judgement judge(const analysis::DeviceCode& code, const std::vector<image::Arch>& targets,
+                image::Version driver, KernelTable* table);
+
+}  // namespace kshim::scan

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the walks of the different containers share: limits, names, and what becomes of one member.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "analyzer/input/files/container.h"
+#include "analyzer/input/files/container_buffer.h"
+#include "analyzer/input/files/container_memory.h"
+#include "analyzer/input/files/container_stream.h"
+
+namespace kshim::scan {
+
+/// Where a container stands.
+struct Place {
+  std::string prefix;  // of its members' names: "a.whl!b.tar!", empty for the outermost
+  unsigned depth = 0;
+};
+
+/// A member as its container describes it.
+struct Candidate {
+  std::string_view name;
+  std::uint64_t size = kUnknownSize;
+  std::uint64_t offset = 0;  // of its header
+};
+
+/// Whether a name alone is reason enough to look for a container inside.
+bool is_container_name(std::string_view name) noexcept;
+
+class Walk {
+ public:
+  Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
+      : limits_(limits),
+        visitor_(visitor),
+        path_(std::move(path)),
+        budget_(limits.total_bytes),
+        memory_(visitor.memory) {}
+
+  void container(ContainerKind kind, Bytes bytes, const Place& place);
+
+  // For the walks:
+  /// Every member, wanted or not. False: the walk ends here.
+  bool count_member(const Place& place);
+  void note_too_many(const Place& place) const;
+  /// Whether a container that cannot be shared is this thread's.
+  bool takes_whole(const Place& place) const noexcept;
+  bool stopped() const noexcept { return stopped_ || budget_.exhausted(); }
+  void note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const;
+  void progress(const Place& place, std::uint64_t done) const;
+  /// Whether the member needs to be looked at: by name and size.
+  bool wanted(const Place& place, const Candidate& member) const;
+  /// A member that arrives in blocks. `buffer` is for its bytes; `whole`, where not empty, is the same bytes
+  /// in memory already, unproved until the source was read to its end.
+  void member(const Place& place, const Candidate& member, Source& source, Buffer& buffer, Bytes whole = {});
+  /// A member that lies in memory, with nothing to prove.
+  void member(const Place& place, const Candidate& member, Bytes bytes);
+  const Limits& limits() const noexcept { return limits_; }
+  const ContainerVisitor& visitor() const noexcept { return visitor_; }
+  const std::string& path() const noexcept { return path_; }
+  Budget& budget() noexcept { return budget_; }
+  MemoryLease& memory() noexcept { return memory_; }
+
+ private:
+  bool asked(const Place& place, const Candidate& member) const;
+  bool pull(const Place& place, const Candidate& member, Source& source, Buffer& buffer, std::size_t until);
+  void nested(const Place& place, const Candidate& member, ContainerKind kind, Source& source, Buffer& buffer,
+              Bytes whole);
+
+  const Limits& limits_;
+  const ContainerVisitor& visitor_;
+  std::string path_;
+  Budget budget_;
+  MemoryLease memory_;
+  std::uint64_t members_ = 0;
+  bool stopped_ = false;
+};
+
+void walk_ar(Walk& walk, Bytes bytes, const Place& place);
+void walk_zip(Walk& walk, Bytes bytes, const Place& place);
+/// `memory`: the archive's bytes where they are in memory, so that members need not be copied.
+void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place);
+
+}  // namespace kshim::scan

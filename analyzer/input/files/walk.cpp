@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/files/walk.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/input/files/container.h"
+#include "kshim/image/image.h"
+
+namespace kshim::scan {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Which name of a file is shown: the one that the user wrote, else the file's own and not a link's, else the
+// first by the alphabet, so that the order of a folder on disk does not matter.
+struct Rank {
+  bool named = false;
+  bool link = false;
+  bool before(const Rank& other) const {
+    return named != other.named ? named : !named && link != other.link && !link;
+  }
+  bool equal(const Rank& other) const { return !named && !other.named && link == other.link; }
+};
+
+class Walk {
+ public:
+  void add(const fs::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+      note(path, errno);
+    } else if (S_ISDIR(status.st_mode)) {
+      add_folder(path);
+    } else if (S_ISREG(status.st_mode)) {
+      add_file(path, status, {.named = true});
+    } else {
+      note(path, "is neither a file nor a folder");
+    }
+  }
+  Inputs take() && { return std::move(out_); }
+
+ private:
+  // One folder at a time is open, however deep they lie.
+  void add_folder(const fs::path& top) {
+    std::vector<fs::path> folders = {top};
+    while (!folders.empty()) {
+      const fs::path folder = std::move(folders.back());
+      folders.pop_back();
+      std::error_code error;
+      fs::directory_iterator entry(folder, error);
+      for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+        if (!add_entry(entry->path(), folders)) {
+          note(folder, fmt::format("what is in it cannot be looked at ({})",
+                                   std::generic_category().message(EACCES)));
+          break;
+        }
+      }
+      if (error) note(folder, error.value());
+    }
+  }
+
+  /// False: the folder may be listed, but not what is in it.
+  bool add_entry(const fs::path& path, std::vector<fs::path>& folders) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (errno == EACCES) return false;
+      if (errno != ENOENT) note(path, errno);  // a file that has just gone is nobody's fault
+      return true;
+    }
+    const bool link = S_ISLNK(status.st_mode);
+    // Neither is a link that leads nowhere.
+    if (link && ::stat(path.c_str(), &status) != 0) {
+      if (errno != ENOENT && errno != ELOOP && errno != ENOTDIR) note(path, errno);
+    } else if (S_ISREG(status.st_mode)) {
+      add_file(path, status, {.link = link});
+    } else if (S_ISDIR(status.st_mode) && !link) {
+      folders.push_back(path);
+    }
+    return true;
+  }
+
+  void add_file(const fs::path& path, const struct stat& status, Rank rank) {
+    const auto [at, added] = known_.try_emplace({status.st_dev, status.st_ino}, out_.files.size(), rank);
+    if (added) {
+      out_.files.push_back(
+          {path, static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)), rank.named});
+      return;
+    }
+    ++out_.duplicates;
+    auto& [index, best] = at->second;
+    Input& known = out_.files[index];
+    if (!rank.before(best) && !(rank.equal(best) && path < known.path)) return;
+    best = rank;
+    known.path = path;
+    known.named = rank.named;
+  }
+
+  void note(const fs::path& path, int error) { note(path, std::generic_category().message(error)); }
+  void note(const fs::path& path, const std::string& what) {
+    out_.notes.push_back(fmt::format("{}: {}", path.string(), what));
+  }
+
+  Inputs out_;
+  std::map<std::pair<dev_t, ino_t>, std::pair<std::size_t, Rank>> known_;
+};
+
+// Packages as people ship them; a `.tar.gz` in a folder may as well be a data set of 100 GB.
+constexpr std::array<std::string_view, 5> kPackages = {".whl", ".conda", ".egg", ".zip", ".tar.bz2"};
+
+bool is_package(std::string_view name) {
+  return std::any_of(kPackages.begin(), kPackages.end(),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+}  // namespace
+
+Inputs list_inputs(const std::vector<fs::path>& paths) {
+  Walk walk;
+  for (const fs::path& path : paths) walk.add(path);
+  return std::move(walk).take();
+}
+
+FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept {
+  switch (image::identify(first)) {
+    case image::BlobKind::fatbin:
+    case image::BlobKind::fatbin_wrapper:
+    case image::BlobKind::cubin:
+    case image::BlobKind::ptx:
+    case image::BlobKind::ltoir:
+    case image::BlobKind::host_elf:
+      return FileKind::device_code;
+    default:
+      break;
+  }
+  if (text_of(first).starts_with("MZ")) return FileKind::device_code;
+  switch (container_kind(first, name)) {
+    case ContainerKind::none:
+      break;
+    case ContainerKind::ar:
+    case ContainerKind::thin_ar:
+      return FileKind::container;
+    case ContainerKind::zip:
+    case ContainerKind::tar:
+      return named || is_package(name) ? FileKind::container : FileKind::other;
+  }
+  // A PTX file whose comments alone fill the first bytes.
+  return std::string_view(name).ends_with(".ptx") ? FileKind::device_code : FileKind::other;
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/log/clues.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "analyzer/data/wheels.h"
+
+namespace kshim::explain {
+namespace {
+
+// Everything that uses PyTorch names it: where another package stands beside it, that one is meant.
+constexpr std::string_view kCarrier = "torch";
+
+const PackageClue* one_of(const Clues& clues, const std::vector<std::string>& names) {
+  const PackageClue* carrier = nullptr;
+  for (const std::string& name : names) {
+    const PackageClue* package = find_package(clues, name);
+    if (package == nullptr) continue;
+    if (package->name != kCarrier) return package;
+    carrier = package;
+  }
+  return carrier;
+}
+
+// ".../site-packages/flash_attn/flash_attn_interface.py": flash_attn.
+std::string package_of_path(const std::string& path) {
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/", "\\site-packages\\"}) {
+    const std::size_t at = path.find(folder);
+    if (at == std::string::npos) continue;
+    const std::string rest = path.substr(at + folder.size());
+    return rest.substr(0, rest.find_first_of("/\\"));
+  }
+  return {};
+}
+
+}  // namespace
+
+// "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
+std::string PackageClue::known_as() const {
+  const bool of_pip = std::all_of(written.begin(), written.end(), [](unsigned char letter) {
+    return std::islower(letter) != 0 || std::isdigit(letter) != 0 || letter == '-' || letter == '_';
+  });
+  return of_pip && analysis::knows_wheels_of(analysis::wheel_name(written).distribution) ? written : name;
+}
+
+const PackageClue* find_package(const Clues& clues, std::string_view name) {
+  const auto same = std::find_if(clues.packages.begin(), clues.packages.end(),
+                                 [&](const PackageClue& package) { return package.name == name; });
+  return same == clues.packages.end() ? nullptr : &*same;
+}
+
+const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
+  if (hit != nullptr) {
+    const PackageClue* said = one_of(clues, hit->software);
+    if (said != nullptr && said->name != kCarrier) return said;
+    for (auto frame = hit->frames.rbegin(); frame != hit->frames.rend(); ++frame) {
+      const std::string name = package_of_path(frame->file);
+      if (name.empty()) continue;
+      if (const PackageClue* package = find_package(clues, name); package != nullptr && name != kCarrier)
+        return package;
+    }
+    if (said != nullptr) return said;
+  }
+  if (clues.packages.size() == 1) return &clues.packages.front();
+  const PackageClue* versioned = nullptr;
+  std::size_t many = 0;
+  for (const PackageClue& package : clues.packages) {
+    if (package.version.empty()) continue;
+    versioned = &package;
+    ++many;
+  }
+  return many == 1 ? versioned : find_package(clues, kCarrier);
+}
+
+}  // namespace kshim::explain

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was read from a log or a message: the lines that tell of a failure, and the facts beside them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/core/finding.h"
+#include "analyzer/input/log/course.h"
+#include "kshim/image/select.h"
+
+namespace kshim::explain {
+
+/// A line that tells of a failure.
+struct Hit {
+  std::uint64_t line = 0;  ///< number in the log, from 1
+  std::size_t column = 0;  ///< where in the line
+  std::string quote;       ///< the line, cleaned, cut
+  std::string id;          ///< of the row of messages.def; empty for CUDA's own names, messages and numbers
+  std::string who;         ///< who says it; empty likewise
+  int code = 0;            ///< CUDA's of today, 0 = none
+  int old_code = 0;        ///< as it stood there, where that is a number of before CUDA 10.1
+  std::string as_written;  ///< the name as it stood there, where the headers have another
+  analysis::Cause cause = analysis::Cause::unknown;
+  double confidence = 0;  ///< 0: by the code alone
+  std::string tells;
+  bool brief = false;                         ///< words that count only in what a person typed
+  bool hint = false;                          ///< a warning: the failure itself may come later
+  bool goes_on = false;                       ///< the line says that the program does without what failed
+  bool thrown = false;                        ///< an exception, or the end of the program
+  std::vector<std::string> software;          ///< packages that the line names (software.def)
+  std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
+  std::map<std::string, std::string> groups;  ///< named groups of the row
+};
+
+/// A failure that is none of CUDA's.
+struct OtherFailure {
+  std::uint64_t line = 0;
+  std::string quote;
+  std::string what;
+  std::string remedy;
+};
+
+struct DeviceClue {
+  image::ComputeCapability cc;
+  std::string name;  ///< marketing name, where one stood there
+  std::uint64_t line = 0;
+  bool by_name = false;  ///< from the name alone
+};
+
+/// One list of images: of a file, or of what a program says of itself.
+struct ImageList {
+  std::string owner;       ///< file or program; empty = not said
+  bool by_itself = false;  ///< what a program says of itself, which need not be the file that failed
+  std::vector<image::Candidate> images;
+  std::uint64_t line = 0;
+};
+
+struct PackageClue {
+  std::string name;     ///< as software.def spells it
+  std::string written;  ///< as the log does: "cupy-cuda12x"
+  std::string version;  ///< "2.9.1"; empty where none stood there
+  std::string variant;  ///< "cu128", of a local version
+  std::uint64_t line = 0;
+  bool from_source = false;  ///< the log calls it a build from source
+
+  /// The name by which pip or a table of ours finds it.
+  std::string known_as() const;
+};
+
+struct Clues {
+  std::vector<Hit> hits;
+  std::vector<OtherFailure> others;
+  Course course;
+  std::vector<DeviceClue> devices;
+  image::Version driver;      ///< newest CUDA version it serves; unknown = {0, 0}
+  std::string kernel_module;  ///< "535.288.01"
+  std::uint64_t driver_line = 0;
+  image::Version toolkit;
+  bool toolkit_assumed = false;  ///< by an option: no line says it
+  std::vector<ImageList> lists;
+  std::vector<PackageClue> packages;
+  std::map<std::string, std::string> env;
+  std::vector<std::string> files;  ///< libraries and programs named in failing lines
+  bool container = false;
+  bool nccl = false;
+  bool sanitizer = false;
+  bool run_time_compiler =
+      false;             ///< something that compiles for the GPU that is there: Triton, XLA, CuPy ...
+  std::string compiler;  ///< which
+  bool python = false;
+  bool windows = false;
+  bool posix = false;  ///< paths of Linux stand there as well
+  /// Its commands are to be those of Windows.
+  bool of_windows() const { return windows && !posix; }
+  bool rocm = false;         ///< AMD's HIP is at work
+  std::string build_system;  ///< make, cmake, meson, bazel
+  std::uint64_t lines = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t cut_lines = 0;  ///< longer than what is looked at
+};
+
+const PackageClue* find_package(const Clues& clues, std::string_view name);
+/// The package that failed, as far as the log tells: that of the failing line, of the innermost frame of an
+/// installed package, the only one, else PyTorch; nullptr where none is named.
+const PackageClue* package_that_failed(const Clues& clues, const Hit* hit);
+
+}  // namespace kshim::explain

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts of a line that tell of no failure: GPU, driver, toolkit, what files hold, packages, the user's
+// frames.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/input/log/clues.h"
+#include "analyzer/input/log/patterns.h"
+
+namespace kshim::explain {
+
+/// Where the patterns of a FactReader are among the others.
+struct FactPatterns {
+  int first = 0;
+  int gpu_name = 0;
+  int first_software = 0;
+  int end = 0;
+  explicit FactPatterns(PatternSet& patterns);  ///< adds them
+  bool has(int pattern) const { return pattern >= first && pattern < end; }
+};
+
+/// "2.1" of "2.1.0+cu121"; unknown = {0, 0}.
+image::Version leading_version(std::string_view text);
+/// "8.6", "sm_86": nullopt for what no GPU has.
+std::optional<image::ComputeCapability> known_cc(std::string_view text);
+/// Whether a capability between these words is one that something asks for, and no GPU's own.
+bool is_requirement(std::string_view before, std::string_view after);
+/// Whether a version behind a package's name is that of the CUDA that built it: "compile PyTorch (11.8)".
+bool is_toolkit_of_build(std::string_view before, std::string_view whole, image::Version version);
+
+class FactReader {
+ public:
+  /// All must live as long as the reader; `patterns` is compiled.
+  FactReader(const PatternSet& patterns, const FactPatterns& own, Clues& clues)
+      : patterns_(patterns), own_(own), clues_(clues) {}
+
+  void take(int pattern, const std::string& text);
+  /// What a failing line says by the named groups of its row (messages.def).
+  void take_groups(const std::map<std::string, std::string>& groups);
+  /// Packages that the line at hand names.
+  const std::vector<std::string>& software() const { return software_; }
+  /// What the line before asked for may be what this one answers (answers.def).
+  void begin_line(const std::string& text);
+  /// The Python traceback as it stands.
+  const std::vector<analysis::Place>& traceback() const { return traceback_; }
+
+ private:
+  void take_answer(int row, const std::string& fact);
+  void add_cc2(std::string fact);
+  void add_capabilities(int pattern, const std::string& text);
+  void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
+  void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);
+  void add_words(const std::string& words, const std::string& owner);
+  void add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
+                   bool hundredfold);
+  void add_software(int pattern, const std::string& text);
+  void note_package(const PackageClue& package);
+  void add_frame(const std::vector<std::string>& groups);
+  void add_env(const std::string& fact);
+  void set_tag(const std::string& digits);
+  void set_module(const std::string& fact);
+  void set_driver(image::Version version);
+  void set_toolkit(image::Version version);
+
+  const PatternSet& patterns_;
+  const FactPatterns& own_;
+  Clues& clues_;
+  std::string file_;  ///< heading of the images that follow
+  std::vector<std::string> software_;
+  std::vector<analysis::Place> traceback_;
+  int asked_ = -1;  ///< row of answers.def whose question stood in the line before
+};
+
+}  // namespace kshim::explain

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/log/lookup.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+namespace kshim::explain {
+namespace {
+
+constexpr OldCode kOldCodes[] = {
+#define KSHIM_OLD_CODE(old, now, name) {old, now, name},
+#include "analyzer/input/log/old_codes.def"
+#undef KSHIM_OLD_CODE
+};
+
+struct OtherName {
+  std::string_view name;
+  int code;
+};
+constexpr OtherName kOtherNames[] = {
+#define KSHIM_OTHER_NAME(name, code) {name, code},
+#include "analyzer/input/log/names.def"
+#undef KSHIM_OTHER_NAME
+};
+
+// Codes whose message says CUDA by itself; "file not found" and "out of memory" do not.
+constexpr int kTelling[] = {9,   34,  35,  36,  98,  100, 101, 200, 201, 209, 218, 221, 222, 223, 400,
+                            500, 700, 701, 709, 714, 715, 716, 717, 718, 719, 720, 802, 803, 804, 912};
+constexpr int kLastCode = 1000;
+
+std::string folded(std::string_view name) {
+  std::string out;
+  for (const char letter : name) {
+    if (letter != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return out;
+}
+
+// Longest texts first: an alternation takes the first that fits.
+const std::vector<std::pair<std::string, int>>& messages() {
+  static const std::vector<std::pair<std::string, int>> kMessages = [] {
+    std::vector<std::pair<std::string, int>> out;
+    for (const int code : kTelling) {
+      const CudaError* error = find_cuda_error(code);
+      if (error == nullptr) continue;
+      std::string text = folded(error->message);
+      while (!text.empty() && text.back() == '.') text.pop_back();
+      out.emplace_back(std::move(text), code);
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    return out;
+  }();
+  return kMessages;
+}
+
+// Levenshtein's distance, given up beyond `limit`.
+std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> row(a.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 1; j <= b.size(); ++j) {
+    std::size_t corner = row[0];
+    row[0] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      const std::size_t cost = a[i - 1] == b[j - 1] ? corner : corner + 1;
+      corner = row[i];
+      row[i] = std::min({cost, row[i] + 1, row[i - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+struct Near {
+  std::string name;
+  int code = 0;
+  std::size_t distance = 0;
+};
+
+std::vector<Near> near_names(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  const std::string key = folded(name.substr(0, kLongest));
+  const std::size_t limit = key.size() / 4;
+  std::vector<Near> out;
+  const auto look = [&](std::string_view known, int code) {
+    const std::size_t far = distance(key, folded(known), limit);
+    if (far <= limit) out.push_back({std::string(known), code, far});
+  };
+  for (int code = 1; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    if (error == nullptr) continue;
+    if (error->driver_name != nullptr) look(error->driver_name, code);
+    if (error->runtime_name != nullptr) look(error->runtime_name, code);
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Near& a, const Near& b) { return a.distance < b.distance; });
+  return out;
+}
+
+// Long enough that nobody writes it by chance, and of one error only.
+NamedError find_by_beginning(std::string_view key) {
+  constexpr std::size_t kShortest = 14;
+  NamedError out;
+  if (key.size() < kShortest) return out;
+  for (int code = 1; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    if (error == nullptr) continue;
+    for (const char* known : {error->driver_name, error->runtime_name}) {
+      if (known == nullptr || !folded(known).starts_with(key)) continue;
+      if (out.error != nullptr && out.error != error) return {};
+      if (out.error == nullptr) out = {error, known, true};
+    }
+  }
+  return out;
+}
+
+std::string header_name(const CudaError& error) {
+  return error.runtime_name != nullptr ? error.runtime_name : error.driver_name;
+}
+
+}  // namespace
+
+const OldCode* find_old_code(int number) {
+  const auto* row = std::find_if(std::begin(kOldCodes), std::end(kOldCodes),
+                                 [&](const OldCode& code) { return code.old == number; });
+  return row == std::end(kOldCodes) ? nullptr : row;
+}
+
+// "error code 209", "#209", "CUDA failure 46": a number, and words that only say that it is one of an error.
+std::optional<int> bare_number(std::string_view text) {
+  static const RE2 kBare(
+      R"([\s#("'\[:]*(?:(?:cuda|driver|runtime|api|the|got|an?|with)\W+)*(?:(?:error|err|errno|failure|status|result|return(?:ed)?|code|number|no\.?)\W*)*#?\s*\(?(\d{1,3}|0x[0-9a-f]{1,3})\W*)",
+      [] {
+        RE2::Options options;
+        options.set_case_sensitive(false);
+        options.set_encoding(RE2::Options::EncodingLatin1);
+        return options;
+      }());
+  std::string number;
+  constexpr std::size_t kLongest = 60;
+  if (text.size() > kLongest || !RE2::FullMatch({text.data(), text.size()}, kBare, &number))
+    return std::nullopt;
+  return parse_number(number);
+}
+
+std::optional<int> parse_number(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return number;
+}
+
+NamedError find_by_name(std::string_view name) {
+  const std::string key = folded(name);
+  for (int code = 0; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    if (error == nullptr) continue;
+    for (const char* known : {error->driver_name, error->runtime_name}) {
+      if (known != nullptr && folded(known) == key) return {error, name == known ? "" : known, false};
+    }
+  }
+  for (const OtherName& other : kOtherNames) {
+    if (folded(other.name) != key) continue;
+    const CudaError* error = find_cuda_error(other.code);
+    return {error, header_name(*error), false};
+  }
+  // The beginning of one error's name, and of no other's: CUDA_ERROR_NO_BINARY.
+  if (const NamedError begun = find_by_beginning(key); begun.error != nullptr) return begun;
+  const bool like_one = key.starts_with("cuda") || key.starts_with("error");
+  const std::vector<Near> near = like_one ? near_names(name) : std::vector<Near>();
+  // Two names at the same distance would be a toss of a coin.
+  const bool clear = !near.empty() && near.front().distance <= 4 &&
+                     std::all_of(near.begin() + 1, near.end(), [&](const Near& other) {
+                       return other.code == near.front().code || other.distance > near.front().distance;
+                     });
+  if (!clear) return {};
+  return {find_cuda_error(near.front().code), near.front().name, true};
+}
+
+std::string message_pattern() {
+  std::string out = "(";
+  for (const auto& [text, code] : messages()) {
+    if (out.size() > 1) out += '|';
+    out += RE2::QuoteMeta(text);
+  }
+  return out + ")";
+}
+
+const CudaError* find_by_message(std::string_view text) {
+  const std::string key = folded(text);
+  for (const auto& [message, code] : messages()) {
+    if (key.find(message) != std::string::npos) return find_cuda_error(code);
+  }
+  return nullptr;
+}
+
+const CudaError* find_whole_message(std::string_view text) {
+  const std::string key = folded(text);
+  const CudaError* best = nullptr;
+  std::size_t longest = 0;
+  for (int code = 1; code < kLastCode; ++code) {
+    const CudaError* error = find_cuda_error(code);
+    const std::string message = error != nullptr ? folded(error->message) : std::string();
+    if (message.size() <= longest || !key.starts_with(message)) continue;
+    best = error;
+    longest = message.size();
+  }
+  return best;
+}
+
+std::vector<std::string> nearest_names(std::string_view name, std::size_t most) {
+  std::vector<std::string> out;
+  for (const Near& near : near_names(name)) {
+    if (out.size() >= most) break;
+    if (std::find(out.begin(), out.end(), near.name) == out.end()) out.push_back(near.name);
+  }
+  return out;
+}
+
+}  // namespace kshim::explain

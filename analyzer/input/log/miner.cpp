@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/log/miner.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "analyzer/input/log/fact_reader.h"
+#include "analyzer/input/log/lookup.h"
+#include "analyzer/input/log/patterns.h"
+
+namespace kshim::explain {
+namespace {
+
+// What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
+constexpr std::size_t kMostHits = 200;
+constexpr std::size_t kMostOthers = 20;
+constexpr std::size_t kMostTracebacks = 16;
+constexpr std::size_t kMostFiles = 32;
+constexpr std::size_t kLongestLine = std::size_t{64} << 10;
+constexpr std::size_t kLongestQuote = 300;
+
+enum class Scope : std::uint8_t { anywhere, hint, brief };
+struct MessageRow {
+  const char* id;
+  const char* who;
+  const char* pattern;
+  int code;
+  analysis::Cause cause;
+  double confidence;
+  Scope scope;
+  const char* tells;
+};
+constexpr MessageRow kMessages[] = {
+#define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) \
+  {#id, who, pattern, code, analysis::Cause::cause, confidence, Scope::scope, tells},
+#include "analyzer/input/log/messages.def"
+#undef KSHIM_MESSAGE
+};
+
+struct OtherRow {
+  const char* pattern;
+  const char* what;
+  const char* remedy;
+};
+constexpr OtherRow kOthers[] = {
+#define KSHIM_NOT_CUDA(pattern, what, remedy) {pattern, what, remedy},
+#include "analyzer/input/log/not_cuda.def"
+#undef KSHIM_NOT_CUDA
+};
+
+enum class Sign : std::uint8_t { goes_on, works, finished, dies, thrown };
+struct SignRow {
+  Sign sign;
+  const char* pattern;
+};
+constexpr SignRow kSigns[] = {
+#define KSHIM_SIGN(kind, pattern) {Sign::kind, pattern},
+#include "analyzer/input/log/signs.def"
+#undef KSHIM_SIGN
+};
+// AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
+constexpr const char* kHipPattern =
+    R"(\bHIP (?:runtime |driver )?error\b|\bHIP out of memory|\bNo HIP GPUs|(?-i:\bhip[A-Z]\w+)|\bHSA_STATUS|\brocBLAS\b|\bMIOpen\b|\bTensileLibrary|\bAMD_SERIALIZE_KERNEL|\bgfx\d{3,4}[a-f]?\b|\d\+rocm\d)";
+
+// CUDA's own words. A number counts where CUDA or one of its calls stands beside it.
+constexpr const char* kNamePattern = R"(\b((?:CUDA_ERROR_|cudaError)\w+))";
+// As bindings for other languages name them: ERROR_INVALID_PTX of CUDA.jl, NoBinaryForGpu of Rust's.
+constexpr const char* kShortNamePattern =
+    R"(\b(?:ERROR_)?(JIT_COMPILER_NOT_FOUND|NO_BINARY_FOR_GPU|NoBinaryForGpu|UNSUPPORTED_PTX_VERSION|UnsupportedPtxVersion|INVALID_PTX|InvalidPtx|NoKernelImageForDevice|InvalidDeviceFunction|ERROR_INVALID_IMAGE)\b)";
+// What stands behind these words is a message of CUDA's, be it ever so common a phrase.
+constexpr const char* kAnyMessagePattern =
+    R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
+constexpr const char* kNumberPatterns[] = {
+    R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
+    R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
+    R"(\berr(?:or)?(?: code)?[ :=#(]+(\d{3})\b)",
+    R"(\b(?:CUDA|cudaError\w*|CUresult)\((\d{1,3})\))",
+    R"(\((?:error )?(\d{3})\) ?(?:on|at|in|:).{0,60}\bcu)",
+    R"(\[(\d{1,3})\] Call to cu)",
+    R"(\bcode (\d{3}), ERROR_)",
+    R"(\b(?:check failed|error == cudaSuccess).{0,40}\((\d{1,3}) vs\. 0\))",
+};
+// Beside one of these, a number of three digits may be CUDA's; a disk's error 700 is not.
+constexpr const char* kCudaWordPattern =
+    R"(cuda|nvidia|\bGPUs?\b|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
+// What looks like one of CUDA's numbers in such a line: HTTP's 404 and 500 are not.
+bool is_telling_number(int code) {
+  static constexpr int kTelling[] = {209, 218, 221, 222, 223, 300, 700, 701, 719, 803, 804, 48};
+  return std::find(std::begin(kTelling), std::end(kTelling), code) != std::end(kTelling);
+}
+
+std::string cut(std::string text) {
+  const std::size_t start = text.find_first_not_of(' ');
+  text.erase(0, std::min(start, text.size()));
+  if (text.size() > kLongestQuote) {
+    text.resize(kLongestQuote);
+    text += "...";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string plain_line(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(text[i]);
+    if (letter == 0x1b && i + 1 < text.size()) {  // ECMA-48: CSI ... final byte; OSC ... BEL
+      const char kind = text[++i];
+      if (kind == '[') {
+        while (i + 1 < text.size() && (text[i + 1] < '@' || text[i + 1] > '~')) ++i;
+        ++i;
+      } else if (kind == ']') {
+        while (i + 1 < text.size() && text[i + 1] != '\a' && text[i + 1] != 0x1b) ++i;
+        ++i;
+      }
+      continue;
+    }
+    out += letter == '\t' || letter == '\r' ? ' ' : letter < ' ' || letter == 0x7f ? '?' : text[i];
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+namespace {
+
+// Compiling the patterns takes as long as reading a megabyte of log: once a process.
+struct Vocabulary {
+  PatternSet patterns;
+  FactPatterns facts{patterns};
+  int first_message = 0;
+  int first_other = 0;
+  int name = 0;
+  int short_name = 0;
+  int message_text = 0;
+  int any_message = 0;
+  int first_number = 0;
+  int first_sign = 0;
+  int hip = 0;
+  int cuda_word = 0;
+
+  Vocabulary() {
+    first_message = patterns.size();
+    for (const MessageRow& row : kMessages) patterns.add(row.pattern);
+    first_other = patterns.size();
+    for (const OtherRow& row : kOthers) patterns.add(row.pattern);
+    name = patterns.add(kNamePattern);
+    short_name = patterns.add(kShortNamePattern);
+    message_text = patterns.add(message_pattern());
+    any_message = patterns.add(kAnyMessagePattern);
+    first_number = patterns.size();
+    for (const char* pattern : kNumberPatterns) patterns.add(pattern);
+    first_sign = patterns.size();
+    for (const SignRow& row : kSigns) patterns.add(row.pattern);
+    hip = patterns.add(kHipPattern);
+    cuda_word = patterns.add(kCudaWordPattern);
+    patterns.compile();
+  }
+};
+
+const Vocabulary& vocabulary() {
+  static const Vocabulary words;
+  return words;
+}
+
+}  // namespace
+
+struct Miner::State {
+  const Vocabulary& words = vocabulary();
+  const PatternSet& patterns = words.patterns;
+  Clues clues;
+  FactReader facts{words.patterns, words.facts, clues};
+  std::vector<int> found;  ///< patterns of the line at hand
+
+  bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
+  bool has(Sign sign) const {
+    return std::any_of(found.begin(), found.end(), [&](int index) {
+      return index >= words.first_sign && index < words.hip && kSigns[index - words.first_sign].sign == sign;
+    });
+  }
+
+  void add_hit(Hit hit, const std::string& text) {
+    if (clues.hits.size() >= kMostHits) return;
+    hit.line = clues.lines;
+    hit.software = facts.software();
+    hit.goes_on = has(Sign::goes_on);
+    hit.thrown = has(Sign::thrown);
+    hit.quote = cut(text);
+    if (clues.hits.size() < kMostTracebacks) hit.frames = facts.traceback();
+    for (Hit& known : clues.hits) {
+      if (known.line != hit.line || !known.id.empty() || !hit.id.empty()) {
+        if (known.line == hit.line && known.code == hit.code && known.id == hit.id) return;
+        continue;
+      }
+      // A name or a message beside a number says by which numbering it counts.
+      if (known.code == hit.code) known.old_code = std::max(known.old_code, hit.old_code);
+      if (known.code == hit.code || hit.old_code != 0) return;
+    }
+    clues.hits.push_back(std::move(hit));
+  }
+
+  void message(int index, const std::string& text) {
+    const MessageRow& row = kMessages[index - words.first_message];
+    Hit hit;
+    if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
+    hit.who = row.who;
+    hit.code = row.code;
+    hit.cause = row.cause;
+    hit.confidence = row.confidence;
+    hit.tells = row.tells;
+    hit.brief = row.scope == Scope::brief;
+    hit.hint = row.scope == Scope::hint;
+    hit.groups = patterns.named_groups(index, text);
+    hit.column = patterns.position(index, text);
+    if (hit.groups.empty()) return;
+    facts.take_groups(hit.groups);
+    if (const auto lib = hit.groups.find("lib"); lib != hit.groups.end() && clues.files.size() < kMostFiles)
+      clues.files.push_back(lib->second);
+    add_hit(std::move(hit), text);
+  }
+
+  void own_words(int index, const std::string& text) {
+    Hit hit;
+    const CudaError* error = nullptr;
+    if (index == words.name || index == words.short_name) {
+      const std::string written = patterns.first_group(index, text);
+      const NamedError named = find_by_name(written);
+      if (named.error == nullptr || named.guessed) return;
+      error = named.error;
+      if (!named.really.empty() && index == words.name) hit.as_written = written;
+    } else if (index == words.any_message) {
+      error = find_whole_message(patterns.first_group(index, text));
+    } else if (index == words.message_text) {
+      error = find_by_message(patterns.first_group(index, text));
+    } else {
+      const auto number = parse_number(patterns.first_group(index, text));
+      // The third pattern is any program's "error 404".
+      const bool any_error = index == words.first_number + 2;
+      if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;
+      error = find_cuda_error(*number);
+      if (const OldCode* old = find_old_code(*number); old != nullptr && *number != 4) {
+        hit.old_code = *number;
+        error = find_cuda_error(old->now);
+      }
+    }
+    if (error == nullptr || error->code == 0) return;
+    hit.code = error->code;
+    hit.column = patterns.position(index, text);
+    add_hit(std::move(hit), text);
+  }
+
+  // What the line tells of how the program went on, where it tells of no failure of CUDA's.
+  void signs(const std::string& text, bool failing) {
+    Course& course = clues.course;
+    if (has(Sign::goes_on) && !failing && course.goes_on.size() < kMostHits)
+      course.goes_on.push_back(clues.lines);
+    if (failing) return;
+    if (has(Sign::works)) {
+      course.last_works = clues.lines;
+      course.last_works_quote = cut(text);
+    }
+    if (has(Sign::finished)) {
+      course.last_finished = clues.lines;
+      course.last_finished_quote = cut(text);
+    }
+    if (!has(Sign::dies) || facts.traceback().empty()) return;
+    // The last one is what ended the program.
+    if (course.deaths.size() >= kMostOthers) course.deaths.pop_back();
+    course.deaths.push_back({clues.lines, cut(text), facts.traceback()});
+  }
+};
+
+Miner::Miner() : state_(std::make_unique<State>()) {}
+Miner::~Miner() = default;
+
+void Miner::line(std::string_view bytes) {
+  State& state = *state_;
+  ++state.clues.lines;
+  state.clues.bytes += bytes.size() + 1;
+  if (bytes.size() > kLongestLine) {
+    ++state.clues.cut_lines;
+    bytes = bytes.substr(0, kLongestLine);
+  }
+  const std::string text = plain_line(bytes);
+  const Vocabulary& words = state.words;
+  state.found = words.patterns.match(text);
+  state.facts.begin_line(text);
+  for (const int index : state.found) {  // facts first: a hit takes the traceback as it stands
+    if (words.facts.has(index)) state.facts.take(index, text);
+  }
+  const bool hip = state.has(words.hip);
+  state.clues.rocm = state.clues.rocm || hip;
+  const std::size_t before = state.clues.hits.size();
+  for (const int index : state.found) {
+    if (words.facts.has(index) || index >= words.first_sign) continue;
+    if (index >= words.first_other && index < words.name) {
+      const OtherRow& row = kOthers[index - words.first_other];
+      if (state.clues.others.size() < kMostOthers)
+        state.clues.others.push_back({state.clues.lines, cut(text), row.what, row.remedy});
+    } else if (!hip && index >= words.name) {
+      state.own_words(index, text);
+    } else if (!hip) {
+      state.message(index, text);
+    }
+  }
+  state.signs(text, state.clues.hits.size() != before);
+}
+
+Clues Miner::take() { return std::move(state_->clues); }
+
+}  // namespace kshim::explain

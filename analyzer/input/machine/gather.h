@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a machine that kshim doctor looks at, each found by itself.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "analyzer/input/machine/facts.h"
+#include "analyzer/input/machine/machine.h"
+
+namespace kshim::doctor {
+
+Place look_at_place(const Machine& machine);
+/// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
+void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
+std::vector<Toolkit> find_toolkits(const Machine& machine);
+/// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH.
+std::vector<Python> find_pythons(const Machine& machine);
+std::vector<Library> find_libraries(const Machine& machine, const Loader& loader);
+std::vector<Preload> find_preloads(const Machine& machine);
+/// `name` as a shell would find it.
+Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name);
+
+/// The first executable of that name in PATH; empty where there is none.
+std::string in_path(const Machine& machine, std::string_view name);
+/// "580.82.07" of libcuda.so.580.82.07; empty where the name holds no more than the soname does.
+std::string version_in_name(std::string_view path);
+/// Whether a name is that of one of CUDA's libraries: libcudart.so.13, libcublas-1a2b3c.so.12.
+bool is_cuda_library(std::string_view name);
+
+}  // namespace kshim::doctor

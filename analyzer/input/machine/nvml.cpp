@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/machine/nvml.h"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "analyzer/device_code/own_process.h"
+
+namespace kshim::doctor {
+namespace {
+
+using Json = nlohmann::json;
+
+// nvml.h of the CUDA toolkit; the functions and their arguments have been the same since 2011 (Init_v2 and
+// Handle_v2 since 2013).
+using Result = int;
+using Device = void*;
+constexpr unsigned kMostDevices = 256;
+struct PciInfo {
+  char legacy_bus[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+class Nvml {
+ public:
+  explicit Nvml(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+  bool there() const noexcept { return handle_ != nullptr; }
+  /// -1 where the library has no such function.
+  template <class... Arguments>
+  Result call(const char* name, Arguments... arguments) const {
+    using Function = Result (*)(Arguments...);
+    const auto function = reinterpret_cast<Function>(dlsym(handle_, name));
+    return function == nullptr ? -1 : function(arguments...);
+  }
+  std::string error_text(Result result) const {
+    using Function = const char* (*)(Result);
+    const auto function = reinterpret_cast<Function>(dlsym(handle_, "nvmlErrorString"));
+    const char* text = function == nullptr ? nullptr : function(result);
+    return text == nullptr ? std::string() : std::string(text);
+  }
+
+ private:
+  void* handle_;  // stays: what a driver has started in a process cannot be taken back
+};
+
+template <class... Arguments>
+std::string text_of_call(const Nvml& library, const char* name, Arguments... arguments) {
+  std::array<char, 128> text{};
+  const Result result = library.call(name, arguments..., text.data(), static_cast<unsigned>(text.size() - 1));
+  return result == 0 ? std::string(text.data()) : std::string();
+}
+
+Gpu look_at(const Nvml& library, Device device) {
+  Gpu gpu;
+  gpu.name = text_of_call(library, "nvmlDeviceGetName", device);
+  gpu.uuid = text_of_call(library, "nvmlDeviceGetUUID", device);
+  int major = 0;
+  int minor = 0;
+  if (library.call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor) == 0)
+    gpu.cc = image::ComputeCapability{static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
+  PciInfo pci{};
+  if (library.call("nvmlDeviceGetPciInfo_v3", device, &pci) == 0)
+    gpu.pci = std::string(pci.bus_id, strnlen(pci.bus_id, sizeof pci.bus_id));
+  unsigned current = 0;
+  unsigned pending = 0;
+  gpu.mig = library.call("nvmlDeviceGetMigMode", device, &current, &pending) == 0 && current == 1;
+  gpu.simulated = gpu.name.ends_with(" (simulated)");
+  return gpu;
+}
+
+NvmlAnswers ask_here(const std::string& path) {
+  NvmlAnswers out;
+  const Nvml library(path);
+  if (!library.there()) return out;
+  if (const Result result = library.call("nvmlInit_v2"); result != 0) {
+    const std::string text = library.error_text(result);
+    out.error = "answers: " + (text.empty() ? std::to_string(result) : text);
+    return out;
+  }
+  out.answered = true;
+  out.driver = text_of_call(library, "nvmlSystemGetDriverVersion");
+  int cuda = 0;
+  if (library.call("nvmlSystemGetCudaDriverVersion_v2", &cuda) == 0)
+    out.cuda = image::Version::from_cuda_number(cuda);
+  unsigned count = 0;
+  if (library.call("nvmlDeviceGetCount_v2", &count) != 0) count = 0;
+  for (unsigned i = 0; i < count && i < kMostDevices; ++i) {
+    Device device = nullptr;
+    if (library.call("nvmlDeviceGetHandleByIndex_v2", i, &device) == 0)
+      out.gpus.push_back(look_at(library, device));
+  }
+  library.call("nvmlShutdown");
+  return out;
+}
+
+// Between the two processes.
+std::string written(const NvmlAnswers& answers) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : answers.gpus)
+    gpus.push_back({gpu.name, gpu.uuid, gpu.pci, gpu.mig, gpu.simulated, gpu.cc.has_value(),
+                    gpu.cc ? gpu.cc->major : 0, gpu.cc ? gpu.cc->minor : 0});
+  return Json({answers.answered, answers.error, answers.driver, answers.cuda.major, answers.cuda.minor, gpus})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+NvmlAnswers parsed(const std::string& text) {
+  NvmlAnswers out;
+  const Json all = Json::parse(text);
+  all.at(0).get_to(out.answered);
+  all.at(1).get_to(out.error);
+  all.at(2).get_to(out.driver);
+  all.at(3).get_to(out.cuda.major);
+  all.at(4).get_to(out.cuda.minor);
+  for (const Json& row : all.at(5)) {
+    Gpu gpu;
+    row.at(0).get_to(gpu.name);
+    row.at(1).get_to(gpu.uuid);
+    row.at(2).get_to(gpu.pci);
+    row.at(3).get_to(gpu.mig);
+    row.at(4).get_to(gpu.simulated);
+    if (row.at(5).get<bool>())
+      gpu.cc = image::ComputeCapability{row.at(6).get<std::uint16_t>(), row.at(7).get<std::uint16_t>()};
+    out.gpus.push_back(std::move(gpu));
+  }
+  return out;
+}
+
+}  // namespace
+
+NvmlAnswers ask_nvml(const std::string& path, std::chrono::seconds patience) {
+  using source::ProcessAnswer;
+  const auto seconds = static_cast<std::uint64_t>(patience.count());
+  const ProcessAnswer answer = source::ask_in_own_process([&] { return written(ask_here(path)); },
+                                                          {.cpu_seconds = seconds, .patience = patience});
+  NvmlAnswers out;
+  switch (answer.end) {
+    case ProcessAnswer::End::whole:
+      return parsed(answer.text);
+    case ProcessAnswer::End::crashed:
+      out.error = answer.signal == 0 ? std::string("ended the process that asked it")
+                                     : fmt::format("crashed when it was asked (signal {})", answer.signal);
+      break;
+    case ProcessAnswer::End::late:
+      out.error = fmt::format("did not answer within {} s", seconds);
+      break;
+    case ProcessAnswer::End::not_asked:
+      break;
+  }
+  return out;
+}
+
+}  // namespace kshim::doctor

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Installed toolkits, by the variables and folders that build systems look at, and Python environments with
+// CUDA's wheels in them.
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "analyzer/input/machine/gather.h"
+#include "analyzer/owner/package.h"
+
+namespace kshim::doctor {
+namespace {
+
+constexpr std::size_t kMostWheels = 200;
+
+image::Version parse_version(std::string_view text) {
+  image::Version out;
+  const char* end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, out.major);
+  if (error != std::errc() || dot == end || *dot != '.') return {};
+  if (std::from_chars(dot + 1, end, out.minor).ec != std::errc()) return {};
+  return out;
+}
+
+/// "cuda" : { "name" : "CUDA SDK", "version" : "13.0.1" } in version.json, "CUDA Version 10.2.89" in
+/// version.txt, and CUDART_VERSION in cuda_runtime_api.h where a packager left both out.
+image::Version version_of_toolkit(const Machine& machine, const std::string& folder) {
+  const std::string json = machine.read(join_path(folder, "version.json"));
+  if (const std::size_t cuda = json.find("\"cuda\""); cuda != std::string::npos) {
+    const std::size_t key = json.find("\"version\"", cuda);
+    const std::size_t quote = key == std::string::npos ? key : json.find('"', json.find(':', key));
+    if (quote != std::string::npos) return parse_version(std::string_view(json).substr(quote + 1));
+  }
+  const std::string text = machine.read(join_path(folder, "version.txt"));
+  if (const std::size_t at = text.find("CUDA Version "); at != std::string::npos)
+    return parse_version(std::string_view(text).substr(at + 13));
+  for (const char* below : {"include", "targets/x86_64-linux/include", "targets/sbsa-linux/include"}) {
+    const std::string header = machine.read(join_path(join_path(folder, below), "cuda_runtime_api.h"));
+    constexpr std::string_view kDefine = "#define CUDART_VERSION";
+    const std::size_t at = header.find(kDefine);
+    if (at == std::string::npos) continue;
+    const std::string_view rest = trim(std::string_view(header).substr(at + kDefine.size(), 32));
+    int number = 0;
+    std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    return image::Version::from_cuda_number(number);
+  }
+  return {};
+}
+
+std::string parent(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos || slash == 0 ? "/" : path.substr(0, slash));
+}
+
+class Toolkits {
+ public:
+  explicit Toolkits(const Machine& machine) : machine_(machine) {}
+
+  void add(std::string_view folder, std::string_view known_by) {
+    const std::string real = machine_.real(folder);
+    if (real.empty() || !machine_.is_folder(real)) return;
+    for (Toolkit& toolkit : found_) {
+      if (toolkit.folder != real) continue;
+      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
+        toolkit.known_by.emplace_back(known_by);
+      return;
+    }
+    Toolkit toolkit;
+    toolkit.folder = real;
+    toolkit.version = version_of_toolkit(machine_, real);
+    toolkit.compiler = machine_.is_executable(join_path(real, "bin/nvcc"));
+    toolkit.known_by.emplace_back(known_by);
+    if (toolkit.version.known() || toolkit.compiler) found_.push_back(std::move(toolkit));
+  }
+  std::vector<Toolkit> take() { return std::move(found_); }
+
+ private:
+  const Machine& machine_;
+  std::vector<Toolkit> found_;
+};
+
+bool is_cuda_wheel(std::string_view name) {
+  for (const std::string_view prefix :
+       {"nvidia-", "torch", "tensorflow", "jax", "cupy", "triton", "numba-cuda", "cuda-python",
+        "cuda-bindings", "onnxruntime-gpu", "tensorrt", "vllm"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
+void look_into(const Machine& machine, const std::string& folder, Python& python) {
+  constexpr std::string_view kInfo = ".dist-info";
+  for (const std::string& name : machine.names(folder)) {
+    if (!name.ends_with(kInfo) || python.wheels.size() == kMostWheels) continue;
+    packages::Package package;
+    packages::read_metadata(machine.read(join_path(join_path(folder, name), "METADATA")), package);
+    if (is_cuda_wheel(package.name)) python.wheels.push_back({package.name, package.version});
+  }
+  // nvidia/cublas/lib of CUDA 12's wheels, nvidia/cu13/lib of CUDA 13's.
+  const std::string nvidia = join_path(folder, "nvidia");
+  for (const std::string& name : machine.names(nvidia)) {
+    const std::string libraries = join_path(join_path(nvidia, name), "lib");
+    if (machine.is_folder(libraries)) python.library_folders.push_back(libraries);
+  }
+}
+
+}  // namespace
+
+std::string in_path(const Machine& machine, std::string_view name) {
+  for (const std::string& folder : split(machine.env("PATH"), ":")) {
+    if (folder.substr(0, 1) != "/") continue;
+    if (std::string path = join_path(folder, name); machine.is_executable(path)) return path;
+  }
+  return {};
+}
+
+std::vector<Toolkit> find_toolkits(const Machine& machine) {
+  Toolkits toolkits(machine);
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT"})
+    toolkits.add(machine.env(variable), variable);
+  if (const std::string nvcc = machine.real(in_path(machine, "nvcc")); !nvcc.empty())
+    toolkits.add(parent(parent(nvcc)), "PATH");
+  for (const std::string& name : machine.names("/usr/local"))
+    if (name == "cuda" || name.starts_with("cuda-")) toolkits.add("/usr/local/" + name, "/usr/local/" + name);
+  toolkits.add("/opt/cuda", "/opt/cuda");
+  if (machine.is_executable("/usr/bin/nvcc")) toolkits.add("/usr/lib/cuda", "/usr/bin/nvcc");
+  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
+    toolkits.add(conda, "CONDA_PREFIX");
+  return toolkits.take();
+}
+
+std::vector<Python> find_pythons(const Machine& machine) {
+  std::vector<Python> out;
+  const auto add = [&](const std::string& prefix, const std::string& interpreter) {
+    if (prefix.empty()) return;
+    Python python;
+    python.interpreter = interpreter;
+    for (const char* lib : {"lib", "lib64"}) {
+      const std::string libraries = join_path(prefix, lib);
+      for (const std::string& name : machine.names(libraries)) {
+        if (!name.starts_with("python3")) continue;
+        for (const char* site : {"site-packages", "dist-packages"}) {
+          const std::string folder = machine.real(join_path(join_path(libraries, name), site));
+          if (folder.empty() ||
+              std::find(python.folders.begin(), python.folders.end(), folder) != python.folders.end())
+            continue;
+          python.folders.push_back(folder);
+          look_into(machine, folder, python);
+        }
+      }
+    }
+    if (!python.wheels.empty()) out.push_back(std::move(python));
+  };
+  const auto environment = [&](std::string_view prefix) {
+    if (!prefix.empty()) add(std::string(prefix), join_path(join_path(prefix, "bin"), "python3"));
+  };
+  environment(machine.env("VIRTUAL_ENV"));
+  environment(machine.env("CONDA_PREFIX"));
+  std::string python = in_path(machine, "python3");
+  if (python.empty()) python = in_path(machine, "python");
+  // A virtual environment's interpreter is a link to the one it was made with: its packages are beside the
+  // link.
+  if (const std::string prefix = parent(parent(python));
+      !python.empty() && prefix != machine.env("VIRTUAL_ENV") && prefix != machine.env("CONDA_PREFIX"))
+    add(prefix, python);
+  return out;
+}
+
+}  // namespace kshim::doctor

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/report/cuda_library.h"
+
+#include <elf.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <variant>
+
+#include "analyzer/core/text.h"
+#include "analyzer/device_code/mapped_file.h"
+#include "kshim/image/elf.h"
+
+namespace kshim::analysis {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kShared = ".so";
+constexpr std::size_t kMostLibraries = 512;
+constexpr std::uint64_t kMostSymbols = 1U << 20U;
+constexpr std::uint64_t kMostCode = 4096;
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// auditwheel puts a hash into the name of what it copies into a wheel: libcudart-e409450e.so.11.0.
+bool is_renamed(std::string_view family) {
+  const std::size_t dash = family.rfind('-');
+  return dash != std::string_view::npos && family.size() - dash > 8 && is_hex(family.substr(dash + 1));
+}
+
+void set_name(CudaLibrary& out) {
+  const std::string_view name = out.record->soname;
+  const std::size_t mark = name.find(kShared);
+  if (!name.starts_with("lib") || mark == std::string_view::npos) return;
+  const std::string_view family = name.substr(3, mark - 3);
+  if (is_renamed(family)) return;
+  out.family = family;
+  const std::string_view rest = name.substr(mark + kShared.size());
+  if (rest.size() > 1) std::from_chars(rest.data() + 1, rest.data() + rest.size(), out.major);
+}
+
+std::size_t places_of(std::string_view version) {
+  return version.empty() ? 0 : 1 + static_cast<std::size_t>(std::count(version.begin(), version.end(), '.'));
+}
+
+void take_longer(std::string_view version, CudaLibrary& out) {
+  const bool numbers = version.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (numbers && places_of(version) > places_of(out.version)) out.version = version;
+}
+
+// What follows .so. in the name of the file behind all links.
+std::string_view version_in(std::string_view name) {
+  const std::size_t mark = name.find(".so.");
+  return mark == std::string_view::npos ? std::string_view() : name.substr(mark + 4);
+}
+
+void set_place(CudaLibrary& out) {
+  const fs::path plain = fs::path(out.record->path).lexically_normal();
+  out.path = plain.string();
+  out.folder = plain.parent_path().string();
+  std::error_code error;
+  const fs::path real = fs::canonical(plain, error);
+  if (error) return;
+  out.folder = real.parent_path().string();
+  out.real = real.string();
+  take_longer(version_in(basename_of(real.native())), out);
+}
+
+// nvidia-cudnn-cu12 is of CUDA 12. Since CUDA 13 wheels of the toolkit have no such ending.
+std::optional<unsigned> cuda_of_package(std::string_view name) {
+  const std::size_t mark = name.rfind("-cu");
+  unsigned major = 0;
+  if (mark == std::string_view::npos) return std::nullopt;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data() + mark + 3, end, major);
+  if (error != std::errc{} || stop != end || major == 0) return std::nullopt;
+  return major;
+}
+
+void set_package(ObjectFiles& files, CudaLibrary& out) {
+  const auto package = files.packages().of(out.real.empty() ? out.record->path : out.real);
+  if (!package || !package->name.starts_with("nvidia")) return;
+  out.package = package->name;
+  std::replace(out.package.begin(), out.package.end(), '_', '-');
+  take_longer(package->version, out);
+}
+
+/// The dynamic symbols of a file that its section headers still name.
+class Exports {
+ public:
+  explicit Exports(const image::ElfReader& elf) : elf_(elf) {}
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    const auto table = elf_.section(".dynsym");
+    if (!table) return;
+    const std::uint64_t count = std::min(elf_.symbol_count(*table), kMostSymbols);
+    for (std::uint64_t i = 1; i < count; ++i) {
+      const auto symbol = elf_.symbol(*table, i);
+      if (symbol && symbol->section != SHN_UNDEF) visit(*symbol);
+    }
+  }
+
+ private:
+  const image::ElfReader& elf_;
+};
+
+// cudnn_graph_version, cudnn_ops_infer_version ...: four bytes, 0x00091300 = 9.19.0.
+std::string version_in_datum(const image::ElfReader& elf, const image::ElfSymbol& symbol) {
+  const auto bytes = elf.at_address(symbol.value, sizeof(std::uint32_t));
+  if (!bytes) return {};
+  const auto value = read_le<std::uint32_t>(*bytes, 0);
+  if (!value || (*value >> 24U) != 0 || (*value >> 16U) == 0) return {};
+  return fmt::format("{}.{}.{}", *value >> 16U, (*value >> 8U) & 0xffU, *value & 0xffU);
+}
+
+// cudnnGetCudartVersion() ends by putting a number into eax: 13010. A number of that shape occurs once in it.
+std::optional<unsigned> cuda_in_code(const image::ElfReader& elf, const image::ElfSymbol& symbol) {
+  constexpr std::byte kMoveToEax{0xb8};
+  if (elf.machine() != EM_X86_64 || symbol.size > kMostCode) return std::nullopt;
+  const auto code = elf.at_address(symbol.value, symbol.size);
+  if (!code) return std::nullopt;
+  std::optional<unsigned> out;
+  for (std::size_t i = 0; i + 5 <= code->size(); ++i) {
+    if ((*code)[i] != kMoveToEax) continue;
+    const auto value = read_le<std::uint32_t>(*code, i + 1);
+    if (!value || *value < 7000 || *value > 30000 || *value % 10 != 0) continue;
+    const unsigned major = *value / 1000;
+    if (out && *out != major) return std::nullopt;
+    out = major;
+  }
+  return out;
+}
+
+void set_cudnn(CudaLibrary& out) {
+  if (!out.family.starts_with("cudnn")) return;
+  const CudnnFacts facts = read_cudnn(out.record->path, out.record->build_id);
+  take_longer(facts.version, out);
+  out.cuda = cuda_of_package(out.package);
+  if (!out.cuda) out.cuda = facts.cuda;
+}
+
+}  // namespace
+
+CudnnFacts read_cudnn(const std::string& path, std::string_view build_id) {
+  const auto mapped = MappedFile::open(path);
+  const auto* file = std::get_if<MappedFile>(&mapped);
+  if (file == nullptr || (!build_id.empty() && build_id_of(path) != build_id)) return {};
+  const auto elf = image::ElfReader::open(file->bytes());
+  if (!elf) return {};
+  CudnnFacts out;
+  Exports(*elf).each([&](const image::ElfSymbol& symbol) {
+    if (symbol.name.starts_with("cudnn_") && symbol.name.ends_with("_version") &&
+        symbol.size == sizeof(std::uint32_t) && out.version.empty())
+      out.version = version_in_datum(*elf, symbol);
+    if (symbol.name == "cudnnGetCudartVersion") out.cuda = cuda_in_code(*elf, symbol);
+  });
+  return out;
+}
+
+std::vector<CudaLibrary> cuda_libraries(const Report& report, ObjectFiles& files) {
+  std::vector<CudaLibrary> out;
+  for (const LibraryRecord& record : report.libraries) {
+    if (out.size() == kMostLibraries) break;
+    CudaLibrary library;
+    library.record = &record;
+    set_name(library);
+    if (library.family.empty()) continue;
+    take_longer(record.version, library);
+    set_place(library);
+    set_package(files, library);
+    set_cudnn(library);
+    out.push_back(std::move(library));
+  }
+  return out;
+}
+
+bool releases_differ(std::string_view a, std::string_view b) {
+  while (!a.empty() && !b.empty()) {
+    const std::string_view x = a.substr(0, a.find('.'));
+    const std::string_view y = b.substr(0, b.find('.'));
+    if (x != y) return true;
+    a.remove_prefix(std::min(a.size(), x.size() + 1));
+    b.remove_prefix(std::min(b.size(), y.size() + 1));
+  }
+  return false;
+}
+
+bool releases_agree(std::string_view a, std::string_view b) {
+  return std::min(places_of(a), places_of(b)) >= 3 && !releases_differ(a, b);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/report/fields.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+namespace kshim::analysis {
+namespace {
+
+using report::Field;
+using report::FieldShape;
+using report::Kind;
+using report::RecordType;
+using simdjson::SUCCESS;
+using simdjson::dom::array;
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+using simdjson::dom::object;
+
+constexpr std::size_t kRecords =
+    std::size(report::kFieldShapes) == 0 ? 0 : static_cast<std::size_t>(RecordType::end) + 1;
+
+struct Range {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// The rows of a record stand together in the schema's list.
+constexpr std::array<Range, kRecords> kRanges = [] {
+  std::array<Range, kRecords> out{};
+  for (std::size_t i = 0; i < std::size(report::kFieldShapes); ++i) {
+    Range& range = out[static_cast<std::size_t>(report::kFieldShapes[i].record)];
+    if (range.count++ == 0) range.first = i;
+  }
+  return out;
+}();
+
+bool fits(Kind kind, element value) {
+  switch (kind) {
+    case Kind::kind_string:
+      return value.is<std::string_view>();
+    case Kind::kind_uint: {
+      std::uint64_t number = 0;
+      return value.get(number) == SUCCESS;
+    }
+    case Kind::kind_number: {
+      double number = 0;
+      return value.get(number) == SUCCESS && number >= 0;
+    }
+    case Kind::kind_bool:
+      return value.is<bool>();
+    case Kind::kind_env:
+      return value.type() == element_type::OBJECT;
+    default:
+      return value.type() == element_type::ARRAY;
+  }
+}
+
+std::string_view words(Kind kind) {
+  switch (kind) {
+    case Kind::kind_string:
+      return "a text";
+    case Kind::kind_uint:
+      return "a whole number from 0 up";
+    case Kind::kind_number:
+      return "a number from 0 up";
+    case Kind::kind_bool:
+      return "true or false";
+    case Kind::kind_env:
+      return "an object";
+    default:
+      return "a list";
+  }
+}
+
+void add(std::string& to, std::string_view clause) {
+  if (!to.empty()) to += ", ";
+  to += clause;
+}
+
+}  // namespace
+
+Fields::Fields(RecordType type, object from) : type_(type) {
+  static_assert(std::all_of(kRanges.begin(), kRanges.end(),
+                            [](const Range& range) { return range.count <= kMostFields; }));
+  const Range range = kRanges[static_cast<std::size_t>(type)];
+  first_ = range.first;
+  count_ = range.count;
+  const std::span<const FieldShape> shapes(report::kFieldShapes + first_, count_);
+  // The shim writes them in this order: the next one is nearly always the one that is expected.
+  std::size_t next = 0;
+  std::size_t types = 0;
+  for (const auto field : from) {
+    std::size_t index = next;
+    if (index >= count_ || shapes[index].name != field.key) {
+      index = static_cast<std::size_t>(
+          std::find_if(shapes.begin(), shapes.end(),
+                       [&](const FieldShape& shape) { return shape.name == field.key; }) -
+          shapes.begin());
+    }
+    if (index < count_) {
+      take(index, field.value);
+      next = index + 1;
+    } else if (field.key == "seq") {
+      std::uint64_t seq = 0;
+      if (!seq_ && field.value.get(seq) == SUCCESS) seq_ = seq;
+    } else if (field.key == "type") {
+      type_twice_ = ++types > 1;
+    }
+  }
+}
+
+void Fields::take(std::size_t index, element value) {
+  const std::uint32_t bit = 1U << index;
+  if ((twice_ & bit) != 0) return;
+  if ((known_ & bit) != 0 || (strange_ & bit) != 0) {
+    twice_ |= bit;
+    return;
+  }
+  if (value.is_null()) return;
+  if (!fits(report::kFieldShapes[first_ + index].kind, value)) {
+    strange_ |= bit;
+    return;
+  }
+  values_[index] = value;
+  known_ |= bit;
+}
+
+const element* Fields::find(Field field) const {
+  const std::size_t index = static_cast<std::size_t>(field) - first_;
+  return index < count_ && (known_ >> index & 1U) != 0 ? &values_[index] : nullptr;
+}
+
+std::string Fields::cut(std::string_view text) const {
+  if (text.size() <= kLongestText) return std::string(text);
+  cut_ = true;
+  std::size_t size = kLongestText;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
+    --size;  // not inside a letter
+  return std::string(text.substr(0, size));
+}
+
+std::string Fields::text(Field field) const {
+  const element* value = find(field);
+  std::string_view found;
+  return value != nullptr && value->get(found) == SUCCESS ? cut(found) : std::string();
+}
+
+std::optional<std::uint64_t> Fields::number(Field field) const {
+  const element* value = find(field);
+  std::uint64_t found = 0;
+  return value != nullptr && value->get(found) == SUCCESS ? std::optional(found) : std::nullopt;
+}
+
+std::optional<unsigned> Fields::small(Field field) const {
+  const auto value = number(field);
+  if (!value) return std::nullopt;
+  if (*value > std::numeric_limits<unsigned>::max()) {
+    nonsense_ = true;
+    return std::nullopt;
+  }
+  return static_cast<unsigned>(*value);
+}
+
+int Fields::code(Field field) const {
+  const auto value = number(field);
+  if (!value) return 0;
+  if (*value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    nonsense_ = true;
+    return 0;
+  }
+  return static_cast<int>(*value);
+}
+
+std::optional<bool> Fields::truth(Field field) const {
+  const element* value = find(field);
+  bool found = false;
+  return value != nullptr && value->get(found) == SUCCESS ? std::optional(found) : std::nullopt;
+}
+
+double Fields::decimal(Field field) const {
+  const element* value = find(field);
+  double found = 0;
+  return value != nullptr && value->get(found) == SUCCESS ? found : 0;
+}
+
+template <class Visit>
+bool Fields::each(Field field, Visit&& visit) const {
+  const element* value = find(field);
+  array values;
+  if (value == nullptr || value->get(values) != SUCCESS) return false;
+  std::size_t left = kMostElements;
+  for (const element item : values) {
+    if (left-- == 0) {
+      listed_ = true;
+      break;
+    }
+    visit(item);
+  }
+  return true;
+}
+
+template <class Visit>
+bool Fields::each_object(Field field, Visit&& visit) const {
+  return each(field, [&](element value) {
+    object inner;
+    if (value.get(inner) == SUCCESS) {
+      visit(inner);
+    } else {
+      nonsense_ = true;
+    }
+  });
+}
+
+std::string Fields::text_in(object from, std::string_view key) const {
+  std::string_view found;
+  return from[key].get(found) == SUCCESS ? cut(found) : std::string();
+}
+
+std::uint64_t Fields::number_in(object from, std::string_view key, std::uint64_t otherwise) const {
+  element value;
+  if (from[key].get(value) != SUCCESS || value.is_null()) return otherwise;
+  std::uint64_t found = 0;
+  if (value.get(found) == SUCCESS) return found;
+  nonsense_ = true;
+  return otherwise;
+}
+
+std::vector<std::string> Fields::texts(Field field) const {
+  std::vector<std::string> out;
+  each(field, [&](element value) {
+    std::string_view item;
+    if (value.get(item) == SUCCESS) {
+      out.push_back(cut(item));
+    } else {
+      nonsense_ = true;
+    }
+  });
+  return out;
+}
+
+// Elements that say nothing are not kept: the memory that a list takes stays in proportion to its text.
+std::vector<PythonFrame> Fields::python(Field field) const {
+  std::vector<PythonFrame> out;
+  each_object(field, [&](object from) {
+    const std::uint64_t line = number_in(from, "line", 0);
+    PythonFrame frame{text_in(from, "file"),
+                      line <= std::numeric_limits<unsigned>::max() ? static_cast<unsigned>(line) : 0,
+                      text_in(from, "function")};
+    if (!frame.file.empty() || !frame.function.empty()) out.push_back(std::move(frame));
+  });
+  return out;
+}
+
+std::vector<NativeFrame> Fields::native(Field field) const {
+  std::vector<NativeFrame> out;
+  each_object(field, [&](object from) {
+    NativeFrame frame{text_in(from, "object"), text_in(from, "build_id"), number_in(from, "offset", 0),
+                      text_in(from, "symbol")};
+    if (!frame.object.empty() || !frame.symbol.empty()) out.push_back(std::move(frame));
+  });
+  return out;
+}
+
+std::vector<Layer> Fields::layers(Field field) const {
+  std::vector<Layer> out;
+  each_object(field, [&](object from) {
+    std::uint64_t code = number_in(from, "code", 0);
+    if (code > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+      nonsense_ = true;
+      code = 0;
+    }
+    Layer layer{text_in(from, "layer"), text_in(from, "api"), static_cast<int>(code), text_in(from, "name")};
+    if (layer.code != 0 || !layer.layer.empty() || !layer.api.empty()) out.push_back(std::move(layer));
+  });
+  return out;
+}
+
+std::optional<std::vector<ImageEntry>> Fields::images(Field field) const {
+  std::vector<ImageEntry> out;
+  const bool listed = each_object(field, [&](object from) {
+    ImageEntry image{text_in(from, "kind"), text_in(from, "arch"), text_in(from, "isa"),
+                     number_in(from, "count", 1), number_in(from, "bytes", 0)};
+    if (!image.arch.empty()) out.push_back(std::move(image));
+  });
+  return listed ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::map<std::string, std::string> Fields::environment(Field field) const {
+  constexpr std::size_t kMostVariables = 1024;
+  std::map<std::string, std::string> out;
+  const element* value = find(field);
+  object from;
+  if (value == nullptr || value->get(from) != SUCCESS) return out;
+  for (const auto variable : from) {
+    std::string_view text;
+    if (variable.value.get(text) != SUCCESS) {
+      nonsense_ = nonsense_ || !variable.value.is_null();
+    } else if (out.size() == kMostVariables) {
+      listed_ = true;
+      break;
+    } else {
+      out.emplace(cut(variable.key), cut(text));
+    }
+  }
+  return out;
+}
+
+std::string Fields::odd() const {
+  if (twice_ == 0 && strange_ == 0 && !type_twice_ && !cut_ && !listed_ && !nonsense_) return {};
+  std::string out;
+  if (type_twice_) add(out, "`type` is there twice, the first counts");
+  for (std::size_t index = 0; index < count_; ++index) {
+    const FieldShape& shape = report::kFieldShapes[first_ + index];
+    if ((twice_ >> index & 1U) != 0)
+      add(out, fmt::format("`{}` is there twice, the first counts", shape.name));
+    if ((strange_ >> index & 1U) != 0) add(out, fmt::format("`{}` is not {}", shape.name, words(shape.kind)));
+  }
+  if (nonsense_) add(out, "a value in it is out of range or of another kind, and ignored");
+  if (cut_) add(out, fmt::format("a text of more than {} KiB is cut", kLongestText >> 10));
+  if (listed_) add(out, "a list in it is longer than what is read");
+  return fmt::format("`{}`: {}", report::name_of(type_), out);
+}
+
+}  // namespace kshim::analysis

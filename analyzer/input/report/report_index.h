@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// A report's records joined by their ids, and the files behind its objects.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "analyzer/device_code/host_lines.h"
+#include "analyzer/device_code/object_file.h"
+#include "analyzer/input/report/cache_search.h"
+#include "analyzer/input/report/report.h"
+#include "analyzer/owner/finder.h"
+
+namespace kshim::analysis {
+
+/// Files that reports name, opened once for all reports. Not for several threads at once.
+class ObjectFiles {
+ public:
+  /// `root`: where the databases of packages and the debug files of the system are looked up.
+  explicit ObjectFiles(const std::filesystem::path& root = "/") : root_(root), packages_(root) {}
+  /// Remembers where else the report has seen the files that it names, by build id.
+  void learn(const Report& report);
+  /// The very file of the record: by path and build id, else by build id where the report names another path.
+  /// nullptr where there is none; why_not() then tells.
+  const ObjectFile* find(const ObjectRecord& object);
+  /// Why the file at the record's own path cannot be used, as a clause; empty where it can.
+  const std::string& why_not(const ObjectRecord& object);
+  /// Where find() found it, if not at its own path; else empty.
+  const std::string& elsewhere(const ObjectRecord& object);
+  /// The package that the file belongs to, where it is on this machine. Of a file that has changed since the
+  /// name alone: what is installed now has another version.
+  std::optional<packages::Package> package(const ObjectRecord& object);
+  packages::Finder& packages() { return packages_; }
+  /// Asks the file's DWARF for link-time addresses, together.
+  void read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses);
+  /// What read_sources() found at an address, innermost function first; mostly empty.
+  const source::SourceFrames& source_at(const ObjectRecord& object, std::uint64_t address);
+  CacheSearch& caches() { return caches_; }
+
+ private:
+  struct Entry {
+    std::variant<ObjectFile, std::string> file;
+    std::string why_not;
+    std::string elsewhere;
+  };
+  using Key = std::pair<std::string, std::string>;  ///< path, build id
+  Entry& entry(const ObjectRecord& object);
+  void note_environments(const Report& report);
+  void look_elsewhere(const ObjectRecord& object, Entry& entry);
+  std::filesystem::path root_;
+  std::map<Key, Entry> files_;
+  std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
+  std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;
+  std::size_t source_reads_ = 0;
+  packages::Finder packages_;
+  CacheSearch caches_;
+};
+
+class ReportIndex {
+ public:
+  explicit ReportIndex(const Report& report);
+  const Report& report() const { return report_; }
+  const ObjectRecord* object(std::optional<std::uint64_t> id) const;
+  const ModuleRecord* module(std::optional<std::uint64_t> id) const;
+  const PackageRecord* package(std::uint64_t object) const;
+  /// The device of that ordinal; the only one where the ordinal is not known.
+  const DeviceRecord* device(std::optional<unsigned> ordinal) const;
+  /// The gap that speaks of this module of this object on this device; of several, the one written nearest to
+  /// `line`, or one that names more of the same module's kernels.
+  const GapRecord* gap(std::optional<std::uint64_t> object, std::optional<std::uint64_t> offset,
+                       std::optional<unsigned> device, std::uint32_t line) const;
+  /// Whether a module of this object was loaded on this device.
+  bool loaded(std::uint64_t object, std::optional<unsigned> device) const;
+  /// Whether a Python frame is on the stack of any failure, and one of PyTorch's; whether a file of it is
+  /// mapped.
+  bool has_python() const { return python_; }
+  bool has_torch() const { return torch_; }
+  /// Whether a launch of this module, or of any code in this object, failed.
+  bool launch_failed(std::optional<std::uint64_t> object, std::optional<std::uint64_t> module) const;
+
+ private:
+  void note_languages();
+  const Report& report_;
+  std::unordered_map<std::uint64_t, const ObjectRecord*> objects_;
+  std::unordered_map<std::uint64_t, const ModuleRecord*> modules_;
+  std::unordered_map<std::uint64_t, const PackageRecord*> packages_;
+  using Id = std::optional<std::uint64_t>;
+  using Gaps = std::vector<const GapRecord*>;  ///< in the order of the report
+  std::map<Id, Gaps> gaps_;                    ///< of devices, by object
+  std::map<std::pair<Id, Id>, Gaps> gaps_at_;  ///< the same by object and offset
+  /// By object, offset and device: of one module's gaps the one that names most kernels.
+  std::map<std::tuple<Id, Id, std::optional<unsigned>>, const GapRecord*> fullest_;
+  std::set<std::pair<std::uint64_t, std::optional<unsigned>>> loaded_;
+  bool python_ = false;
+  bool torch_ = false;
+  std::unordered_set<std::uint64_t> launch_failed_objects_;
+  std::unordered_set<std::uint64_t> launch_failed_modules_;
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/report/report_reader.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <simdjson.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <system_error>
+
+#include "analyzer/core/text.h"
+#include "analyzer/input/report/foreign_file.h"
+#include "analyzer/input/report/line_buffer.h"
+#include "analyzer/input/report/record_parser.h"
+#include "kshim/report/schema.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 20;
+// Kinds of oddities that are told apart.
+constexpr std::size_t kNotesKept = 16;
+constexpr std::string_view kNoReport = "is not a kshim report: its first line is no `process` record of one";
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+std::string system_text(int error) { return std::generic_category().message(error); }
+
+/// What the first line says about the file; empty when it is a report that we read.
+std::string judge_schema(std::string_view schema) {
+  if (schema == report::kReportSchema) return {};
+  constexpr std::string_view kFamily = "kshim-report/";
+  if (!schema.starts_with(kFamily)) return std::string(kNoReport);
+  return fmt::format(
+      "is of schema {}, this kshim reads {}: use the kshim that belongs to the shim that wrote it",
+      schema.substr(0, 40), report::kReportSchema);
+}
+
+/// JSON may write a surrogate that has no other half (RFC 8259, 8.2), which is no text in UTF-8.
+std::string whole_escapes(std::string_view text) {
+  constexpr std::size_t kEscape = 6;  // \\uXXXX
+  const auto half = [&](std::size_t at) {
+    unsigned value = 0;
+    if (text.size() - at < kEscape || text[at] != '\\' || text[at + 1] != 'u') return value;
+    const char* const end = text.data() + at + kEscape;
+    return std::from_chars(text.data() + at + 2, end, value, 16).ptr == end ? value : 0;
+  };
+  const auto is_high = [](unsigned value) { return value >= 0xd800 && value < 0xdc00; };
+  const auto is_low = [](unsigned value) { return value >= 0xdc00 && value < 0xe000; };
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] != '\\' || at + 1 == text.size()) {
+      out += text[at++];
+      continue;
+    }
+    const unsigned value = half(at);
+    const bool pair = is_high(value) && at + kEscape < text.size() && is_low(half(at + kEscape));
+    const std::size_t size = pair ? 2 * kEscape : value != 0 ? kEscape : 2;
+    const bool alone = !pair && (is_high(value) || is_low(value));
+    out += alone ? std::string_view("\\ufffd") : text.substr(at, size);
+    at += size;
+  }
+  return out;
+}
+
+/// Notes about lines: each kind once, at its first line, with how often.
+class LineNotes {
+ public:
+  void add(std::string text, std::uint32_t line) {
+    const auto known =
+        std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.note.text == text; });
+    if (known != rows_.end()) {
+      ++known->count;
+    } else if (rows_.size() < kNotesKept) {
+      rows_.push_back({{line, std::move(text)}, 1});
+    } else {
+      ++others_;
+    }
+  }
+  std::vector<ReportNote> take() {
+    std::vector<ReportNote> out;
+    for (Row& row : rows_) {
+      if (row.count > 1) row.note.text += fmt::format(" ({} more lines like this)", row.count - 1);
+      out.push_back(std::move(row.note));
+    }
+    if (others_ != 0) out.push_back({0, fmt::format("{} more lines are odd in other ways", others_)});
+    return out;
+  }
+
+ private:
+  struct Row {
+    ReportNote note;
+    std::uint64_t count = 0;
+  };
+  std::vector<Row> rows_;
+  std::uint64_t others_ = 0;
+};
+
+class LineReader {
+ public:
+  explicit LineReader(Report& report) : report_(report), records_(report) {}
+
+  /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
+  std::string line(std::string_view text, bool complete) {
+    next();
+    // A crash of the machine leaves holes, before which and behind which there is text.
+    if (!text.empty() && text.front() == '\0') {
+      notes_.add("holds NUL bytes, as a crash of the machine leaves them", number_);
+      text.remove_prefix(std::min(text.find_first_not_of('\0'), text.size()));
+    }
+    if (number_ == 1 && text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
+    if (text.find_first_not_of(" \t\r") == std::string_view::npos) return {};
+    simdjson::dom::element element;
+    auto error = parser_.parse(text.data(), text.size(), false).get(element);
+    if (error == simdjson::UTF8_ERROR) {
+      notes_.add("is not UTF-8 in places, which were replaced", number_);
+      repaired_ = utf8_of(text);
+      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
+      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    }
+    if (error == simdjson::STRING_ERROR) {
+      notes_.add("has escapes of half a character, which were replaced", number_);
+      repaired_ = whole_escapes(text);
+      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
+      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    }
+    simdjson::dom::object object;
+    if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
+    if (element.get(object) != simdjson::SUCCESS) return broken("not a JSON object", complete);
+    if (!seen_process_) {
+      std::string_view schema;
+      std::string_view type;
+      if (object["type"].get(type) != simdjson::SUCCESS || type != "process" ||
+          object["schema"].get(schema) != simdjson::SUCCESS) {
+        return judge_schema({});
+      }
+      if (std::string why = judge_schema(schema); !why.empty()) return why;
+      seen_process_ = true;
+    }
+    if (std::string odd = records_.parse(object, number_); !odd.empty()) notes_.add(std::move(odd), number_);
+    return {};
+  }
+  void too_long() {
+    next();
+    ++skipped_;
+    notes_.add(fmt::format("longer than {} MiB, skipped", kLongestLine >> 20), number_);
+  }
+  std::string finish() {
+    if (!seen_process_) return number_ == 0 ? "is empty" : judge_schema({});
+    report_.notes = notes_.take();
+    // A torn line is one that no call had waited for: nothing that happened is lost with it.
+    report_.missing = skipped_ - (torn_ ? 1 : 0);
+    records_.finish(skipped_);
+    return {};
+  }
+
+ private:
+  void next() {
+    if (number_ != std::numeric_limits<std::uint32_t>::max()) ++number_;
+  }
+
+  static std::string why_not_json(simdjson::error_code error) {
+    switch (error) {
+      case simdjson::DEPTH_ERROR:
+        return "not valid JSON: nested too deeply";
+      case simdjson::NUMBER_ERROR:
+        return "not valid JSON: a number that is none, or larger than can be";
+      case simdjson::UNESCAPED_CHARS:
+        return "not valid JSON: a control character in a text";
+      default:
+        return "not valid JSON";
+    }
+  }
+  std::string broken(const std::string& why, bool complete) {
+    if (!seen_process_) return std::string(kNoReport);
+    ++skipped_;
+    torn_ = !complete;
+    notes_.add(complete ? "skipped, " + why
+                        : std::string("the last line is torn: the process died while writing it"),
+               number_);
+    return {};
+  }
+
+  Report& report_;
+  RecordParser records_;
+  LineNotes notes_;
+  simdjson::dom::parser parser_{kLongestLine + kChunk};
+  std::string repaired_;
+  std::uint32_t number_ = 0;
+  std::uint64_t skipped_ = 0;
+  bool seen_process_ = false;
+  bool torn_ = false;  ///< the last line
+};
+
+std::string read_lines(int fd, LineReader& reader, const std::function<void(std::uint64_t)>& read) {
+  LineBuffer buffer(kChunk, simdjson::SIMDJSON_PADDING);
+  std::uint64_t done = 0;
+  bool skipping = false;
+  for (;;) {
+    const ssize_t got = ::read(fd, buffer.room(), kChunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
+    if (got == 0) break;
+    buffer.filled(static_cast<std::size_t>(got));
+    if (done == 0) {
+      if (std::string what = foreign_file(buffer.rest()); !what.empty()) return what;
+    }
+    done += static_cast<std::uint64_t>(got);
+    std::string why = buffer.drain([&](std::string_view text) -> std::string {
+      if (skipping || text.size() > kLongestLine) {
+        skipping = false;
+        reader.too_long();
+        return {};
+      }
+      return reader.line(text, true);
+    });
+    if (!why.empty()) return why;
+    if (buffer.rest().size() > kLongestLine) {
+      skipping = true;
+      buffer.drop();
+    }
+    if (read) read(done);
+  }
+  if (skipping) {
+    reader.too_long();
+  } else if (!buffer.rest().empty()) {
+    if (std::string why = reader.line(buffer.rest(), false); !why.empty()) return why;
+  }
+  return reader.finish();
+}
+
+}  // namespace
+
+std::variant<Report, std::string> read_report(const std::filesystem::path& path,
+                                              const std::function<void(std::uint64_t)>& read) {
+  // A FIFO or a device in a folder of reports must not hang us: O_NONBLOCK, then only regular files.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return fmt::format("cannot be opened: {}", system_text(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return fmt::format("cannot be read: {}", system_text(errno));
+  if (!S_ISREG(status.st_mode)) return std::string("is not a regular file");
+  Report report;
+  report.path = path.string();
+  LineReader reader(report);
+  if (std::string why = read_lines(file.get(), reader, read); !why.empty()) return why;
+  return report;
+}
+
+std::string place_of(const Report& report, const ReportNote& note) {
+  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/owner/finder.h"
+
+#include <system_error>
+
+#include "analyzer/owner/bundles.h"
+#include "analyzer/owner/system_paths.h"
+
+namespace kshim::packages {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A thousand reports of a cluster name some thousand files; more are not looked up.
+constexpr std::size_t kMostPaths = 50'000;
+
+/// Debian's and Fedora's own Python packages lie there; pip installs into /usr/local or a home folder.
+bool is_distributions_python(const std::string& path) {
+  return path.starts_with("/usr/lib/") || path.starts_with("/usr/lib64/");
+}
+
+}  // namespace
+
+Finder::Finder(const fs::path& root, Budget budget)
+    : root_(root), budget_(budget), dpkg_(root, budget_), rpm_(root, budget_) {}
+
+const std::optional<Package>& Finder::of(const std::string& path) {
+  static const std::optional<Package> none;
+  const auto known = known_.find(path);
+  if (known != known_.end()) return known->second;
+  if (known_.size() >= kMostPaths) return none;
+  const std::string normal = normal_path(path);
+  auto found = normal.empty() ? std::nullopt : look_up(normal);
+  if (found && found->environment.empty()) found->environment = environment(normal);
+  return known_.emplace(path, std::move(found)).first->second;
+}
+
+// Who knows best first: what conda installed has a RECORD as well, and so has some of what Debian did.
+std::optional<Package> Finder::look_up(const std::string& path) {
+  if (auto out = conda_.owner(path)) return out;
+  if (site_path(path)) {
+    if (is_distributions_python(path)) {
+      if (auto out = system_owner(path)) return out;
+    }
+    if (auto out = python_.owner(path)) return out;
+  }
+  if (auto out = bundle_of(path)) return out;
+  if (auto out = system_owner(path)) return out;
+  if (site_path(path)) return std::nullopt;
+  if (auto out = python_.editable(path)) return out;
+  return sources_.owner(path);
+}
+
+void Finder::note(const std::string& path) {
+  if (!python_.note(path)) return;
+  std::erase_if(known_, [](const auto& each) { return !each.second; });  // they may be somebody's now
+}
+
+void Finder::note_program(const std::string& path) {
+  const std::string normal = normal_path(path);
+  if (normal.empty()) return;
+  const fs::path library = fs::path(normal).parent_path().parent_path() / "lib";
+  std::error_code error;
+  if (!fs::is_regular_file(library.parent_path() / "pyvenv.cfg", error)) return;
+  for (const std::string& name : names_in(library, budget_)) {
+    if (name.starts_with("python")) note((library / name / "site-packages" / "x").string());
+  }
+}
+
+std::optional<Package> Finder::system_owner(const std::string& path) {
+  if (!may_be_system(path)) return std::nullopt;
+  const auto names = names_of(root_, path);
+  if (auto out = dpkg_.owner(names)) return out;
+  return rpm_.owner(names);
+}
+
+std::string Finder::environment(const std::string& path) {
+  const std::string& conda = conda_.prefix(path);
+  if (!conda.empty()) return conda;
+  const auto place = site_path(path);
+  if (!place) return {};
+  // PREFIX/lib/python3.11/site-packages of a virtual environment (PEP 405).
+  const fs::path prefix = fs::path(place->folder).parent_path().parent_path().parent_path();
+  std::error_code error;
+  return fs::is_regular_file(prefix / "pyvenv.cfg", error) ? prefix.string() : std::string();
+}
+
+std::string Finder::why_not(const std::string& path) {
+  const std::string normal = normal_path(path);
+  if (normal.empty() || !may_be_system(normal) || of(path)) return {};
+  const std::string& why = rpm_.unreadable();
+  return why.empty() ? std::string() : "the database of rpm " + why;
+}
+
+}  // namespace kshim::packages

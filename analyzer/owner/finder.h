@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which package a file of this machine belongs to, whoever put it there: conda, pip, dpkg, rpm, a frozen
+// bundle.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "analyzer/owner/conda_environments.h"
+#include "analyzer/owner/dpkg_database.h"
+#include "analyzer/owner/package.h"
+#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/rpm_database.h"
+#include "analyzer/owner/source_trees.h"
+
+namespace kshim::packages {
+
+/// Databases are read when a path first asks for them, within one budget. Not for several threads at once.
+class Finder {
+ public:
+  /// `root`: where the system's databases are looked up; environments are found from the path of the file
+  /// itself.
+  explicit Finder(const std::filesystem::path& root = "/", Budget budget = {});
+  Finder(const Finder&) = delete;
+  Finder& operator=(const Finder&) = delete;
+  /// nullopt for what nobody lists, and for what is no absolute path.
+  const std::optional<Package>& of(const std::string& path);
+  /// Folders of installed packages are found from the paths of files of a process, and where they say that a
+  /// package is built of a folder elsewhere, files in that folder are its own.
+  void note(const std::string& path);
+  /// The same from a program at PREFIX/bin/NAME.
+  void note_program(const std::string& path);
+  /// Why nobody can be asked about a file of the system, as a clause about the database; empty where somebody
+  /// can.
+  std::string why_not(const std::string& path);
+
+ private:
+  std::optional<Package> look_up(const std::string& path);
+  std::optional<Package> system_owner(const std::string& path);
+  std::string environment(const std::string& path);
+  std::filesystem::path root_;
+  Budget budget_;
+  CondaEnvironments conda_{budget_};
+  PythonDistributions python_{budget_};
+  SourceTrees sources_{budget_};
+  DpkgDatabase dpkg_;
+  RpmDatabase rpm_;
+  std::map<std::string, std::optional<Package>> known_;
+};
+
+}  // namespace kshim::packages

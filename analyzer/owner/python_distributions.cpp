@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts: packaging.python.org, "Recording installed projects", "Binary distribution format" and "Package
+// name normalization"; auditwheel's README for NAME.libs.
+#include "analyzer/owner/python_distributions.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <system_error>
+
+#include "analyzer/core/text.h"
+#include "analyzer/owner/direct_url.h"
+
+namespace kshim::packages {
+namespace {
+
+namespace fs = std::filesystem;
+using analysis::basename_of;
+
+constexpr std::string_view kDistInfo = ".dist-info";
+constexpr std::string_view kLibs = ".libs";
+// The largest real RECORD, of 25,000 files, has 3 MB.
+constexpr std::uint64_t kLargestRecord = std::uint64_t{64} << 20;
+constexpr std::uint64_t kLargestMetadata = std::uint64_t{8} << 20;
+constexpr std::uint64_t kLargestInstaller = 4096;
+constexpr std::uint64_t kLargestNote = std::uint64_t{64} << 10;
+constexpr std::size_t kMostDistributions = 5000;
+constexpr std::size_t kMostSites = 64;
+// Of the layout src/NAME.
+constexpr std::string_view kSourceFolder = "src/";
+// What has device code has an ending of its own or none at all: names that cannot are most of a RECORD.
+constexpr std::string_view kNever[] = {".py", ".pyc", ".pyi", ".h", ".hpp", ".cuh", ".txt", ".md"};
+
+struct RecordLine {
+  std::string path;
+  std::string_view size;
+};
+
+// A line is PATH,HASH,SIZE; a path with a comma stands in quotes, and a quote in it is doubled.
+RecordLine parse_record_line(std::string_view line) {
+  RecordLine out;
+  std::size_t at = 0;
+  if (line.starts_with('"')) {
+    for (at = 1; at < line.size(); ++at) {
+      if (line[at] != '"') {
+        out.path += line[at];
+      } else if (at + 1 < line.size() && line[at + 1] == '"') {
+        out.path += line[at++];
+      } else {
+        ++at;
+        break;
+      }
+    }
+  } else {
+    at = std::min(line.find(','), line.size());
+    out.path = line.substr(0, at);
+  }
+  const std::string_view rest = line.substr(at);
+  if (const std::size_t comma = rest.rfind(','); comma != std::string_view::npos && comma > 0)
+    out.size = rest.substr(comma + 1);
+  return out;
+}
+
+// "Foo.Bar_baz" and "foo-bar-baz" are one name.
+std::string normalised(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool joint = c == '-' || c == '_' || c == '.';
+    if (joint && !out.empty() && out.back() == '-') continue;
+    out += joint ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+// "torch-2.9.1.dist-info"
+Package named_by(std::string_view folder) {
+  Package out;
+  folder.remove_suffix(std::min(kDistInfo.size(), folder.size()));
+  const std::size_t dash = folder.rfind('-');
+  out.name = folder.substr(0, dash);
+  if (dash != std::string_view::npos) out.version = folder.substr(dash + 1);
+  return out;
+}
+
+bool worth_keeping(std::string_view path) {
+  return !path.empty() && std::none_of(std::begin(kNever), std::end(kNever),
+                                       [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+}  // namespace
+
+std::optional<SitePath> site_path(std::string_view path) {
+  std::optional<SitePath> out;
+  std::size_t best = 0;
+  for (const std::string_view marker : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = path.rfind(marker);
+    if (at == std::string_view::npos || (out && at < best)) continue;
+    best = at;
+    out = SitePath{std::string(path.substr(0, at + marker.size() - 1)),
+                   std::string(path.substr(at + marker.size()))};
+  }
+  return out;
+}
+
+std::optional<Package> PythonDistributions::owner(const std::string& path) {
+  const auto place = site_path(path);
+  if (!place || place->relative.empty()) return std::nullopt;
+  const Site& here = site(place->folder);
+  const auto owners = here.files.owners(path);
+  if (owners.empty()) return by_name(*place, here);
+  const std::size_t chosen = choose(place->folder, here, owners, path);
+  Package out = describe(place->folder, here.distributions[owners[chosen]]);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    if (i != chosen) out.also.push_back(describe(place->folder, here.distributions[owners[i]]).label());
+  }
+  return out;
+}
+
+const PythonDistributions::Site& PythonDistributions::site(const std::string& folder) {
+  const auto [at, added] = sites_.try_emplace(folder);
+  if (!added) return at->second;
+  Site& out = at->second;
+  for (std::string& name : names_in(folder, budget_)) {
+    // What pip leaves behind of an interrupted installation begins with "~".
+    if (!name.ends_with(kDistInfo) || name.starts_with('~')) continue;
+    if (out.distributions.size() >= kMostDistributions) break;
+    Distribution distribution;
+    distribution.recorded =
+        add_record(folder, name, static_cast<PathIndex::Owner>(out.distributions.size()), out.files);
+    distribution.folder = std::move(name);
+    out.distributions.push_back(std::move(distribution));
+  }
+  out.files.seal();
+  return out;
+}
+
+bool PythonDistributions::add_record(const std::string& folder, const std::string& name,
+                                     PathIndex::Owner owner, PathIndex& files) {
+  const auto record = read_bounded(fs::path(folder) / name / "RECORD", kLargestRecord, budget_);
+  if (!record) return false;
+  bool any = false;
+  each_line(*record, [&](std::string_view line) {
+    const RecordLine row = parse_record_line(line);
+    any = any || !row.path.empty();
+    if (worth_keeping(row.path)) files.add(folder + "/" + row.path, owner);
+    return true;
+  });
+  return any;
+}
+
+Package PythonDistributions::describe(const std::string& folder, const Distribution& distribution) {
+  const fs::path info = fs::path(folder) / distribution.folder;
+  Package out = named_by(distribution.folder);
+  out.manager = "pip";
+  if (const auto metadata = read_bounded(info / "METADATA", kLargestMetadata, budget_)) {
+    read_metadata(*metadata, out);
+  }
+  if (const auto origin = read_bounded(info / "direct_url.json", kLargestNote, budget_))
+    out.source = source_of_direct_url(*origin);
+  if (const auto installer = read_bounded(info / "INSTALLER", kLargestInstaller, budget_))
+    each_line(*installer, [&](std::string_view line) {
+      out.installer = line;
+      return false;
+    });
+  return out;
+}
+
+// onnxruntime and onnxruntime-gpu bring the same files, and what was installed last is there: it has the size
+// that is on record, or else the newer record.
+std::size_t PythonDistributions::choose(const std::string& folder, const Site& site,
+                                        const std::vector<PathIndex::Owner>& owners,
+                                        const std::string& path) {
+  if (owners.size() == 1) return 0;
+  std::error_code error;
+  const std::uint64_t size = fs::file_size(path, error);
+  std::size_t best = 0;
+  std::pair<bool, fs::file_time_type> best_rank{false, fs::file_time_type::min()};
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const fs::path record = fs::path(folder) / site.distributions[owners[i]].folder / "RECORD";
+    const auto text = read_bounded(record, kLargestRecord, budget_);
+    if (!text) continue;
+    bool fits = false;
+    each_line(*text, [&](std::string_view line) {
+      const RecordLine row = parse_record_line(line);
+      if (folder + "/" + row.path != path) return true;
+      std::uint64_t recorded = 0;
+      const auto got = std::from_chars(row.size.data(), row.size.data() + row.size.size(), recorded);
+      fits = !error && got.ec == std::errc() && recorded == size;
+      return false;
+    });
+    std::error_code no_time;
+    const auto written = fs::last_write_time(record, no_time);
+    const std::pair rank(fits, no_time ? fs::file_time_type::min() : written);
+    if (rank > best_rank) {
+      best = i;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+std::optional<Package> PythonDistributions::by_name(const SitePath& place, const Site& site) {
+  const std::string_view first = std::string_view(place.relative).substr(0, place.relative.find('/'));
+  if (first.size() == place.relative.size()) return std::nullopt;
+  const bool libs = first.ends_with(kLibs) && first.size() > kLibs.size();
+  const std::string wanted = normalised(libs ? first.substr(0, first.size() - kLibs.size()) : first);
+  for (const Distribution& each : site.distributions) {
+    if (!each.recorded && normalised(named_by(each.folder).name) == wanted)
+      return describe(place.folder, each);
+  }
+  if (!libs) return std::nullopt;
+  // The folder's name alone: no version, but there is no other reason for such a folder.
+  const bool known = std::any_of(site.distributions.begin(), site.distributions.end(), [&](const auto& each) {
+    return normalised(named_by(each.folder).name) == wanted;
+  });
+  if (known) return std::nullopt;  // its RECORD is there and does not list the file: somebody else's
+  Package out;
+  out.name = wanted;
+  out.manager = "pip";
+  return out;
+}
+
+bool PythonDistributions::note(const std::string& path) {
+  const auto place = site_path(path);
+  return place && noted_.size() < kMostSites && noted_.insert(normal_path(place->folder)).second;
+}
+
+void PythonDistributions::find_editables(const std::string& folder) {
+  for (const Distribution& each : site(folder).distributions) {
+    const fs::path info = fs::path(folder) / each.folder;
+    std::error_code error;
+    if (editables_.size() >= kMostDistributions || !fs::is_regular_file(info / "direct_url.json", error))
+      continue;
+    Editable out;
+    out.package = describe(folder, each);
+    if (!out.package.source.starts_with(kEditable)) continue;
+    out.folder = folder_of_source(out.package.source);
+    if (const auto modules = read_bounded(info / "top_level.txt", kLargestNote, budget_))
+      out.modules = lines_of(*modules);
+    editables_.push_back(std::move(out));
+  }
+}
+
+std::optional<Package> PythonDistributions::editable(const std::string& path) {
+  for (const std::string& folder : noted_) {
+    if (searched_.insert(folder).second) find_editables(folder);
+  }
+  const std::string_view name = basename_of(path);
+  const bool extension = name.find(".cpython-") != std::string_view::npos || name.ends_with(".abi3.so");
+  const Editable* best = nullptr;
+  for (const Editable& each : editables_) {
+    if (!path.starts_with(each.folder + "/")) continue;
+    std::string_view below = std::string_view(path).substr(each.folder.size() + 1);
+    if (below.starts_with(kSourceFolder)) below.remove_prefix(kSourceFolder.size());
+    const bool lists = each.modules.empty() ? extension : lists_module(each.modules, below);
+    if (lists && (best == nullptr || each.folder.size() > best->folder.size())) best = &each;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->package);
+}
+
+std::string vendored_library(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  if (!path.substr(0, slash).ends_with(kLibs)) return {};
+  std::string_view name = path.substr(slash + 1);
+  const std::size_t so = name.find(".so");
+  if (so == std::string_view::npos || so == 0) return {};
+  name = name.substr(0, so);
+  // auditwheel puts some hexadecimal digits of the content's hash behind the name.
+  const std::size_t dash = name.rfind('-');
+  if (dash != std::string_view::npos && dash > 0 && name.size() - dash > 4 &&
+      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dash) + 1, name.end(),
+                  [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }))
+    name = name.substr(0, dash);
+  return std::string(name);
+}
+
+Package package_of_archive(std::string_view path) {
+  std::string_view name = basename_of(path);
+  Package out;
+  if (name.ends_with(".whl")) {
+    const std::size_t first = name.find('-');
+    const std::size_t second = first == std::string_view::npos ? first : name.find('-', first + 1);
+    if (second == std::string_view::npos) return out;
+    out.name = name.substr(0, first);
+    out.version = name.substr(first + 1, second - first - 1);
+    out.manager = "pip";
+  } else if (name.ends_with(".conda")) {
+    name.remove_suffix(std::string_view(".conda").size());
+    const std::size_t last = name.rfind('-');
+    const std::size_t first = last == std::string_view::npos || last == 0 ? last : name.rfind('-', last - 1);
+    if (first == std::string_view::npos || first == 0) return out;
+    out.name = name.substr(0, first);
+    out.version = name.substr(first + 1, last - first - 1);
+    out.build = name.substr(last + 1);
+    out.manager = "conda";
+  }
+  return out;
+}
+
+}  // namespace kshim::packages

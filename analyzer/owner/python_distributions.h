@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which Python distribution a file belongs to, by the RECORD files of its site-packages folder
+// (packaging.python.org, "Recording installed projects"). Each folder is read once.
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/owner/bounded.h"
+#include "analyzer/owner/package.h"
+#include "analyzer/owner/path_index.h"
+
+namespace kshim::packages {
+
+/// A path below a folder of installed Python packages.
+struct SitePath {
+  std::string folder;    ///< .../site-packages
+  std::string relative;  ///< torch/lib/libtorch_cuda.so
+};
+std::optional<SitePath> site_path(std::string_view path);
+
+class PythonDistributions {
+ public:
+  explicit PythonDistributions(Budget& budget) : budget_(budget) {}
+  /// nullopt for a file outside of such a folder, or one that no distribution there lists. Where a
+  /// distribution has lost its RECORD, what is named like it is its own: "faiss_gpu_cu12.libs/...",
+  /// "torch/...".
+  std::optional<Package> owner(const std::string& path);
+  /// The folder of installed packages that a path lies in is one that editable() looks into.
+  /// False where it was known.
+  bool note(const std::string& path);
+  /// Whose the source folder is that a file lies in, by what installers note in the folders that were named:
+  /// the innermost. The distribution must list the module (top_level.txt), or list none and the file be an
+  /// extension module of Python's by its name.
+  std::optional<Package> editable(const std::string& path);
+
+ private:
+  struct Distribution {
+    std::string folder;  ///< "torch-2.9.1.dist-info"
+    bool recorded = false;
+  };
+  struct Site {
+    std::vector<Distribution> distributions;
+    PathIndex files;
+  };
+  const Site& site(const std::string& folder);
+  bool add_record(const std::string& folder, const std::string& name, PathIndex::Owner owner,
+                  PathIndex& files);
+  Package describe(const std::string& folder, const Distribution& distribution);
+  std::size_t choose(const std::string& folder, const Site& site, const std::vector<PathIndex::Owner>& owners,
+                     const std::string& path);
+  struct Editable {
+    std::string folder;
+    Package package;
+    std::vector<std::string> modules;
+  };
+  void find_editables(const std::string& folder);
+  std::optional<Package> by_name(const SitePath& place, const Site& site);
+
+  Budget& budget_;
+  std::map<std::string, Site> sites_;
+  std::set<std::string> noted_;
+  std::set<std::string> searched_;  ///< of the noted ones
+  std::vector<Editable> editables_;
+};
+
+/// "libfaiss" of .../faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so.1: a library that a wheel brings a copy of, in
+/// the folder and under the name that auditwheel gives it. Empty for every other path.
+std::string vendored_library(std::string_view path);
+
+/// Name and version of a wheel or conda package by its file's name; empty for other names.
+Package package_of_archive(std::string_view path);
+
+}  // namespace kshim::packages

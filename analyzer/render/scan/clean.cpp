@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/scan/clean.h"
+
+#include "analyzer/core/text.h"
+#include "analyzer/render/each_string.h"
+
+namespace kshim::scan {
+
+Scan cleaned(Scan scan, bool unicode) {
+  const auto clean = [unicode](std::string& text) {
+    text = unicode ? analysis::harmless(text) : analysis::ascii(text);
+  };
+  for (ScannedObject& object : scan.objects) {
+    for (std::string* text :
+         {&object.path, &object.member, &object.build_id, &object.format, &object.package})
+      clean(*text);
+    if (!object.kernels) continue;
+    for (ScannedKernel& kernel : *object.kernels) {
+      clean(kernel.name);
+      clean(kernel.demangled);
+    }
+  }
+  analysis::each_string(scan.findings, clean);
+  analysis::each_string(scan.fleet, clean);
+  for (std::string& note : scan.notes) clean(note);
+  return scan;
+}
+
+}  // namespace kshim::scan

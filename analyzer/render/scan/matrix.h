@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files by architectures, as text: who has SASS, who has PTX, and who runs on the targets.
+#pragma once
+#include "analyzer/core/text.h"
+#include "analyzer/render/page.h"
+#include "analyzer/verbs/scan.h"
+
+namespace kshim::scan {
+
+/// How one object does on one target, in a word; from best to worst.
+enum class Outcome : std::uint8_t { no_kernels, sass, jit, part, none };
+Outcome outcome_of(const TargetVerdict& verdict);
+
+/// The sum over the objects of a row.
+struct RowVerdict : TargetVerdict {
+  Outcome worst = Outcome::no_kernels;  ///< of any of them: a sum would hide a file of which nothing runs
+  std::size_t files_none = 0;           ///< how many of them are Outcome::none
+};
+
+/// One line of the matrix: an object, or all objects of a distribution.
+struct MatrixRow {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::size_t files = 1;
+  std::vector<analysis::ImageCount> images;
+  std::vector<RowVerdict> targets;
+};
+
+/// Objects by themselves, or summed by distribution where that makes fewer lines.
+std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
+/// At most `most` rows, the largest ones; says how many are left out. `width`: of the terminal, which may be
+/// less than what a page takes for its text.
+void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, std::size_t width,
+                  analysis::Page& page);
+
+using analysis::size_text;
+
+}  // namespace kshim::scan

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scan in the formats of analyzer/render/formats.def; what each is, analyzer/render/render.h says. The JSON
+// is kshim-scan/1, as docs/schema/scan.json describes it.
+#pragma once
+#include <string>
+
+#include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/scan.h"
+
+namespace kshim::scan {
+
+std::string render(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options);
+
+#define KSHIM_FORMAT(id) std::string render_##id(const Scan& scan, const analysis::RenderOptions& options);
+#include "analyzer/render/formats.def"
+#undef KSHIM_FORMAT
+
+}  // namespace kshim::scan

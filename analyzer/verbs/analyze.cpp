@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/aftermath.h"
+#include "analyzer/diagnose/merge.h"
+#include "analyzer/diagnose/rules.h"
+#include "analyzer/input/report/report_reader.h"
+#include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/bypass.h"
+#include "analyzer/verbs/device_table.h"
+#include "analyzer/verbs/finding_table.h"
+#include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/note_list.h"
+#include "analyzer/verbs/processes.h"
+#include "analyzer/verbs/ranks.h"
+#include "analyzer/verbs/record_packages.h"
+#include "analyzer/verbs/report_files.h"
+#include "analyzer/verbs/report_findings.h"
+#include "analyzer/verbs/unused_gpus.h"
+#include "analyzer/verbs/verdict.h"
+#include "kshim/base/hash.h"
+
+namespace kshim::analysis {
+namespace {
+
+// A gap that one process has not run into is no news where another has.
+void drop_known_gaps(std::vector<Finding>& findings) {
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  const auto key_of = [](const Finding& finding) {
+    return Key(finding.object, finding.build_id, finding.need);
+  };
+  std::set<Key> hit;
+  for (const Finding& finding : findings) {
+    if (is_image_cause(finding.cause) && finding.severity == Severity::error && !finding.object.empty())
+      hit.insert(key_of(finding));
+  }
+  const auto is_told = [&](const Finding& finding) {
+    return finding.cause == Cause::latent_gap && hit.count(key_of(finding)) != 0;
+  };
+  // Before anything is moved: the keys are views into the findings.
+  std::vector<bool> told;
+  for (const Finding& finding : findings) told.push_back(is_told(finding));
+  std::size_t at = 0;
+  std::erase_if(findings, [&](const Finding&) { return told[at++]; });
+}
+
+// What one process could not tell of a file, another's report may have told.
+void drop_answered_doubts(std::vector<Finding>& findings) {
+  std::set<std::pair<std::string, std::string>> told;  // object and need
+  for (const Finding& finding : findings) {
+    const bool about_images = is_image_cause(finding.cause) || finding.cause == Cause::latent_gap;
+    if (about_images && !finding.object.empty()) told.emplace(finding.object, finding.need);
+  }
+  std::erase_if(findings, [&](const Finding& finding) {
+    return !finding.unread.empty() && finding.unread.size() < kMostUnread &&
+           std::all_of(finding.unread.begin(), finding.unread.end(), [&](const std::string& path) {
+             return told.count({path, finding.need}) != 0;
+           });
+  });
+}
+
+/// Reads one report after the other and keeps what the analysis needs of it, so that memory does not grow
+/// with their size.
+class Run {
+ public:
+  Run(const Options& options, Analysis& out)
+      : options_(options), out_(out), files_(options.root), processes_(out), devices_(out.devices) {}
+
+  void read(const std::vector<ReportFile>& files) {
+    for (const ReportFile& file : files) total_ += file.bytes;
+    for (const ReportFile& file : files) {
+      take(file, false);
+      done_ += file.bytes;
+      if (options_.progress) options_.progress(done_, total_);
+    }
+    // "Not initialised" in a child is explained by its parent, whose report came later or never.
+    for (const Report& report : waiting_) judge(report);
+    waiting_.clear();
+    for (const ReportFile& file : unread_) take(file, true);
+  }
+
+  void judge_idle() {
+    for (const IdleProcess& process : options_.idle) {
+      if (auto finding = idle_driver(process, options_, files_)) findings_.add(std::move(*finding), {});
+    }
+  }
+
+  void judge_missing() {
+    for (const MissingLibrary& missing : options_.missing) {
+      if (missing.of_cuda) {
+        findings_.add(missing_library(missing), std::nullopt);
+      } else {
+        notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
+      }
+    }
+  }
+
+  void finish() {
+    for (FindingTable::Row& row : findings_.rows()) {
+      processes_.describe(row, row.finding);
+      out_.findings.push_back(std::move(row.finding));
+    }
+    drop_known_gaps(out_.findings);
+    drop_answered_doubts(out_.findings);
+    processes_.summarise_runs();
+    sort_findings(out_.findings);
+    out_.fleet = fleet_plans(out_, options_, listed_, files_);
+    unused_.note(out_, notes_);
+    notes_.take(out_.notes);
+    left_out(findings_.left_out(), "finding");
+    left_out(processes_.left_out(), "process", "processes");
+    left_out(devices_.left_out(), "GPU");
+    left_out(blind_left_out_, "process that was not watched", "processes that were not watched");
+  }
+
+ private:
+  // Children whose parent is still to come are kept up to here, and else read again.
+  static constexpr std::size_t kMostWaiting = std::size_t{64} << 20;
+  static constexpr std::size_t kMostBlind = 1024;
+
+  void take(const ReportFile& file, bool again) {
+    auto got = read_report(file.path, [&](std::uint64_t bytes) {
+      if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
+    });
+    if (const auto* why = std::get_if<std::string>(&got)) {
+      notes_.add(file.path.string(), *why);
+      return;
+    }
+    Report& report = std::get<Report>(got);
+    if (!again) {
+      for (const ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
+      if (report.driver && !report.devices.empty())
+        initialised_.insert_or_assign(key_of(report, report.process.pid), program_of(report));
+      if (not_initialised(report) && initialised_.count(key_of(report, report.process.ppid)) == 0) {
+        if (kept_ + report.kept > kMostWaiting) {
+          unread_.push_back(file);
+        } else {
+          kept_ += report.kept;
+          waiting_.push_back(std::move(report));
+        }
+        return;
+      }
+    }
+    judge(report);
+  }
+
+  static bool not_initialised(const Report& report) {
+    constexpr int kNotInitialised = 3;
+    return std::any_of(report.failures.begin(), report.failures.end(), [](const FailureRecord& failure) {
+      return std::any_of(failure.layers.begin(), failure.layers.end(),
+                         [](const Layer& layer) { return layer.code == kNotInitialised; });
+    });
+  }
+
+  // Process ids are told apart by host and run.
+  static std::uint64_t key_of(const Report& report, std::uint64_t pid) {
+    return hash_of(fmt::format("{}\n{}\n{}", report.process.run, report.process.host, pid));
+  }
+  static std::uint64_t program_of(const Report& report) {
+    return hash_of(report.process.exe + '\n' + join(report.process.argv, "\n"));
+  }
+  static std::uint64_t hash_of(const std::string& text) {
+    return content_hash(bytes_of(std::string_view(text)));
+  }
+
+  void judge(const Report& report) {
+    const ReportIndex index(report);
+    files_.learn(report);
+    if (auto blind = blind_by_bypass(report)) {
+      if (out_.blind.size() < kMostBlind)
+        out_.blind.push_back(std::move(*blind));
+      else
+        ++blind_left_out_;
+    }
+    const auto parent = initialised_.find(key_of(report, report.process.ppid));
+    const bool child = parent != initialised_.end() && parent->second == program_of(report);
+    const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
+    std::vector<Finding> findings = findings_of(scene);
+    if (options_.record_packages) record_packages(scene);
+    listed_.add(report, findings);
+    const auto process = processes_.add(report, loads_of(report));
+    devices_.add(report, findings);
+    unused_.add(report);
+    for (Finding& finding : findings) findings_.add(std::move(finding), process);
+  }
+
+  // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
+  static std::uint64_t loads_of(const Report& report) {
+    const auto good = static_cast<std::uint64_t>(
+        std::count_if(report.modules.begin(), report.modules.end(),
+                      [](const ModuleRecord& module) { return module.result == 0; }));
+    if (good != report.modules.size() || !report.end) return good;
+    return std::max(good, report.end->modules);
+  }
+
+  void left_out(std::uint64_t count, std::string_view one, std::string_view several = {}) {
+    if (count == 0) return;
+    const std::string plural = several.empty() ? fmt::format("{}s", one) : std::string(several);
+    out_.notes.push_back(
+        fmt::format("{} {} left out: there are too many", grouped_number(count),
+                    count == 1 ? fmt::format("{} was", one) : fmt::format("{} were", plural)));
+  }
+
+  const Options& options_;
+  Analysis& out_;
+  ObjectFiles files_;
+  FindingTable findings_;
+  Advised advised_;
+  FileGaps file_gaps_;
+  Processes processes_;
+  DeviceTable devices_;
+  UnusedGpus unused_;
+  NoteList notes_;
+  ListedImages listed_;
+  /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
+  std::unordered_map<std::uint64_t, std::uint64_t> initialised_;
+  std::vector<Report> waiting_;
+  std::vector<ReportFile> unread_;
+  std::size_t kept_ = 0;
+  std::uint64_t total_ = 0;
+  std::uint64_t done_ = 0;
+  std::uint64_t blind_left_out_ = 0;
+};
+
+void note_assumptions(const Options& options, std::vector<std::string>& notes) {
+  if (options.assume_cc) {
+    notes.push_back(fmt::format("judged as if the GPU were of compute capability {}",
+                                image::to_name(*options.assume_cc).view()));
+  }
+  if (options.assume_driver) {
+    notes.push_back(fmt::format("judged as if the driver were one for CUDA {}",
+                                image::to_name(*options.assume_driver).view()));
+  }
+  if (options.assume_toolkit) {
+    notes.push_back(fmt::format("judged as if everything were built with CUDA {}",
+                                image::to_name(*options.assume_toolkit).view()));
+  }
+}
+
+}  // namespace
+
+Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options) {
+  Analysis out;
+  out.blind = options.blind;
+  out.notes = options.notes;
+  out.exit_status = options.exit_status;
+  out.term_signal = options.term_signal;
+  note_assumptions(options, out.notes);
+  const std::vector<ReportFile> files = find_report_files(reports_or_folders, out.notes);
+  Run run(options, out);
+  run.read(files);
+  run.judge_idle();
+  run.judge_missing();
+  run.finish();
+  out.nothing_readable = out.processes.empty();
+  out.verdict = verdict_of(out);
+  return out;
+}
+
+}  // namespace kshim::analysis

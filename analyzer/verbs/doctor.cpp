@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/doctor.h"
+
+#include <algorithm>
+
+#include "analyzer/diagnose/machine_checks.h"
+#include "analyzer/input/machine/gather.h"
+
+namespace kshim::doctor {
+
+Facts examine(const Machine& machine, const std::string& program) {
+  Facts facts;
+  const Loader loader(machine);
+  facts.place = look_at_place(machine);
+  find_gpus(machine, loader, facts);
+  facts.toolkits = find_toolkits(machine);
+  facts.pythons = find_pythons(machine);
+  facts.libraries = find_libraries(machine, loader);
+  facts.ptxas = in_path(machine, "ptxas");
+  facts.nvcc = in_path(machine, "nvcc");
+  facts.preloads = find_preloads(machine);
+  if (!program.empty()) facts.program = look_at_program(machine, loader, program);
+  check_driver(loader, facts);
+  check_place(machine, facts);
+  check_toolkits(machine, facts);
+  check_libraries(machine, loader, facts);
+  check_program(facts);
+  std::stable_sort(facts.checks.begin(), facts.checks.end(),
+                   [](const Check& a, const Check& b) { return a.severity > b.severity; });
+  return facts;
+}
+
+}  // namespace kshim::doctor

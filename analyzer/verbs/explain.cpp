@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/explain.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analyzer/advise/remedies.h"
+#include "analyzer/data/frames.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/log_diagnosis.h"
+#include "analyzer/diagnose/rules.h"
+#include "analyzer/input/log/log_text.h"
+#include "analyzer/input/log/lookup.h"
+#include "analyzer/input/log/miner.h"
+#include "analyzer/render/finding_text.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Cause;
+using analysis::Finding;
+
+struct AlsoRow {
+  int code;
+  Cause cause;
+  const char* when;
+};
+constexpr AlsoRow kAlso[] = {
+#define KSHIM_ALSO(code, cause, when) {code, Cause::cause, when},
+#include "analyzer/diagnose/also.def"
+#undef KSHIM_ALSO
+};
+
+// What a person pastes; a log is longer, and common words mean less in it.
+constexpr std::uint64_t kBrief = 60;
+constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr std::size_t kMostFacts = 24;
+constexpr double kUnsure = 0.6;  // what else it can be is worth saying
+
+std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
+std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
+
+Meaning meaning_of(const CudaError& error) {
+  Meaning out;
+  out.code = error.code;
+  out.driver_name = error.driver_name != nullptr ? error.driver_name : "";
+  out.runtime_name = error.runtime_name != nullptr ? error.runtime_name : "";
+  out.message = error.message;
+  return out;
+}
+
+void add_meaning(Explanation& out, int code, std::string note) {
+  const CudaError* error = find_cuda_error(code);
+  const bool known = std::any_of(out.meanings.begin(), out.meanings.end(),
+                                 [&](const Meaning& meaning) { return meaning.code == code; });
+  if (error == nullptr || known) return;
+  out.meanings.push_back(meaning_of(*error));
+  out.meanings.back().note = std::move(note);
+}
+
+void add_also(Explanation& out, int code, Cause first) {
+  if (first == Cause::unknown) {
+    const analysis::Facts facts = [&] {
+      analysis::Facts bare;
+      bare.codes = {code};
+      return bare;
+    }();
+    const analysis::Diagnosis usual = analysis::diagnose(facts);
+    if (usual.cause != Cause::unknown)
+      out.also.push_back({usual.cause, std::string(analysis::row_of(usual.cause).when)});
+  }
+  for (const AlsoRow& row : kAlso) {
+    if (row.code == code && row.cause != first) out.also.push_back({row.cause, row.when});
+  }
+}
+
+std::string location(const Explanation& out, std::uint64_t line) {
+  return out.asked == Asked::log && line != 0 ? fmt::format("{}:{}", out.subject, line) : std::string();
+}
+
+std::string device_text(const DeviceClue& device) {
+  return device.name.empty() ? fmt::format("compute capability {}", name(device.cc))
+                             : fmt::format("{} ({})", device.name, name(device.cc));
+}
+
+// Images and GPU of the judgement, as findings of reports have them.
+void describe(const Judgement& judgement, Finding& finding) {
+  const Cause cause = finding.cause;
+  if (judgement.device != nullptr) finding.devices.push_back(device_text(*judgement.device));
+  if (!analysis::is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
+  std::vector<analysis::ImageFact> images = judgement.facts.images;
+  std::stable_sort(images.begin(), images.end(), [](const auto& a, const auto& b) {
+    if (a.candidate.kind != b.candidate.kind) return a.candidate.kind == image::ImageKind::cubin;
+    return a.candidate.arch < b.candidate.arch;
+  });
+  for (const analysis::ImageFact& fact : images) {
+    const std::string arch(image::to_name(fact.candidate.kind, fact.candidate.arch).view());
+    finding.have.push_back(arch);
+    if (!judgement.facts.device) continue;
+    const analysis::ImageJudgement verdict = judge_image(fact, judgement.facts);
+    finding.images.push_back(
+        {std::string(image::to_name(fact.candidate.kind)), arch, {}, 1, verdict.fits, verdict.reason});
+  }
+  if (judgement.facts.device && cause != Cause::invalid_image && analysis::is_image_cause(cause))
+    finding.need =
+        image::to_name(image::ImageKind::cubin, {*judgement.facts.device, image::Suffix::none}).view();
+  if (judgement.list != nullptr) finding.object = judgement.list->owner;
+}
+
+// The user's own line: the innermost frame outside of what is installed.
+void add_place(const std::vector<analysis::Place>& frames, Finding& finding) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    if (analysis::owner_of_python(frame->file, frame->function) != analysis::FrameOwner::user) continue;
+    finding.where.push_back(*frame);
+    return;
+  }
+}
+
+// An assertion is printed before the traceback of the call that reports it.
+const std::vector<analysis::Place>& frames_of(const Clues& clues, const Hit& decider) {
+  if (!decider.frames.empty() || decider.code == 0) return decider.frames;
+  const auto later = std::find_if(clues.hits.begin(), clues.hits.end(), [&](const Hit& hit) {
+    return hit.line > decider.line && hit.code == decider.code && !hit.frames.empty();
+  });
+  return later == clues.hits.end() ? decider.frames : later->frames;
+}
+
+// {gpu} is the GPU's name, where it is known.
+std::string headline_of(const Clues& clues, const Judgement& judgement) {
+  const Cause cause = judgement.suspect.cause;
+  if (const Hit* message = message_behind(clues, judgement); message != nullptr) {
+    if (const std::string_view own = title_of_message(message->id); !own.empty()) return std::string(own);
+  }
+  const int code = judgement.facts.codes.empty() ? 0 : judgement.facts.codes.front();
+  const std::string_view of_code = analysis::headline_of_code(code);
+  if (!of_code.empty() && (cause == Cause::unknown || cause == Cause::device_fault))
+    return std::string(of_code);
+  if (cause == Cause::unknown && !judgement.facts.codes.empty())
+    return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
+  if (judgement.list != nullptr && !judgement.list->owner.empty())
+    return std::string(analysis::row_of(cause).headline);
+  switch (cause) {
+#define KSHIM_EXPLAIN_TITLE(cause, text) \
+  case Cause::cause:                     \
+    return text;
+#include "analyzer/say/log_titles.def"
+#undef KSHIM_EXPLAIN_TITLE
+    default:
+      return std::string(analysis::row_of(cause).headline);
+  }
+}
+
+Finding finding_of(const Clues& clues, const Judgement& judgement, const Explanation& out) {
+  const Suspect& suspect = judgement.suspect;
+  Finding finding;
+  finding.cause = suspect.cause;
+  const analysis::CauseRow& row = analysis::row_of(finding.cause);
+  finding.severity = judgement.hit == nullptr ? analysis::Severity::warning : row.severity;
+  finding.headline = headline_of(clues, judgement);
+  finding.confidence = std::clamp(suspect.confidence, 0.0, 0.98);
+  if (finding.cause == Cause::unchecked_failure) finding.confidence = std::min(finding.confidence, 0.6);
+  if (!judgement.facts.codes.empty()) {
+    finding.code = judgement.facts.codes.front();
+    const CudaError* error = find_cuda_error(*finding.code);
+    if (error != nullptr)
+      finding.code_name = error->driver_name != nullptr ? error->driver_name : error->runtime_name;
+  }
+  describe(judgement, finding);
+  const Hit* hit = judgement.hit;
+  if (hit != nullptr && finding.object.empty() &&
+      (finding.cause == Cause::library_not_found || finding.cause == Cause::jit_compiler_missing)) {
+    const auto lib = hit->groups.find("lib");
+    if (lib != hit->groups.end()) finding.object = lib->second;
+  }
+  const std::uint64_t line = hit != nullptr ? hit->line : 0;
+  if (hit != nullptr)
+    finding.evidence.push_back({"The line that decides: " + hit->quote, location(out, line)});
+  if (!suspect.because.empty())
+    finding.evidence.push_back({analysis::as_sentence(suspect.because), location(out, line)});
+  if (judgement.earlier)
+    finding.evidence.push_back({"Before it there was a warning, " + judgement.earlier->because, {}});
+  for (const Suspect& other : judgement.others)
+    finding.evidence.push_back({"Later there is also: " + other.because, {}});
+  if (!judgement.went_on.empty()) {
+    finding.severity = std::min(finding.severity, analysis::Severity::warning);
+    finding.evidence.push_back({analysis::as_sentence(judgement.went_on), {}});
+  } else if (hit != nullptr && hit->thrown && finding.cause == Cause::compiled_out) {
+    // It is no wrong result that went unseen: the program ended of it.
+    finding.severity = analysis::Severity::error;
+  }
+  if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
+  add_advice(clues, judgement, finding);
+  return finding;
+}
+
+void add_fact(Explanation& out, std::string text) {
+  if (out.facts.size() < kMostFacts) out.facts.push_back(std::move(text));
+}
+
+void add_facts(const Clues& clues, Explanation& out) {
+  for (const DeviceClue& device : clues.devices) add_fact(out, device_text(device));
+  if (!clues.kernel_module.empty() || clues.driver.known()) {
+    add_fact(out, fmt::format("driver {}{}", clues.kernel_module,
+                              !clues.driver.known()         ? std::string()
+                              : clues.kernel_module.empty() ? fmt::format("for CUDA {}", name(clues.driver))
+                                                            : fmt::format(" (CUDA {})", name(clues.driver))));
+  }
+  if (clues.toolkit.known()) add_fact(out, fmt::format("CUDA {}", name(clues.toolkit)));
+  for (const PackageClue& package : clues.packages) {
+    if (package.version.empty()) continue;
+    add_fact(out, fmt::format("{} {}{}{}", package.written, package.version,
+                              package.variant.empty() ? "" : "+", package.variant));
+  }
+  for (const ImageList& list : clues.lists) {
+    std::string archs;
+    for (const image::Candidate& image : list.images) {
+      if (!archs.empty()) archs += ' ';
+      archs += image::to_name(image.kind, image.arch).view();
+    }
+    add_fact(out, fmt::format("{}: {}", list.owner.empty() ? "built for" : list.owner, archs));
+  }
+  for (const auto& [key, value] : clues.env) add_fact(out, fmt::format("{}={}", key, value));
+}
+
+void apply(const Options& options, Clues& clues, Explanation& out) {
+  if (options.assume_cc) {
+    clues.devices.assign(1, {*options.assume_cc, {}, 0, false});
+    out.notes.push_back(
+        fmt::format("judged as if the GPU were of compute capability {}", name(*options.assume_cc)));
+  }
+  if (options.assume_driver) {
+    clues.driver = *options.assume_driver;
+    clues.kernel_module.clear();
+    out.notes.push_back(fmt::format("judged as if the driver were one for CUDA {}", name(clues.driver)));
+  }
+  if (options.assume_toolkit) {
+    clues.toolkit = *options.assume_toolkit;
+    clues.toolkit_assumed = true;
+    out.notes.push_back(fmt::format("judged as if everything were built with CUDA {}", name(clues.toolkit)));
+  }
+}
+
+void conclude(Clues clues, const Options& options, Explanation& out) {
+  apply(options, clues, out);
+  add_facts(clues, out);
+  if (clues.cut_lines != 0)
+    out.notes.push_back(fmt::format("of {} overlong lines only the beginning was read", clues.cut_lines));
+  out.windows = clues.of_windows();
+  const Judgement judgement = judge(clues, clues.lines <= kBrief);
+  if (judgement.hit != nullptr) {
+    out.line = judgement.hit->line;
+    out.quote = judgement.hit->quote;
+    if (judgement.hit->code != 0) {
+      add_meaning(
+          out, judgement.hit->code,
+          judgement.hit->old_code == 0
+              ? std::string()
+              : fmt::format("the runtime's number for it was {} before CUDA 10.1", judgement.hit->old_code));
+    }
+    if (!judgement.hit->as_written.empty())
+      out.notes.push_back(fmt::format("no header has the name {}", judgement.hit->as_written));
+    if (judgement.suspect.confidence <= kUnsure && judgement.hit->code != 0)
+      add_also(out, judgement.hit->code, judgement.suspect.cause);
+  }
+  if (!judgement.harmless.empty()) out.notes.push_back(judgement.harmless);
+  if (judgement.suspect.confidence > 0) {
+    out.findings.push_back(finding_of(clues, judgement, out));
+    out.next = next_steps(clues, judgement);
+    if (judgement.death != nullptr) {
+      out.line = judgement.death->line;
+      out.quote = judgement.death->quote;
+      out.notes.push_back(fmt::format(
+          "the program did not end of this: line {} tells what it died of, and that is no failure of CUDA's",
+          judgement.death->line));
+    }
+    return;
+  }
+  if (!judgement.harmless.empty()) return;
+  if (clues.others.empty()) {
+    out.recognised = false;
+    return;
+  }
+  const OtherFailure& other = clues.others.front();
+  out.line = other.line;
+  out.quote = other.quote;
+  out.notes.push_back(fmt::format("this is no failure of CUDA: {}", other.what));
+  out.notes.push_back(other.remedy);
+}
+
+void explain_number(int number, const Options& options, Explanation& out) {
+  const CudaError* error = find_cuda_error(number);
+  const OldCode* old = find_old_code(number);
+  // As a message, so that one path judges all.
+  Miner miner;
+  const CudaError* meant = old != nullptr ? find_cuda_error(old->now) : error;
+  if (meant != nullptr && meant->code != 0) {
+    const char* name_text = meant->driver_name != nullptr ? meant->driver_name : meant->runtime_name;
+    miner.line(name_text);
+  }
+  if (error != nullptr)
+    add_meaning(out, number, old != nullptr ? "since CUDA 10.1, and of the driver always" : "");
+  if (old != nullptr)
+    add_meaning(out, old->now,
+                fmt::format("what {} was to the runtime before CUDA 10.1 ({})", number, old->name));
+  out.recognised = error != nullptr || old != nullptr;
+  if (!out.recognised || (error != nullptr && number == 0)) return;
+  const std::vector<Meaning> meanings = out.meanings;
+  conclude(miner.take(), options, out);
+  out.meanings = meanings;
+  out.recognised = true;
+  // Two meanings: neither is sure.
+  if (error != nullptr && old != nullptr) {
+    for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
+  }
+  for (Finding& finding : out.findings)
+    std::erase_if(finding.evidence, [](const analysis::Evidence& row) {
+      return row.text.starts_with("The line that decides");
+    });
+}
+
+bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }
+
+bool looks_like_a_name(std::string_view text) {
+  return is_one_word(text) && text.size() > 3 && std::all_of(text.begin(), text.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+         });
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+}  // namespace
+
+std::string_view to_name(Asked asked) {
+  constexpr std::array<std::string_view, 4> kNames = {"number", "name", "message", "log"};
+  return kNames[static_cast<std::size_t>(asked)];
+}
+
+Explanation explain_text(std::string_view text, const Options& options) {
+  Explanation out;
+  text = trimmed(text);
+  out.subject = plain_line(text.substr(0, std::min<std::size_t>(text.size(), 400)));
+  if (const auto number = bare_number(text)) {
+    out.asked = Asked::number;
+    explain_number(*number, options, out);
+    return out;
+  }
+  Miner miner;
+  if (looks_like_a_name(text)) {
+    const NamedError named = find_by_name(text);
+    if (named.error != nullptr) {
+      out.asked = Asked::name;
+      add_meaning(out, named.error->code, {});
+      if (!named.really.empty())
+        out.notes.push_back(fmt::format("no header has the name {}; {} is {}", out.subject,
+                                        named.guessed ? "the nearest" : "what is meant", named.really));
+      if (named.error->code == 0) return out;
+      miner.line(named.error->driver_name != nullptr ? named.error->driver_name : named.error->runtime_name);
+      conclude(miner.take(), options, out);
+      return out;
+    }
+    out.nearest = nearest_names(text, 3);
+  }
+  LogText lines([&](std::string_view line) { miner.line(line); }, true);
+  lines.take(text);
+  lines.finish();
+  conclude(miner.take(), options, out);
+  return out;
+}
+
+Explanation explain_log(std::istream& in, const std::string& name_text, const Options& options,
+                        const std::function<void(std::uint64_t)>& progress) {
+  Explanation out;
+  out.asked = Asked::log;
+  out.subject = name_text;
+  Miner miner;
+  LogText text([&](std::string_view line) { miner.line(line); });
+  std::string chunk(kChunk, '\0');
+  std::uint64_t done = 0;
+  while (in.read(chunk.data(), static_cast<std::streamsize>(chunk.size())), in.gcount() > 0) {
+    const auto got = static_cast<std::size_t>(in.gcount());
+    done += got;
+    text.take(std::string_view(chunk).substr(0, got));
+    if (progress) progress(done);
+  }
+  text.finish();
+  conclude(miner.take(), options, out);
+  return out;
+}
+
+}  // namespace kshim::explain

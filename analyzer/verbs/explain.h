@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a number, a name, a message or a log to what it means, why, and what to do: what `kshim explain`
+// calls. Needs no network, GPU or report.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <istream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/input/log/clues.h"
+#include "analyzer/verbs/analysis.h"
+
+namespace kshim::explain {
+
+struct Options {
+  std::optional<image::ComputeCapability> assume_cc;
+  std::optional<image::Version> assume_driver;
+  std::optional<image::Version> assume_toolkit;
+};
+
+/// An error of CUDA's that was asked for.
+struct Meaning {
+  int code = 0;
+  std::string driver_name;   ///< CUDA_ERROR_...; empty where the driver has none
+  std::string runtime_name;  ///< cudaError...; likewise
+  std::string message;
+  std::string note;  ///< "before CUDA 10.1, the runtime's number for it was 48"
+};
+
+/// What the error can also stand for, and what would show it.
+struct Possibility {
+  analysis::Cause cause = analysis::Cause::unknown;
+  std::string when;
+};
+
+struct NextStep {
+  std::string command;
+  std::string why;
+};
+
+enum class Asked : std::uint8_t { number, name, message, log };
+std::string_view to_name(Asked asked);
+
+struct Explanation {
+  Asked asked = Asked::message;
+  std::string subject;            ///< what was asked for, or the log's name
+  std::vector<Meaning> meanings;  ///< several where a number had another meaning before CUDA 10.1
+  std::uint64_t line = 0;         ///< of a log: the line that decided; 0 = none
+  std::string quote;              ///< that line
+  std::vector<analysis::Finding> findings;
+  std::vector<Possibility> also;
+  std::vector<NextStep> next;
+  std::vector<std::string> facts;  ///< what was read beside the failure, each a clause
+  std::vector<std::string> notes;
+  std::vector<std::string> nearest;  ///< names that are like one that is none
+  bool windows = false;              ///< the log is of Windows, and so are the commands
+  bool recognised = true;            ///< false: neither a failure of CUDA's nor one that is known as none
+};
+
+Explanation explain_text(std::string_view text, const Options& options);
+/// Reads to the end. `progress` is called with the bytes read so far.
+Explanation explain_log(std::istream& in, const std::string& name, const Options& options,
+                        const std::function<void(std::uint64_t)>& progress);
+
+std::string render_text(const Explanation& explanation, const analysis::RenderOptions& options);
+std::string render_json(const Explanation& explanation);
+
+}  // namespace kshim::explain

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/failed_start.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/loader.h"
+
+namespace kshim::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> environment_with(std::string_view search_path) {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t mark = text.find('=');
+    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
+  }
+  out.insert_or_assign("LD_LIBRARY_PATH", std::string(search_path));
+  return out;
+}
+
+// Where CUDA's libraries lie without the linker being told: toolkits, wheels, conda.
+std::vector<std::string> other_folders(const Machine& machine) {
+  std::vector<std::string> out;
+  for (const Toolkit& toolkit : find_toolkits(machine)) {
+    for (const char* below : {"lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
+      out.push_back(join_path(toolkit.folder, below));
+  }
+  for (const Python& python : find_pythons(machine))
+    out.insert(out.end(), python.library_folders.begin(), python.library_folders.end());
+  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
+    out.push_back(join_path(conda, "lib"));
+  return out;
+}
+
+}  // namespace
+
+std::vector<analysis::MissingLibrary> missing_at_start(const fs::path& program,
+                                                       std::string_view search_path) {
+  std::error_code error;
+  const fs::path path = fs::absolute(program, error);
+  if (error) return {};
+  const Machine machine("/", environment_with(search_path));
+  const Program found = look_at_program(machine, Loader(machine), path.string());
+  std::vector<analysis::MissingLibrary> out;
+  for (const std::string& text : found.missing) {
+    const std::size_t mark = text.find(", for ");
+    if (mark == std::string::npos) continue;
+    analysis::MissingLibrary missing;
+    missing.program = path.string();
+    missing.name = text.substr(0, mark);
+    missing.needed_by = text.substr(mark + 6);
+    missing.of_cuda = is_cuda_library(missing.name);
+    out.push_back(std::move(missing));
+  }
+  if (out.empty()) return out;
+  const std::vector<std::string> folders = other_folders(machine);
+  for (analysis::MissingLibrary& missing : out) {
+    for (const std::string& folder : folders) {
+      if (missing.of_cuda && missing.folder.empty() && machine.is_file(join_path(folder, missing.name)))
+        missing.folder = folder;
+    }
+  }
+  return out;
+}
+
+}  // namespace kshim::doctor

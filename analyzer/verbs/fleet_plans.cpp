@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/fleet_plans.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+
+namespace kshim::analysis {
+namespace {
+
+using image::ComputeCapability;
+
+constexpr std::size_t kMostListed = 4096;
+constexpr std::size_t kMostPlans = 256;
+constexpr std::size_t kMostBreaks = 256;
+
+std::optional<image::Candidate> candidate_of(std::string_view arch, std::string_view isa) {
+  image::Candidate out;
+  if (arch.starts_with("sm_")) {
+    out.kind = image::ImageKind::cubin;
+  } else if (arch.starts_with("compute_")) {
+    out.kind = image::ImageKind::ptx;
+  } else {
+    return std::nullopt;
+  }
+  const auto parsed = image::parse_arch(arch);
+  if (!parsed) return std::nullopt;
+  out.arch = *parsed;
+  if (out.kind == image::ImageKind::ptx) out.isa = image::parse_version(isa).value_or(image::Version{});
+  return out;
+}
+
+std::vector<ComputeCapability> fleet_of(const Analysis& analysis, const Options& options) {
+  std::set<ComputeCapability> out;
+  for (const image::Arch& target : options.targets) out.insert(target.cc);
+  if (out.empty()) {
+    for (const DeviceSummary& device : analysis.devices) {
+      if (device.cc) out.insert(*device.cc);
+    }
+    if (out.size() < 2 || options.assume_cc) out.clear();  // that is what the finding's own fix says
+  }
+  return {out.begin(), out.end()};
+}
+
+struct File {
+  std::string path, build_id;
+  std::set<ComputeCapability> lacking;
+  const Finding* first = nullptr;
+};
+
+std::vector<File> files_of(const Analysis& analysis) {
+  std::vector<File> out;
+  std::unordered_map<std::string, std::size_t> known;
+  for (const Finding& finding : analysis.findings) {
+    if (!is_for_fleet(finding)) continue;
+    const auto need = image::parse_arch(finding.need);
+    if (!need) continue;
+    const auto [at, first] = known.try_emplace(finding.object + '\n' + finding.build_id, out.size());
+    if (first) out.push_back({finding.object, finding.build_id, {}, &finding});
+    out[at->second].lacking.insert(need->cc);
+  }
+  return out;
+}
+
+std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, ObjectFiles& files) {
+  ObjectRecord object;
+  object.path = file.path;
+  object.build_id = file.build_id;
+  if (const ObjectFile* found = files.find(object)) return found->image_counts();
+  if (const auto* rows = listed.find(file.path, file.build_id)) return *rows;
+  std::vector<ImageCount> out;
+  for (const ImageVerdict& row : file.first->images) {
+    if (const auto candidate = candidate_of(row.arch, row.isa)) out.push_back({*candidate, row.count, 0});
+  }
+  return out;
+}
+
+void add_breaks(const Analysis& analysis, FleetPlan& plan) {
+  for (const DeviceSummary& device : analysis.devices) {
+    if (!device.cc || !std::binary_search(plan.lacking.begin(), plan.lacking.end(), *device.cc)) continue;
+    ++plan.breaks_total;
+    if (plan.breaks.size() == kMostBreaks) continue;
+    plan.breaks.push_back({device.host, device.ordinal,
+                           device.name.empty() ? std::string("unnamed") : device.name, *device.cc});
+  }
+}
+
+}  // namespace
+
+bool is_for_fleet(const Finding& finding) {
+  switch (finding.cause) {
+    case Cause::no_image_for_arch:
+    case Cause::arch_specific_image:
+    case Cause::ptx_newer_than_device:
+    case Cause::ptx_newer_than_driver:
+    case Cause::latent_gap:
+      // Nobody but NVIDIA builds those.
+      return !finding.object.empty() && find_vendor_library(finding.object) == nullptr;
+    default:
+      return false;
+  }
+}
+
+void ListedImages::add(const Report& report, const std::vector<Finding>& findings) {
+  std::set<std::pair<std::string, std::string>> wanted;
+  for (const Finding& finding : findings) {
+    if (is_for_fleet(finding)) wanted.emplace(finding.object, finding.build_id);
+  }
+  if (wanted.empty()) return;
+  for (const ObjectRecord& row : report.objects) {
+    const std::pair key(row.path, row.build_id);
+    if (!row.images || images_.size() == kMostListed || wanted.count(key) == 0 || images_.count(key) != 0)
+      continue;
+    std::vector<ImageCount>& out = images_[key];
+    for (const ImageEntry& image : *row.images) {
+      const auto candidate = candidate_of(image.arch, image.isa);
+      if (candidate && out.size() < 256) out.push_back({*candidate, image.count, image.bytes});
+    }
+  }
+}
+
+const std::vector<ImageCount>* ListedImages::find(const std::string& path,
+                                                  const std::string& build_id) const {
+  const auto found = images_.find({path, build_id});
+  return found == images_.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+                                   const ListedImages& listed, ObjectFiles& files) {
+  std::vector<FleetPlan> out;
+  const std::vector<ComputeCapability> gpus = fleet_of(analysis, options);
+  if (gpus.empty()) return out;
+  for (const File& file : files_of(analysis)) {
+    if (out.size() == kMostPlans) break;
+    auto plan =
+        plan_fleet({gpus, {file.lacking.begin(), file.lacking.end()}, images_of(file, listed, files)});
+    if (!plan) continue;
+    plan->object = file.path;
+    plan->build_id = file.build_id;
+    add_breaks(analysis, *plan);
+    out.push_back(std::move(*plan));
+  }
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/input/report/report_index.h"
+#include "analyzer/verbs/analysis.h"
+
+namespace kshim::analysis {
+
+/// What reports list of the images of files, for those that are gone.
+class ListedImages {
+ public:
+  /// Of the objects that the findings are about.
+  void add(const Report& report, const std::vector<Finding>& findings);
+  const std::vector<ImageCount>* find(const std::string& path, const std::string& build_id) const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::vector<ImageCount>> images_;
+};
+
+/// Whether another list of architectures would mend it.
+bool is_for_fleet(const Finding& finding);
+/// For each file that lacks code for one of the targets, or without targets for one of several kinds of GPU
+/// in the reports: what to build it for.
+std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& options,
+                                   const ListedImages& listed, ObjectFiles& files);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/record_packages.h"
+
+#include <fcntl.h>
+#include <simdjson.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/attribution.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kMostPackages = 1000;
+// The longest record, a failure with its stacks, has 64 KiB (docs/report-format.md).
+constexpr off_t kTail = off_t{1} << 17;
+
+struct Tail {
+  std::uint64_t seq = 0;
+  std::uint64_t t = 0;
+  bool torn = false;
+};
+
+/// What the last whole line of a report counts; nullopt where there is none.
+std::optional<Tail> read_tail(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return std::nullopt;
+  const off_t begin = status.st_size > kTail ? status.st_size - kTail : 0;
+  std::string text(static_cast<std::size_t>(status.st_size - begin), '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), begin);
+  if (got < 0 || static_cast<std::size_t>(got) != text.size()) return std::nullopt;
+  Tail out;
+  out.torn = text.back() != '\n';
+  const std::size_t end = text.rfind('\n');
+  if (end == std::string::npos) return std::nullopt;
+  const std::size_t before = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
+  const std::size_t first = before == std::string::npos ? 0 : before + 1;
+  simdjson::dom::parser parser;
+  simdjson::dom::element record;
+  if (parser.parse(text.data() + first, end - first).get(record) != simdjson::SUCCESS) return std::nullopt;
+  if (record["seq"].get(out.seq) != simdjson::SUCCESS || record["t"].get(out.t) != simdjson::SUCCESS)
+    return std::nullopt;
+  return out;
+}
+
+bool still_runs(const Report& report) {
+  return !report.end && ::kill(static_cast<pid_t>(report.process.pid), 0) == 0;
+}
+
+std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64_t t) {
+  const auto text = [](const std::string& value) {
+    return value.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+  };
+  const nlohmann::ordered_json record = {{"type", "package"},
+                                         {"seq", seq},
+                                         {"t", t},
+                                         {"object", package.object},
+                                         {"name", package.name},
+                                         {"version", text(package.version)},
+                                         {"manager", text(package.manager)},
+                                         {"build", text(package.build)},
+                                         {"channel", text(package.channel)},
+                                         {"environment", text(package.environment)},
+                                         {"source", text(package.source)}};
+  return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+bool write_all(int fd, const std::string& text) {
+  ssize_t got = 0;
+  do got = ::write(fd, text.data(), text.size());
+  while (got < 0 && errno == EINTR);
+  return got >= 0 && static_cast<std::size_t>(got) == text.size();
+}
+
+}  // namespace
+
+void record_packages(const Scene& scene) {
+  const Report& report = scene.report;
+  if (still_runs(report)) return;
+  std::vector<PackageRecord> rows;
+  for (const ObjectRecord& object : report.objects) {
+    if (rows.size() >= kMostPackages) break;
+    if (scene.index.package(object.id) != nullptr || scene.files.find(object) == nullptr) continue;
+    if (auto package = package_of(scene, object); package && !package->name.empty())
+      rows.push_back(std::move(*package));
+  }
+  if (rows.empty()) return;
+  const int fd = ::open(report.path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  // Into a file of another user (a program that went on as one) nothing is written: he may lay other names
+  // there.
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || status.st_uid != ::geteuid()) {
+    ::close(fd);
+    return;
+  }
+  // Behind a torn line nothing is added: it would no longer be the last, which alone may be torn.
+  if (auto tail = read_tail(fd); tail && !tail->torn) {
+    bool good = true;
+    for (std::size_t i = 0; good && i < rows.size(); ++i)
+      good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
+    if (!good) spdlog::debug("{}: packages could not be added", harmless(report.path));
+  }
+  ::close(fd);
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kshim run` writes down who owns the objects of a report, while the files are at hand: where the report is
+// read later, they may not be.
+#pragma once
+#include "analyzer/diagnose/scene.h"
+
+namespace kshim::analysis {
+
+/// Appends a `package` record for each object of the scene's report whose very file lies here and belongs to
+/// a package. Nothing is written to the report of a process that still runs, and nothing twice.
+void record_packages(const Scene& scene);
+
+}  // namespace kshim::analysis

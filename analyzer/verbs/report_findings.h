@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyzer/core/finding.h"
+#include "analyzer/diagnose/aftermath.h"
+#include "analyzer/diagnose/scene.h"
+
+namespace kshim::analysis {
+
+/// All findings of one report, in the order in which things happened.
+std::vector<Finding> findings_of(const Scene& scene);
+
+/// What is missing although nothing has failed: recorded gaps, loaded files against the present GPUs and the
+/// targets. `known` are the findings so far: what they say is not said again.
+std::vector<Finding> latent_gaps(const Scene& scene, const std::vector<Finding>& known);
+/// What was asked about GPUs that are not there, and cannot be answered because files are gone. `told`:
+/// object and need of what is known to lack code.
+std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::ComputeCapability>& wanted,
+                              const std::set<std::pair<std::string, std::string>>& told);
+/// Of what `latent` says about targets, what this run launched; the rest becomes information. Nothing without
+/// coverage records.
+void add_coverage(const Scene& scene, std::vector<Finding>& latent);
+/// mixed-cuda-libraries, cudnn-mismatch: added to `known`, where what nothing else explains becomes theirs.
+void add_library_findings(const Scene& scene, const std::vector<Judged>& judged, std::vector<Finding>& known);
+/// compiled-out: launched or failed kernels of which the image for this GPU has a stub, and another image the
+/// whole.
+std::vector<Finding> compiled_out(const Scene& scene);
+/// jit-tax: what the process spent on compiling PTX, by file.
+std::vector<Finding> jit_taxes(const Scene& scene);
+
+}  // namespace kshim::analysis

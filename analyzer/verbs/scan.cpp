@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files in parallel, the largest first: the last one to be taken should be a small one.
+#include "analyzer/verbs/scan.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <system_error>
+#include <thread>
+#include <tuple>
+
+#include "analyzer/device_code/mapped_file.h"
+#include "analyzer/input/files/container.h"
+#include "analyzer/input/files/container_memory.h"
+#include "analyzer/input/files/container_queue.h"
+#include "analyzer/input/files/object.h"
+#include "analyzer/input/files/walk.h"
+#include "analyzer/owner/finder.h"
+#include "analyzer/verbs/scan_fleet_plans.h"
+
+namespace kshim::scan {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Larger zips are shared by all threads.
+constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
+
+// Of inflated members, for each thread; what one member needs beyond that comes on top (docs/scan.md).
+constexpr std::uint64_t kMemoryOfThread = std::uint64_t{128} << 20;
+
+/// How far the shares of one file are.
+struct Reading {
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<unsigned> ended{0};  ///< shares
+};
+
+struct Task {
+  std::size_t input = 0;
+  unsigned shares = 1;
+  std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
+  std::shared_ptr<Reading> reading = {};    ///< the same for all shares
+};
+
+struct Found {
+  std::vector<ObjectResult> objects;
+  std::vector<std::string> notes;
+  bool named_unread = false;
+  bool no_memory = false;
+};
+
+/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
+/// `note`.
+Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+    return {};
+  }
+  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
+  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  ::close(fd);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+unsigned jobs_of(const Options& options) {
+  return options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// Whether `part` is of `file`, and not of what was inflated.
+bool is_of(Bytes file, Bytes part) {
+  const auto within = [&](const std::byte* at) {
+    return std::less_equal<>()(file.data(), at) && std::less_equal<>()(at, file.data() + file.size());
+  };
+  return within(part.data()) && within(part.data() + part.size());
+}
+
+/// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
+void let_go(Bytes passed) {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // aarch64: up to 64 KiB
+  const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
+class Scanner {
+ public:
+  Scanner(const Inputs& inputs, const Options& options)
+      : inputs_(inputs), options_(options), jobs_(jobs_of(options)), memory_(kMemoryOfThread * jobs_) {}
+
+  void run() {
+    plan();
+    found_.resize(tasks_.size());
+    std::vector<std::jthread> threads;
+    threads.reserve(workers());
+    try {
+      while (threads.size() < workers())
+        threads.emplace_back([this, index = threads.size()] { work(index); });
+    } catch (const std::exception&) {
+      // A limit on threads or on memory. The stacks of those that there are may have taken all of it: half of
+      // them do the work.
+      most_ = std::max<std::size_t>(1, threads.size() / 2);
+    }
+    if (threads.empty()) work(0);
+    report_progress(threads.size());
+    threads.clear();
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      if (!found_[i].no_memory) continue;
+      const Input& input = inputs_.files[tasks_[i].input];
+      found_[i].notes.push_back(fmt::format("{}: needs more memory than there is", input.path.string()));
+      found_[i].named_unread = found_[i].named_unread || input.named;
+    }
+  }
+
+  std::vector<Found> take() && { return std::move(found_); }
+
+ private:
+  // Zips are told by their names here: opening them is the workers' part.
+  void plan() {
+    std::vector<std::size_t> order(inputs_.files.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return inputs_.files[a].bytes > inputs_.files[b].bytes; });
+    for (const std::size_t index : order) {
+      const Input& input = inputs_.files[index];
+      total_ += input.bytes;
+      const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
+      const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
+      const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
+      const auto reading = std::make_shared<Reading>();
+      for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue, reading});
+    }
+  }
+
+  std::size_t workers() const { return std::min<std::size_t>(jobs_, tasks_.size()); }
+
+  void work(std::size_t thread) {
+    while (thread < most_) {
+      const std::size_t index = next_.fetch_add(1);
+      if (index >= tasks_.size()) break;
+      const Task task = std::move(tasks_[index]);
+      const Input& input = inputs_.files[task.input];
+      try {
+        look_at(input, task, found_[index]);
+      } catch (const std::bad_alloc&) {
+        found_[index].no_memory = true;  // the note is made when the other threads have let go of theirs
+      }
+      // What was skipped in it is done too.
+      if (task.reading->ended.fetch_add(1) + 1 == task.shares) advance(task, input.bytes);
+    }
+    const std::lock_guard guard(lock_);
+    ++finished_;
+    changed_.notify_all();
+  }
+
+  /// `bytes` more of the task's file, as far as it has them: what lies in a nested container passes twice.
+  void advance(const Task& task, std::uint64_t bytes) {
+    const std::uint64_t all = inputs_.files[task.input].bytes;
+    const std::uint64_t before = task.reading->bytes.fetch_add(bytes);
+    done_.fetch_add(std::min(before + bytes, all) - std::min(before, all), std::memory_order_relaxed);
+  }
+
+  void report_progress(std::size_t threads) {
+    std::unique_lock guard(lock_);
+    while (finished_ < threads) {
+      changed_.wait_for(guard, std::chrono::milliseconds(100));
+      if (options_.progress) options_.progress(done_.load(std::memory_order_relaxed), total_);
+    }
+  }
+
+  void look_at(const Input& input, const Task& task, Found& out) {
+    const std::string name = input.path.string();
+    std::array<std::byte, kFirstBytes> buffer;
+    std::string note;
+    const Bytes first = read_first(input.path, buffer, note);
+    const FileKind kind = file_kind(first, name, input.named);
+    if (kind != FileKind::other) {
+      auto opened = analysis::MappedFile::open(input.path);
+      if (auto* why = std::get_if<std::string>(&opened)) {
+        note = *why;
+      } else {
+        const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
+        if (kind == FileKind::container) {
+          look_into(name, bytes, task, out);
+        } else {
+          ScannedObject object;
+          object.path = name;
+          keep(scan_object(std::move(object), bytes, options_), out);
+        }
+      }
+    } else if (input.named && note.empty()) {
+      note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
+    }
+    if (!note.empty()) out.notes.push_back(fmt::format("{}: {}", name, note));
+    out.named_unread = input.named && !out.notes.empty();
+  }
+
+  void look_into(const std::string& name, Bytes bytes, const Task& task, Found& out) {
+    ContainerVisitor visitor;
+    visitor.queue = task.queue.get();
+    visitor.memory = &memory_;
+    visitor.passed = [&](Bytes passed) {
+      if (!is_of(bytes, passed)) return;
+      let_go(passed);
+      advance(task, passed.size());
+    };
+    // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.
+    visitor.progress = [&](std::uint64_t done) {
+      const std::uint64_t before = task.reading->bytes.load();
+      if (task.shares == 1 && done > before) advance(task, done - before);
+    };
+    visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
+    visitor.wants_content = [](std::string_view member, Bytes first) {
+      return file_kind(first, std::string(member), true) != FileKind::other;
+    };
+    visitor.visit = [&](const Member& member) {
+      ScannedObject object;
+      object.path = name;
+      object.member = member.name;
+      object.package = packages::package_of_archive(name).label();
+      keep(scan_object(std::move(object), member.bytes, options_), out);
+    };
+    visitor.damaged = [&](std::string_view member, std::uint64_t offset, const std::string& what) {
+      out.notes.push_back(
+          fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
+    };
+    each_member(bytes, name, Limits{}, visitor);
+  }
+
+  // What is never device code by its name needs no decompression to be told.
+  static bool worth_a_look(std::string_view name) {
+    constexpr std::array<std::string_view, 12> kNever = {".py",  ".pyc", ".pyi",  ".h",    ".hpp", ".cuh",
+                                                         ".txt", ".md",  ".json", ".html", ".js",  ".png"};
+    return std::none_of(kNever.begin(), kNever.end(),
+                        [&](std::string_view ending) { return name.ends_with(ending); });
+  }
+
+  static void keep(std::optional<ObjectResult> result, Found& out) {
+    if (result && !result->note.empty()) {
+      out.notes.push_back(std::move(result->note));
+    } else if (result) {
+      out.objects.push_back(std::move(*result));
+    }
+  }
+
+  const Inputs& inputs_;
+  const Options& options_;
+  unsigned jobs_;
+  MemoryPool memory_;
+  std::vector<Task> tasks_;   ///< each taken by one thread
+  std::vector<Found> found_;  ///< by task
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
+  std::atomic<std::uint64_t> done_{0};
+  std::uint64_t total_ = 0;
+  std::mutex lock_;
+  std::condition_variable changed_;
+  std::size_t finished_ = 0;  ///< guarded by lock_
+};
+
+void sort_results(Scan& scan) {
+  std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
+    return std::tie(a.path, a.member) < std::tie(b.path, b.member);
+  });
+  std::stable_sort(scan.findings.begin(), scan.findings.end(),
+                   [](const analysis::Finding& a, const analysis::Finding& b) {
+                     return std::tuple(b.severity, b.confidence, a.object) <
+                            std::tuple(a.severity, a.confidence, b.object);
+                   });
+  std::sort(scan.notes.begin(), scan.notes.end());
+  scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
+}
+
+}  // namespace
+
+Scan scan(const std::vector<fs::path>& paths, const Options& options) {
+  Scan out;
+  out.targets = options.targets;
+  out.driver = options.driver;
+  Inputs inputs = list_inputs(paths);
+  out.files = inputs.files.size();
+  out.duplicates = inputs.duplicates;
+  for (const Input& input : inputs.files) out.bytes += input.bytes;
+  out.notes = std::move(inputs.notes);
+  for (const fs::path& path : paths) {
+    std::error_code error;
+    const fs::file_status status = fs::status(path, error);
+    out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
+  }
+  Scanner scanner(inputs, options);
+  scanner.run();
+  packages::Finder packages;
+  for (Found& found : std::move(scanner).take()) {
+    for (ObjectResult& result : found.objects) {
+      if (result.object.package.empty()) {
+        const auto& package = packages.of(fs::absolute(result.object.path).string());
+        if (package) result.object.package = package->label();
+        for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
+      }
+      out.objects.push_back(std::move(result.object));
+      for (analysis::Finding& finding : result.findings) out.findings.push_back(std::move(finding));
+    }
+    for (std::string& note : found.notes) out.notes.push_back(std::move(note));
+    out.named_unread = out.named_unread || found.named_unread;
+  }
+  sort_results(out);
+  out.fleet = fleet_plans(out);
+  // A folder without device code was read all right; what was named and cannot be read was not.
+  out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
+  return out;
+}
+
+}  // namespace kshim::scan

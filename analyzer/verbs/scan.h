@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What files are built for, and whether that runs on given GPUs: what `kshim scan` calls. The names are those
+// of the scan JSON (docs/schema/scan.json).
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/advise/fleet.h"
+#include "analyzer/core/finding.h"
+#include "analyzer/device_code/object_file.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::scan {
+
+struct Options {
+  std::vector<image::Arch> targets;  ///< compute capabilities to judge for
+  image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
+  bool kernels = false;              ///< read payloads and name kernels
+  unsigned jobs = 0;                 ///< threads; 0 = one a core
+  /// Called now and then, from one thread at a time, with bytes done and in all.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+};
+
+/// What a kernel takes in the images of one architecture; where several modules hold the name, the most that
+/// any does. kUnknown of image::KernelInfo where the image does not say, as PTX, which is compiled later.
+struct KernelNeeds {
+  std::string arch;                ///< sm_80, compute_90
+  std::uint32_t registers = 0;     ///< a thread
+  std::uint32_t shared_bytes = 0;  ///< static, a block
+  std::uint32_t local_bytes = 0;   ///< a thread: stack and spilled registers
+  std::uint32_t max_threads = 0;   ///< a block, by __launch_bounds__; unknown: as many as the device takes
+};
+
+struct ScannedKernel {
+  std::string name;  ///< mangled
+  std::string demangled;
+  std::vector<KernelNeeds> images;         ///< cubins first, each kind by architecture
+  std::vector<std::string> archs() const;  ///< of those
+};
+
+/// How one object does on one target.
+struct TargetVerdict {
+  image::Arch target;
+  std::uint64_t sass = 0;                             ///< modules with a cubin that fits
+  std::uint64_t jit = 0;                              ///< modules whose PTX would be compiled
+  std::uint64_t lacking = 0;                          ///< modules with kernels and without either
+  std::optional<std::uint64_t> kernels_lacking = {};  ///< with Options::kernels: names that no module runs
+  bool picks = false;  ///< that is how the library is made: it picks other code for this GPU
+  bool serves() const noexcept { return picks || kernels_lacking.value_or(lacking) == 0; }
+  bool nothing_fits() const noexcept { return sass + jit == 0 && lacking != 0; }
+};
+
+struct ScannedObject {
+  std::string path;
+  std::string member;  ///< inside `path` where that is an archive or wheel; else empty
+  std::string build_id;
+  std::string format;       ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
+  std::string package;      ///< "torch 2.9.1" where it belongs to one
+  std::uint64_t bytes = 0;  ///< of the file or member
+  std::uint64_t fatbins = 0;
+  std::uint64_t modules = 0;
+  std::vector<analysis::ImageCount> images;
+  std::optional<std::vector<ScannedKernel>> kernels;  ///< with Options::kernels
+  std::vector<TargetVerdict> targets;                 ///< in the order of Options::targets
+  std::string name() const { return member.empty() ? path : path + "!" + member; }
+};
+
+struct Scan {
+  std::vector<image::Arch> targets;
+  image::Version driver;
+  std::vector<ScannedObject> objects;       ///< with device code only, by name
+  std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
+  std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
+  std::vector<std::string> notes;           ///< what could not be read, and where
+  std::uint64_t files = 0;                  ///< looked at
+  std::uint64_t bytes = 0;                  ///< of those
+  std::uint64_t duplicates = 0;             ///< other names of files already counted
+  bool nothing_readable = false;
+  /// Something that was named to scan(), or a part of it, could not be read: no verdict on it.
+  bool named_unread = false;
+  bool incomplete() const { return !notes.empty(); }
+};
+
+/// Files, folders, archives, wheels, Python environments. What cannot be read becomes a note.
+Scan scan(const std::vector<std::filesystem::path>& paths, const Options& options);
+
+}  // namespace kshim::scan
