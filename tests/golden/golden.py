@@ -109,12 +109,12 @@ def compare(kshim, case):
 
 
 def names(def_file, macro):
-    with open(os.path.join(SOURCE, "analyzer", "analysis", def_file), encoding="utf-8") as file:
+    with open(os.path.join(SOURCE, "analyzer", "core", def_file), encoding="utf-8") as file:
         return re.findall(rf'^{macro}\(\w+, "([\w-]+)"', file.read(), re.MULTILINE)
 
 
 def severities():
-    with open(os.path.join(SOURCE, "analyzer", "analysis", "causes.def"), encoding="utf-8") as file:
+    with open(os.path.join(SOURCE, "analyzer", "core", "causes.def"), encoding="utf-8") as file:
         found = re.findall(r'^KSHIM_CAUSE\(\w+, "[\w-]+", (\w+),', file.read(), re.MULTILINE)
     assert len(found) == len(names("causes.def", "KSHIM_CAUSE")), "a row of causes.def is not read"
     return found
