@@ -201,17 +201,19 @@ Version last_driver_cuda(const GpuRow& gpu) {
   if (gpu.last_branch == 0) return {};
   Version found;
   for (const ToolkitRow& row : kToolkits) {
-    if (branch_of(row.driver) <= gpu.last_branch) found = row.version;
+    if (!row.driver.empty() && branch_of(row.driver) <= gpu.last_branch) found = row.version;
   }
   return found;
 }
 
 const ToolkitRow* toolkit_of_branch(unsigned branch) {
   const ToolkitRow* found = nullptr;
+  bool beyond = true;
   for (const ToolkitRow& row : kToolkits) {
+    if (row.driver.empty()) continue;
     if (branch_of(row.driver) <= branch) found = &row;
+    if (branch <= branch_of(row.driver)) beyond = false;
   }
-  const bool beyond = branch > branch_of(kToolkits[std::size(kToolkits) - 1].driver);
   return beyond ? nullptr : found;
 }
 

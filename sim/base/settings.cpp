@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "device/product.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::sim {
 namespace {
@@ -111,12 +112,17 @@ bool read_eager(image::Version driver) {
 Settings read_settings() {
   Settings s;
   if (const char* value = std::getenv("KSHIM_SIM_DEVICES")) s.devices = parse_devices(value);
+  // The default driver knows the devices asked for.
+  for (const RequestedDevice& device : s.devices) {
+    const auto* info = image::find_compute_capability(device.cc);
+    if (info != nullptr && s.driver < info->first_toolkit) s.driver = info->first_toolkit;
+  }
   if (const char* value = std::getenv("KSHIM_SIM_DRIVER")) {
     const auto version = image::parse_version(value);
     if (version && version->major >= 8 && version->major < 100 && version->minor < 10) {
       s.driver = *version;
     } else {
-      complain("KSHIM_SIM_DRIVER", value, "not a CUDA version from 8.0 on (such as 12.4); 13.0 is used");
+      complain("KSHIM_SIM_DRIVER", value, "not a CUDA version from 8.0 on (such as 12.4); the default is used");
     }
   }
   if (const char* value = std::getenv("KSHIM_SIM_MEMORY")) s.memory = parse_bytes(value);

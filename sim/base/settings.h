@@ -33,7 +33,7 @@ struct FaultRule {
 
 struct Settings {
   std::vector<RequestedDevice> devices;  ///< KSHIM_SIM_DEVICES
-  image::Version driver{13, 0};          ///< KSHIM_SIM_DRIVER
+  image::Version driver{13, 0};          ///< KSHIM_SIM_DRIVER; newer by default for a device that is newer
   std::uint64_t memory = 0;              ///< KSHIM_SIM_MEMORY, bytes a device; 0: the product's own
   LibraryRule library_rule = LibraryRule::get_kernel;  ///< KSHIM_SIM_NO_IMAGE
   image::JitSwitches jit;                              ///< CUDA_FORCE_PTX_JIT and relatives, KSHIM_SIM_JIT

@@ -107,7 +107,7 @@ TEST(Toolkits, AscendAndAreWellFormed) {
     for (const std::string& word : words(row.targets)) EXPECT_TRUE(image::parse_arch(word).ok()) << word;
     EXPECT_TRUE(
         builds_for(row, {image::ComputeCapability::from_number(row.default_arch), image::Suffix::none}));
-    EXPECT_FALSE(row.driver.empty());
+    EXPECT_TRUE(!row.driver.empty() || &row == &toolkits().back()) << "only the newest may lack its driver";
     before = row.version;
     isa_before = row.isa;
   }
