@@ -38,10 +38,9 @@ struct Facts {
   DeviceFacts devices[kMaxDevices];
 };
 PatientLock g_lock;
-PatientLock g_announcing;                 // of writing what is known; taken before report_file.cpp's
-constinit Facts g_facts;                  // written under g_lock, once
-std::atomic<std::uint32_t> g_learned{0};  // 1: of the driver alone; 2: of the devices too
-std::atomic<ContextDevice> g_context_device{nullptr};
+PatientLock g_announcing;                   // of writing what is known; taken before report_file.cpp's
+constinit Facts g_facts;                    // written under g_lock, once
+std::atomic<std::uint32_t> g_learned{0};    // 1: of the driver alone; 2: of the devices too
 std::atomic<std::uint64_t> g_announced{0};  // number of the report * 4 + what was learned by then
 
 template <class Fn>
@@ -158,7 +157,6 @@ void learn_driver(bool initialised) noexcept {
   if (!guard || g_learned.load(std::memory_order_acquire) >= wanted) return;
   learn(g_fresh, initialised);
   g_facts = g_fresh;
-  if (initialised) g_context_device.store(ask<ContextDevice>("cuCtxGetDevice"), std::memory_order_release);
   g_learned.store(wanted, std::memory_order_release);
 }
 
@@ -188,7 +186,9 @@ const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept {
 }
 
 std::optional<std::uint64_t> current_device() noexcept {
-  const ContextDevice ask_context = g_context_device.load(std::memory_order_acquire);
+  // Looked up each time: the driver may have been unloaded, and loaded again at another address.
+  const auto ask_context =
+      g_learned.load(std::memory_order_acquire) == 2 ? ask<ContextDevice>("cuCtxGetDevice") : nullptr;
   abi::CUdevice device = -1;
   if (ask_context != nullptr && ask_context(&device) == 0 && device >= 0)
     return static_cast<std::uint64_t>(device);

@@ -183,9 +183,11 @@ std::size_t find_or_add(std::uint64_t key) noexcept {
   return g_known_count++;
 }
 
-EndCounts count_at_end() noexcept {
-  announce_libraries();
-  survey_targets();
+EndCounts count_at_end(Ending ending) noexcept {
+  if (ending == Ending::normal) {
+    announce_libraries();
+    survey_targets();
+  }
   write_launch_counts();
   const std::uint32_t number = current_report();
   const LockGuard guard(g_lock);

@@ -24,6 +24,7 @@ namespace {
 using ExitFn = void (*)(int);
 constexpr std::string_view kExitName = "_exit";
 std::atomic<ExitFn> g_next_exit{nullptr};
+std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
 
 struct ExitSearch {
   bool after_shim = false;
@@ -46,15 +47,21 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   const ErrnoKeeper keeper;
   note_stderr();
   if (!options().enabled) return;
+  g_process.store(raw::process());
   ExitSearch search;
   dl_iterate_phdr(search_exit, &search);
   g_next_exit.store(reinterpret_cast<ExitFn>(search.found));
   send_sign_of_life();
 }
 
+/// fork copies the lock of dl_iterate_phdr as it was: if another thread of the parent was in there, that lock
+/// is never released in the child. So a child looks at nothing that is mapped, and one without a report does
+/// nothing at all.
 [[gnu::destructor]] void end() {
-  announce_bypasses();
-  end_report();
+  if (!options().enabled) return;
+  const bool forked = g_process.load() != raw::process();
+  if (!forked) announce_bypasses();
+  end_report(forked ? Ending::immediate : Ending::normal);
 }
 
 }  // namespace
@@ -65,7 +72,7 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
 // destructor.
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
-  kshim::shim::end_report();
+  kshim::shim::end_report(kshim::shim::Ending::immediate);
   if (const auto next = kshim::shim::g_next_exit.load(std::memory_order_relaxed); next != nullptr)
     next(status);
   for (;;) syscall(SYS_exit_group, status);

@@ -31,6 +31,7 @@ PatientLock g_lock;
 ObjectView g_driver;  // under g_lock
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
+std::atomic<std::uint64_t> g_driver_unloads{0};  ///< unload_count() when it was found
 
 bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
 
@@ -86,7 +87,8 @@ void remember_driver(const ObjectView& object) noexcept {
   if (!guard) return;
   g_driver = object;
   g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
-  g_driver_low.store(object.elf.low(), std::memory_order_release);
+  // No object: 0, not the lowest address that a false one has.
+  g_driver_low.store(object ? object.elf.low() : 0, std::memory_order_release);
 }
 
 bool find_libcuda(void* context, const ObjectView& object) {
@@ -140,6 +142,7 @@ std::size_t row_at(AnyFunction address) noexcept {
 }
 
 std::string_view driver_path() noexcept {
+  recheck_driver();
   return object_at(g_driver_low.load(std::memory_order_acquire)).path;
 }
 
@@ -152,9 +155,16 @@ void adopt_driver(const ObjectView& object) noexcept {
 }
 
 void find_driver() noexcept {
+  g_driver_unloads.store(unload_count(), std::memory_order_relaxed);
   const ObjectView object = driver_object();  // a false one where there is none any more
   fill_driver(object);
   remember_driver(object);
+}
+
+void recheck_driver() noexcept {
+  if (g_driver_low.load(std::memory_order_acquire) != 0 &&
+      g_driver_unloads.load(std::memory_order_relaxed) != unload_count())
+    find_driver();
 }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
@@ -174,6 +184,7 @@ void recheck_runtime(Runtime runtime) noexcept {
 }
 
 AnyFunction driver_function(const char* name) noexcept {
+  recheck_driver();
   if (g_driver_low.load(std::memory_order_acquire) == 0) return nullptr;
   const LockGuard guard(g_lock);
   return guard ? g_driver.elf.find_symbol(name, gnu_hash(name)) : nullptr;

@@ -49,6 +49,8 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept;
 
 /// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
 AnyFunction driver_function(const char* name) noexcept;
+/// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
+void recheck_driver() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
 /// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.

@@ -30,7 +30,7 @@ std::atomic<std::uint32_t> g_process{0};
 std::atomic<std::uint32_t> g_number{0};  // of g_process's report; 0 where none could be made
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<bool> g_ended{false};
-std::atomic<EndCounts (*)() noexcept> g_count{nullptr};
+std::atomic<EndCounts (*)(Ending) noexcept> g_count{nullptr};
 
 PatientLock g_lock;  // guards what follows
 std::uint32_t g_reports = 0;
@@ -128,15 +128,15 @@ std::string_view report_path() noexcept {
   return relative_to(g_file.path.view(), options().start_folder);
 }
 
-void at_report_end(EndCounts (*count)() noexcept) noexcept { g_count.store(count); }
+void at_report_end(EndCounts (*count)(Ending) noexcept) noexcept { g_count.store(count); }
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
 namespace {
 
-void write_end() noexcept {
+void write_end(Ending ending) noexcept {
   const auto count = g_count.load();
-  const EndCounts counts = count == nullptr ? EndCounts() : count();
+  const EndCounts counts = count == nullptr ? EndCounts() : count(ending);
   write_record<report::RecordType::end>([&counts](auto& record) {
     record.template add<report::Field::end_time>(time_now().view());
     record.template add<report::Field::end_failures>(counts.failures);
@@ -147,7 +147,7 @@ void write_end() noexcept {
 
 }  // namespace
 
-void end_report() noexcept {
+void end_report(Ending ending) noexcept {
   // In a signal handler that interrupted the shim nothing can be written: the lock is the interrupted
   // thread's.
   const Busy busy;
@@ -156,7 +156,7 @@ void end_report() noexcept {
   if (process_id() != raw::process()) return;
   if (g_ended.exchange(true)) return;
   const ErrnoKeeper keeper;
-  [[maybe_unused]] const bool done = with_room([] { write_end(); });
+  [[maybe_unused]] const bool done = with_room([ending] { write_end(ending); });
 }
 
 RecordSlot::RecordSlot() noexcept {

@@ -22,16 +22,19 @@ std::uint32_t current_report() noexcept;
 /// is none.
 std::string_view report_path() noexcept;
 
-/// What `end` counts, said by whoever counted. Called once, before the end record; it may write records
-/// (repeats).
+/// Counters of the end record.
 struct EndCounts {
   std::uint64_t failures = 0;
   std::uint64_t modules = 0;
 };
-void at_report_end(EndCounts (*count)() noexcept) noexcept;
-/// Writes the end record, once. By the destructor and by _exit (lifetime.cpp). Does nothing in a fork's or
-/// vfork's child that has no report of its own.
-void end_report() noexcept;
+/// How a process ends: `normal` through its destructors, `immediate` through _exit, which a signal handler
+/// may call.
+enum class Ending : std::uint8_t { normal, immediate };
+/// `count` is called once, before the end record; it may write records (repeats). For an immediate end it
+/// must not enumerate what is mapped: that takes the dynamic linker's lock.
+void at_report_end(EndCounts (*count)(Ending) noexcept) noexcept;
+/// Writes the end record, once. Does nothing in a fork's or vfork's child that has no report of its own.
+void end_report(Ending ending) noexcept;
 /// One record that could not be written.
 void count_dropped() noexcept;
 

@@ -189,6 +189,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
+  recheck_driver();
   const ObjectView asking = object_at(caller);
   if (is_driver_file(asking.path)) return kNotOurs;
   if (names_none) {

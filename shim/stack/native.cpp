@@ -6,7 +6,6 @@
 
 #include "objects.h"
 #include "own_stack.h"
-#include "signals.h"
 #include "stack/walk.h"
 
 namespace kshim::shim {
@@ -48,8 +47,6 @@ void NativeStack::capture() noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
   Addresses addresses;
-  // libunwind asks ld.so, which holds its lock meanwhile.
-  const AllSignalsHeld held;
   guarded_walk(unwind, &addresses);  // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
