@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports that processes of a run said they write (shim/run_socket.h), wherever they lie: of another
-// user, of a program that changes KSHIM_REPORT, of a `kshim run` inside of this one.
+// The reports that processes of a run said they write (shim/report/run_socket.h), wherever they lie: of
+// another user, of a program that changes KSHIM_REPORT, of a `kshim run` inside of this one.
 #pragma once
 #include <sys/types.h>
 

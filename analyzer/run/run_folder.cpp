@@ -43,8 +43,8 @@ bool make_private(const fs::path& folder) {
   return false;
 }
 
-/// As the shim (shim/report_path.cpp) and Linux's fs.protected_symlinks have it: made by neither us nor the
-/// owner of the folder that everybody may write to.
+/// As the shim (shim/report/report_path.cpp) and Linux's fs.protected_symlinks have it: made by neither us
+/// nor the owner of the folder that everybody may write to.
 bool laid_by_another(const fs::path& folder, const struct stat& entry) {
   if (entry.st_uid == geteuid()) return false;
   struct stat where {};
@@ -101,7 +101,7 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
   return first_line(report).find('"' + run_id + '"') != std::string::npos;
 }
 
-// The shim takes no longer pattern (shim/options.cpp), and a path has 4,095 bytes at most.
+// The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
 constexpr std::size_t kLongestPattern = 3000;
 
 }  // namespace

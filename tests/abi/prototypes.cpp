@@ -37,14 +37,14 @@ namespace theirs {
 #define KSHIM_THEIRS_read KSHIM_THEIRS_plain
 #define KSHIM_THEIRS_version KSHIM_THEIRS_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_THEIRS_##stage(name)
-#include "hooks.def"
+#include "cuda/hooks.def"
 #undef KSHIM_HOOK
 }  // namespace theirs
 
 namespace ours {
 using namespace kshim::shim::abi;
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) using name = ret params;
-#include "hooks.def"
+#include "cuda/hooks.def"
 #undef KSHIM_HOOK
 }  // namespace ours
 
@@ -65,7 +65,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_COMPARE_read KSHIM_COMPARE_plain
 #define KSHIM_COMPARE_version KSHIM_COMPARE_plain
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_COMPARE_##stage(name)
-#include "hooks.def"
+#include "cuda/hooks.def"
 #undef KSHIM_HOOK
 
 // The rows of compilers.def have one shape.

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuda_abi.h"
+#include "cuda/cuda_abi.h"
 
 namespace kshim::abi_test {
 

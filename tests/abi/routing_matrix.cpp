@@ -24,7 +24,7 @@ constexpr const char* kHooked[] = {
 #define KSHIM_NAME_driver(name) #name,
 #define KSHIM_NAME_runtime(name)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_NAME_##layer(name)
-#include "hooks.def"
+#include "cuda/hooks.def"
 #undef KSHIM_HOOK
 };
 constexpr const char* kOthers[] = {"cuDeviceGetName", "cuMemFree_v2", "cuMemAlloc",

@@ -26,7 +26,7 @@ constexpr const char* kNames[] = {
 #define KSHIM_NAME_driver(name) #name,
 #define KSHIM_NAME_runtime(name)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_NAME_##layer(name)
-#include "hooks.def"
+#include "cuda/hooks.def"
 #undef KSHIM_HOOK
     // Not hooked; and no function of the driver, however it begins.
     "cuDeviceGetName", "cuGetExportTable", "cuMemFree_v2", "cudnnCreate", "cublasCreate_v2"};

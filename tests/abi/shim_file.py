@@ -20,7 +20,7 @@ def machine(path):
 
 def hook_rows():
     """[(layer, name, stage, number of parameters)] of hooks.def."""
-    text = (SOURCE / "shim/hooks.def").read_text()
+    text = (SOURCE / "shim/cuda/hooks.def").read_text()
     text = re.sub(r"//[^\n]*", "", text)
     rows = []
     for row in re.finditer(r"KSHIM_HOOK\((driver|runtime), (\w+), [\w*:]+,\s*", text):
@@ -39,7 +39,7 @@ NODES = {"nvrtc": ("@libnvrtc.so.11.2", "@libnvrtc.so.12", "@libnvrtc.so.13"),
 
 def compiler_rows():
     """[(name, version nodes)] of compilers.def."""
-    text = re.sub(r"//[^\n]*", "", (SOURCE / "shim/compilers.def").read_text())
+    text = re.sub(r"//[^\n]*", "", (SOURCE / "shim/cuda/compilers.def").read_text())
     return [(name, NODES[nodes]) for name, nodes in re.findall(r"KSHIM_COMPILER\(\w+, (\w+), (\w+)\)", text)]
 
 

@@ -22,7 +22,7 @@ e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
 
 PARTS, KERNELS = 5, 36
 IN_FULL = report_check.IN_FULL
-LONG = "x" * 1990  # two parts' names are more than gaps list in full (shim/gaps.cpp)
+LONG = "x" * 1990  # two parts' names are more than gaps list in full (shim/failure/gaps.cpp)
 MAIN = """
 #include <csignal>
 #include <cstdio>

@@ -3,10 +3,10 @@
 
 #include <dlfcn.h>
 
-#include "call.h"
+#include "cuda/call_args.h"
+#include "cuda/symbol_lookup.h"
 #include "kshim/image/fatbin.h"
-#include "registered.h"
-#include "route.h"
+#include "track/registered.h"
 
 namespace stress {
 

@@ -26,7 +26,7 @@ except ImportError:
 ROOT = pathlib.Path(os.environ.get("KSHIM_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 SCHEMA = "kshim-report/1"
 STAGES = {"load", "lookup", "query", "launch", "init", "other"}
-IN_FULL = 16  # failures of a report that have their frames in any case (shim/failures.cpp)
+IN_FULL = 16  # failures of a report that have their frames in any case (shim/failure/failures.cpp)
 STACKS = ("native", "python", "python_main")
 LAYERS = {"runtime", "driver", "nvrtc", "nvjitlink"}
 LIST_KINDS = {  # kind: {member: (type, required)}

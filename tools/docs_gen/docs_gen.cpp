@@ -60,7 +60,7 @@ std::string shim_options() {
   std::string out = "| variable | default | meaning |\n| --- | --- | --- |\n";
 #define KSHIM_OPTION(id, name, fallback, meaning) \
   out += std::string("| `") + name + "` | " + cell(fallback) + " | " + cell(meaning) + " |\n";
-#include "shim/options.def"
+#include "shim/guest/options.def"
 #undef KSHIM_OPTION
   return out;
 }
@@ -68,7 +68,7 @@ std::string shim_options() {
 std::string recorded_environment() {
   std::string out;
 #define KSHIM_ENVIRONMENT(name) out += std::string("`") + name + "` ";
-#include "shim/environment.def"
+#include "shim/report/environment.def"
 #undef KSHIM_ENVIRONMENT
   out += "\n";
   return out;

@@ -107,7 +107,7 @@ void check_driver(Report& report) {
 }
 
 // Of loads that failed, equal ones have one record, and of those that succeed the first 4096 have one
-// (shim/modules.cpp): with neither, as many records as loads.
+// (shim/track/modules.cpp): with neither, as many records as loads.
 std::uint64_t loads_missing(const Report& report) {
   constexpr std::size_t kMostWritten = 4096;
   const bool failed = std::any_of(report.modules.begin(), report.modules.end(),

@@ -82,8 +82,8 @@ int find_frame_header(dl_phdr_info* info, std::size_t, void* context) {
 
 void* open_library(void* path) { return dlopen(static_cast<const char*>(path), RTLD_NOW); }
 
-/// A failing call comes out of a library whose .eh_frame_hdr has an encoding that no unwinder knows; then another
-/// thread opens a library.
+/// A failing call comes out of a library whose .eh_frame_hdr has an encoding that no unwinder knows; then
+/// another thread opens a library.
 int unwind(const char* odd, const char* other) {
   constexpr unsigned char kNoSuchEncoding = 0x55;
   std::printf("%d\n", hostile::attach());
@@ -113,8 +113,7 @@ int reload(const char* path) {
       return 1;
     }
     const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
-    const auto load =
-        reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
+    const auto load = reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
     const auto where = reinterpret_cast<void* (*)()>(dlsym(driver, "reload_driver_here"));
     void* module = nullptr;
     const int begun = init(0);
@@ -122,8 +121,8 @@ int reload(const char* path) {
     const auto page = reinterpret_cast<std::uintptr_t>(where()) & ~std::uintptr_t{4095};
     dlclose(driver);
     // The next one cannot be mapped at the same place.
-    void* const taken = mmap(reinterpret_cast<void*>(page), 4096, PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    void* const taken =
+        mmap(reinterpret_cast<void*>(page), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     std::printf("%s %s\n", taken == MAP_FAILED ? "free" : "taken",
                 dlsym(RTLD_DEFAULT, "cuInit") == nullptr ? "none" : "some");
   }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "alarm.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel_name.h"
+#include "failure/failure_notice.h"
+#include "failure/kernel_name.h"
 
 namespace kshim::shim {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "kshim/report/writer.h"
-#include "python/frames.h"
-#include "stack/native.h"
+#include "process/python/frames.h"
+#include "process/stack/native.h"
 
 namespace {
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guest.h"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -20,10 +19,12 @@
 #include <cstring>
 #include <thread>
 
-#include "busy.h"
-#include "python/layout.h"
-#include "stack/native.h"
-#include "stack/walk.h"
+#include "guest/reentry_guard.h"
+#include "guest/safe_memory.h"
+#include "guest/timed_lock.h"
+#include "process/python/layout.h"
+#include "process/stack/native.h"
+#include "process/stack/walk.h"
 
 // walk.cpp's stand-ins for libc's.
 extern "C" [[noreturn]] void __wrap_abort();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Line tables by hand, where the interpreters of this machine do not reach: torn tables, entries without a
 // line. The rest is compared with the interpreters themselves (python_frames_test.py).
-#include "python/lines.h"
+#include "process/python/lines.h"
 
 #include <gtest/gtest.h>
 

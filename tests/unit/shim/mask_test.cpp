@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mask.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "report/redact.h"
 
 namespace kshim::shim {
 namespace {

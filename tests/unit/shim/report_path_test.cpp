@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_path.h"
+#include "report/report_path.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "process_record.h"
+#include "report/process_record.h"
 
 namespace kshim::shim {
 namespace {

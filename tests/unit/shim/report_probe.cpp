@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "alarm.h"
-#include "report_file.h"
+#include "failure/failure_notice.h"
+#include "report/report_file.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device_code.h"
+#include "track/device_code.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,9 @@
 #include <string>
 #include <thread>
 
+#include "cuda/call_args.h"
+#include "failure/gaps.h"
 #include "fatbin_builder.h"
-#include "gaps.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::shim {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "failure_facts.h"
-
 #include <gtest/gtest.h>
 
-#include "objects.h"
+#include "cuda/call_args.h"
+#include "failure/failure_info.h"
+#include "process/loaded_objects.h"
 
 namespace kshim::shim {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "handles.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "failure/cudart_frame.h"
 #include "runtime_section.h"
-#include "within.h"
+#include "track/handle_names.h"
 
 namespace kshim::shim {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "known_stacks.h"
+#include "failure/known_stacks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaded_elf.h"
+#include "process/loaded_elf.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "hooks.h"
-#include "objects.h"
+#include "cuda/cuda_libraries.h"
+#include "cuda/hooks.h"
+#include "process/loaded_objects.h"
 
 namespace kshim::shim {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "page_rights.h"
-
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+
+#include "process/page_protection.h"
 
 namespace kshim::shim {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "registration.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "cuda/call_args.h"
+#include "failure/launch_syntax.h"
 #include "fatbin_builder.h"
-#include "launch_syntax.h"
-#include "registered.h"
+#include "track/fatbin_registry.h"
+#include "track/registered.h"
 
 namespace kshim::shim {
 namespace {

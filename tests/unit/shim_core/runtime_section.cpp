@@ -2,7 +2,7 @@
 // The section of the runtime's wrappers, which are not part of the tests, and a call that happens inside it.
 #include "runtime_section.h"
 
-#include "within.h"
+#include "failure/cudart_frame.h"
 
 namespace kshim::shim::test {
 

@@ -45,7 +45,7 @@ static void made_up_world(void) {
     int minor;
     unsigned char offsets[12][2];
   } rows[] = {
-#include "../../../../shim/python/debug_offsets.def"
+#include "../../../../shim/process/python/debug_offsets.def"
   };
   memset(_PyRuntime, 0, sizeof _PyRuntime);
   for (unsigned row = 0; row < sizeof rows / sizeof *rows; ++row)

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/compilers.h"
+
+#include <array>
+#include <utility>
+
+#include "cuda/call_args.h"
+#include "guest/errno_keeper.h"
+#include "guest/slices.h"
+#include "guest/text_buffer.h"
+#include "process/link_map.h"
+#include "track/compiler_errors.h"
+
+namespace kshim::shim {
+namespace {
+
+/// What the libraries answer when something is wrong inside: NVRTC_ERROR_INTERNAL_ERROR,
+/// NVJITLINK_ERROR_INTERNAL.
+constexpr abi::Result kNvrtcInternal = 11;
+constexpr abi::Result kNvJitLinkInternal = 6;
+
+/// The mapped libraries that define a function, in link order.
+struct Copies {
+  const HookRow& row;
+  std::string_view node;  ///< empty: any
+  static constexpr std::size_t kMax = 8;
+  struct Copy {
+    AnyFunction function = nullptr;
+    Text<128> soname;
+    bool global = false;  ///< came with the program
+  };
+  Copy copies[kMax] = {};
+  std::size_t count = 0;
+  bool after_shim = false;
+};
+
+bool collect_copy(void* context, const ObjectView& object) {
+  auto& out = *static_cast<Copies*>(context);
+  const bool shim = is_shim(object.elf.high() - 1);
+  out.after_shim = out.after_shim || shim;
+  if (shim || !out.after_shim) return true;  // what stands before the shim was asked before it
+  // A file without versions answers references of every version: a preload of somebody's, a linked-in copy.
+  const std::string_view node = object.elf.defines_versions() ? out.node : std::string_view();
+  const AnyFunction found = object.elf.find_symbol(out.row.name, out.row.gnu_hash, node);
+  if (found == nullptr) return true;
+  Copies::Copy& copy = out.copies[out.count++];
+  copy.function = found;
+  copy.soname << object.elf.soname();
+  copy.global = came_with_the_program(object.elf.base());
+  return out.count < Copies::kMax;
+}
+
+// The dynamic linker takes a library that is there already for every DT_NEEDED of its soname, so of copies
+// with one soname the first is everybody's; renamed copies (wheels) differ in their soname.
+AnyFunction copy_for(const Copies& copies, const LoadedElf& importer) noexcept {
+  for (std::size_t i = 0; i < copies.count; ++i)
+    if (importer.needs(copies.copies[i].soname.view())) return copies.copies[i].function;
+  return copies.copies[0].function;
+}
+
+std::string_view folder_of(std::string_view path) noexcept {
+  return part_of(path, 0, path.size() - base_name(path).size());
+}
+
+/// Who is linked to the function, and to which copy of it.
+struct Importers {
+  const Copies& copies;
+  std::string_view folder;       ///< the caller's
+  AnyFunction beside = nullptr;  ///< what an importer in that folder is linked to
+  AnyFunction all = nullptr;     ///< what every importer is linked to
+  bool differ = false;
+};
+
+bool ask_importer(void* context, const ObjectView& object) {
+  auto& out = *static_cast<Importers*>(context);
+  if (is_shim(object.elf.high() - 1) || !object.elf.imports(out.copies.row.name)) return true;
+  const AnyFunction target = copy_for(out.copies, object.elf);
+  if (out.beside == nullptr && folder_of(object.path) == out.folder) out.beside = target;
+  out.differ = out.differ || (out.all != nullptr && out.all != target);
+  out.all = target;
+  return true;
+}
+
+// Looked for at each call: it compiles for milliseconds, and what was found before may be unloaded. The
+// caller need not be the one who is linked to the library: PyTorch hands out pointers by a table, and
+// compilers make jumps of last calls.
+AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
+  const ErrnoKeeper keeper;
+  Copies copies{.row = row_of(hook), .node = node};
+  each_mapped(collect_copy, &copies);
+  if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
+  const ObjectView from = object_at(caller);
+  if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
+  Importers importers{.copies = copies, .folder = folder_of(from.path)};
+  each_mapped(ask_importer, &importers);
+  if (importers.all == nullptr) return copies.copies[0].function;
+  return importers.differ && importers.beside != nullptr ? importers.beside : importers.all;
+}
+
+abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program, unsigned count,
+                 const char* const* options) noexcept {
+  const abi::Result code = reinterpret_cast<abi::CompilerFunction>(real)(program, count, options);
+  if (code != 0) note_compiler_failure({hook, code, caller, address_of(real), count, options});
+  return code;
+}
+
+/// Wrappers for addresses that dlsym has handed out: a library that is loaded again is at another address, so
+/// a few are kept for each that a program may bring. Never given back: a thread may be on its way.
+struct Slot {
+  std::atomic<AnyFunction> real{nullptr};
+  std::atomic<Hook> hook{};
+};
+constexpr std::size_t kSlots = 32;
+constinit std::array<Slot, kSlots> g_slots;
+char g_being_taken = 0;  ///< its address stands in a slot that another thread is filling
+
+template <std::size_t kIndex>
+abi::Result routed(void* program, unsigned count, const char* const* options) noexcept {
+  const Slot& slot = g_slots[kIndex];
+  return call(slot.hook.load(std::memory_order_relaxed), slot.real.load(std::memory_order_acquire),
+              __builtin_return_address(0), program, count, options);
+}
+
+template <std::size_t... kIndex>
+abi::CompilerFunction wrapper_at(std::size_t index, std::index_sequence<kIndex...>) noexcept {
+  static constexpr abi::CompilerFunction kWrappers[] = {&routed<kIndex>...};
+  return kWrappers[index];
+}
+
+}  // namespace
+
+abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, void* program, unsigned count,
+                          const char* const* options) noexcept {
+  const AnyFunction real = find_compiler(hook, node, caller);
+  if (real == nullptr) return row_of(hook).layer == Layer::nvrtc ? kNvrtcInternal : kNvJitLinkInternal;
+  return call(hook, real, caller, program, count, options);
+}
+
+AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept {
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    AnyFunction holder = nullptr;
+    if (g_slots[i].real.compare_exchange_strong(holder, &g_being_taken, std::memory_order_acq_rel)) {
+      g_slots[i].hook.store(hook, std::memory_order_relaxed);
+      g_slots[i].real.store(address, std::memory_order_release);
+      holder = address;
+    }
+    if (holder == address)
+      return reinterpret_cast<AnyFunction>(wrapper_at(i, std::make_index_sequence<kSlots>()));
+  }
+  return address;
+}
+
+bool has_compiler(Hook hook) noexcept { return find_compiler(hook, {}, nullptr) != nullptr; }
+
+}  // namespace kshim::shim

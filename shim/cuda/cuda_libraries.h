@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which CUDA library a file is, by its name.
+#pragma once
+#include <string_view>
+
+namespace kshim::shim {
+
+/// libcuda.so.1 and what NVIDIA's driver brings: look-ups made by them are their own business.
+bool is_driver_file(std::string_view path) noexcept;
+/// A library NVIDIA ships (cuBLAS, cuDNN, NCCL ...): its failing loads are its own probing.
+/// nvidia_libraries.def.
+bool is_nvidia_library(std::string_view path) noexcept;
+/// libcudart.so.*, or renamed by a wheel (libcudart-e409450e.so.11.0): calls through it are made on behalf of
+/// whoever called it.
+bool is_shared_runtime(std::string_view path) noexcept;
+
+}  // namespace kshim::shim

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda/driver_table.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "cuda/call_args.h"
+#include "cuda/cuda_libraries.h"
+#include "cuda/next_symbol.h"
+#include "failure/observer.h"
+#include "guest/errno_keeper.h"
+#include "guest/options.h"
+#include "guest/reentry_guard.h"
+#include "guest/safe_memory.h"
+#include "guest/scratch_stack.h"
+#include "guest/text_buffer.h"
+#include "guest/timed_lock.h"
+#include "process/loaded_objects.h"
+#include "process/page_protection.h"
+#include "report/stderr_log.h"
+
+namespace kshim::shim {
+namespace {
+
+using Word = std::uintptr_t;
+
+enum Row : std::size_t {
+#define KSHIM_SLOT(name, reported, slot, first, second) row_##name,
+#include "cuda/slots.def"
+#undef KSHIM_SLOT
+  kRows
+};
+/// The driver's own functions. Written before the slot is, and never cleared: a thread may be on its way.
+std::atomic<AnyFunction> g_real[kRows];
+
+// As many words as the calling convention passes in registers go on to the driver, so that a parameter that
+// is not known here arrives; five is the most that is known.
+#if defined(__aarch64__)
+#define KSHIM_MORE_WORDS Word c, Word d, Word e, Word f, Word g, Word h
+#define KSHIM_PASS_WORDS c, d, e, f, g, h
+#else
+#define KSHIM_MORE_WORDS Word c, Word d, Word e, Word f
+#define KSHIM_PASS_WORDS c, d, e, f
+#endif
+template <Hook hook, Row row, class First, class Second>
+Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
+  const auto real = reinterpret_cast<decltype(&slot_wrapper<hook, row, First, Second>)>(
+      g_real[row].load(std::memory_order_acquire));
+  const std::uint64_t begin = load_begins();
+  const Word answer = real(first, second, KSHIM_PASS_WORDS);
+  const auto code = static_cast<abi::Result>(answer);
+  note_load(facts_of(hook, code, __builtin_return_address(0), first, second), begin,
+            code == 0 ? handle_written(first, second) : 0);
+  return answer;
+}
+
+AnyFunction wrapper_of(std::size_t row) noexcept {
+  switch (row) {
+#define KSHIM_SLOT(name, reported, slot, first, second) \
+  case row_##name:                                      \
+    return reinterpret_cast<AnyFunction>(&slot_wrapper<Hook::name, row_##name, first, second>);
+#include "cuda/slots.def"
+#undef KSHIM_SLOT
+    default:
+      return nullptr;
+  }
+}
+
+constexpr std::size_t kSlots[] = {
+#define KSHIM_SLOT(name, reported, slot, first, second) slot,
+#include "cuda/slots.def"
+#undef KSHIM_SLOT
+};
+constexpr std::size_t kNeeded = 9;  ///< words: the size, and all up to the last slot of slots.def
+
+#define KSHIM_SLOT(name, reported, slot, first, second) static_assert(slot != 0 && slot < kNeeded);
+#include "cuda/slots.def"
+#undef KSHIM_SLOT
+
+constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
+                                          0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
+
+// Under g_lock.
+PatientLock g_lock;
+std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
+bool g_given_up = false;
+
+std::atomic<bool> g_loads_libraries[kMaxIdentities];  // by identity of the file
+
+bool is_libcuda(const ObjectView& object) noexcept {
+  return base_name(object.path).starts_with("libcuda.so");
+}
+
+/// A driver that was unloaded has taken its table along; what is mapped there now is not ours.
+bool is_still_watched(std::uintptr_t table) noexcept {
+  Word words[kNeeded];
+  if (table == 0 || !is_libcuda(object_at(table)) || !read_memory(table, words, sizeof words)) return false;
+  return is_shim(words[kSlots[0]]);
+}
+
+}  // namespace
+
+std::string_view watch_table(std::uintptr_t table) noexcept {
+  const ObjectView driver = object_at(table);
+  if (!driver || !is_libcuda(driver) || !in_driver(reinterpret_cast<const void*>(table)))
+    return "it lies outside of the driver";
+  Word words[kNeeded];
+  const std::size_t room = driver.elf.bytes_from(table).size();
+  if (table % sizeof(Word) != 0 || room < sizeof words || !read_memory(table, words, sizeof words) ||
+      words[0] < sizeof words || words[0] > room)
+    return "it has another shape";
+  std::size_t present = 0;
+  for (const std::size_t slot : kSlots) {
+    if (is_shim(words[slot]))
+      ++present;
+    else if (!driver.elf.is_code(words[slot]))
+      return "a slot leads out of the driver's code";
+  }
+  if (present == kRows) return {};
+  // The wrappers go on to one driver.
+  if (g_table != table && is_still_watched(g_table)) return "it is a second driver's";
+  const Writable writable(table, table + sizeof words);
+  if (!writable) return writable.refusal();
+  auto* slots = reinterpret_cast<AnyFunction*>(table);
+  for (std::size_t row = 0; row < kRows; ++row) {
+    if (is_shim(words[kSlots[row]])) continue;
+    g_real[row].store(slots[kSlots[row]], std::memory_order_release);
+    // One store: who reads the slot at this moment gets the driver's function or ours.
+    std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(wrapper_of(row), std::memory_order_release);
+  }
+  g_table = table;
+  return {};
+}
+
+namespace {
+
+void watch_for(std::uintptr_t table, const void* caller) noexcept {
+  const ObjectView asker = object_at(caller);
+  if (!asker || is_driver_file(asker.path) ||
+      g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
+    return;
+  std::string_view refusal;
+  {
+    const LockGuard guard(g_lock);
+    if (!guard || g_given_up) return;
+    refusal = watch_table(table);
+    g_given_up = !refusal.empty();
+  }
+  if (refusal.empty()) return;
+  Text<256> line;
+  line
+      << "loads by CUDA runtimes before 12 are not recorded: the driver's table of functions was left alone, "
+      << refusal;
+  say(LogLevel::info, line.view());
+}
+
+}  // namespace
+
+void note_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
+  if (!options().enabled || table == nullptr || id == nullptr ||
+      std::memcmp(id->bytes, kInterface, sizeof kInterface) != 0 || in_driver(caller))
+    return;
+  const ErrnoKeeper keeper;
+  const Busy busy;
+  const auto watch = [&] { watch_for(address_of(*table), caller); };
+  if (busy && !with_room(watch)) return;  // its loads are not recorded
+}
+
+void note_loads_libraries(const void* caller) noexcept {
+  const std::uint32_t identity = object_at(caller).identity;
+  if (identity != 0) g_loads_libraries[identity].store(true, std::memory_order_relaxed);
+}
+
+}  // namespace kshim::shim

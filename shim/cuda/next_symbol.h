@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions the shim stands in for: where they really are. "Real" is the next definition after the shim
+// in link order, as RTLD_NEXT would find it, but also in libraries loaded RTLD_LOCAL; another interposer
+// keeps its place.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "cuda/hooks.h"
+#include "process/loaded_objects.h"
+
+namespace kshim::shim {
+
+using AnyFunction = void*;
+
+/// Constant-initialised; read on the launch path with one load.
+extern std::atomic<AnyFunction> g_driver_next[kHookCount];  ///< the next definition in link order
+extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, whatever stands before it
+/// libcuda's functions themselves: the same, unless launches are counted on the way to them (coverage.h).
+extern std::atomic<AnyFunction> g_driver_address[kHookCount];
+extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
+
+inline AnyFunction driver_export(Hook hook) noexcept {
+  return g_driver_next[index_of(hook)].load(std::memory_order_relaxed);
+}
+inline AnyFunction driver_routed(Hook hook) noexcept {
+  return g_driver_own[index_of(hook)].load(std::memory_order_relaxed);
+}
+inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
+  return g_runtime_real[static_cast<std::size_t>(runtime)][index_of(hook)].load(std::memory_order_relaxed);
+}
+
+/// The row of the function that libcuda has at an address; kHookCount when no hook is there.
+std::size_t row_at(AnyFunction address) noexcept;
+
+/// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
+void find_driver() noexcept;
+/// Whether a file is that runtime, or stands in for it: it defines the version that references to it carry.
+/// The soname does not tell: wheels bring libcudart-e409450e.so.11.0.
+inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
+  return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
+}
+AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
+/// Fills a runtime's table anew if libraries were unloaded since: it may be mapped elsewhere now.
+void recheck_runtime(Runtime runtime) noexcept;
+
+/// The driver hands out this address for a function: the wrapper goes on to it.
+void set_driver_own(Hook hook, AnyFunction address) noexcept;
+
+/// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
+AnyFunction driver_function(const char* name) noexcept;
+/// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
+void recheck_driver() noexcept;
+/// Where the driver that find_driver() found is mapped from; empty when there is none.
+std::string_view driver_path() noexcept;
+/// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
+void adopt_driver(const ObjectView& object) noexcept;
+/// The address lies in libcuda: a call from there is the driver calling itself.
+bool in_driver(const void* address) noexcept;
+/// Our export for a hook: what a caller gets instead of the real one.
+AnyFunction routed_wrapper(Hook hook) noexcept;
+AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
+
+}  // namespace kshim::shim

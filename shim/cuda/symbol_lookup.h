@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handing out wrappers where programs look entry points up by name: dlsym, dlvsym and cuGetProcAddress. A
+// name does not say which function is meant (versions, per-thread streams): the ADDRESS that the real look-up
+// answered decides, and an address that is not known is left alone.
+#pragma once
+#include <cstdint>
+
+#include "cuda/cuda_abi.h"
+#include "cuda/next_symbol.h"
+
+namespace kshim::shim {
+
+/// What the assembly thunk of dlsym gets back; it jumps to the real dlsym unless `handled`.
+struct LookupAnswer {
+  void* address;
+  std::uintptr_t handled;
+};
+
+/// The wrapper for a real function, or `address` itself.
+AnyFunction route_driver(AnyFunction address) noexcept;
+
+/// After cuGetProcAddress has answered: the wrapper instead of what it handed out. `caller`: who asked.
+void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                  const void* caller) noexcept;
+
+}  // namespace kshim::shim
+
+extern "C" {
+/// Called by dlsym_ARCH.S for names that begin with "cu" or "nv", with the return address of the caller of
+/// dlsym.
+kshim::shim::LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller,
+                                        const char* version) noexcept;
+/// Fills kshim_real_dlsym and kshim_real_dlvsym; called by the thunks when they are still empty.
+void kshim_find_real_lookups(void) noexcept;
+extern void* kshim_real_dlsym;
+extern void* kshim_real_dlvsym;
+}

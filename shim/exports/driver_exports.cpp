@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrappers of libcuda's functions, expanded from hooks.def. Exported under the node of exports.map;
+// inside the shim each has a name of its own, so that no reference can be taken over by somebody else's
+// definition.
+#include "cuda/call_args.h"
+#include "cuda/driver_table.h"
+#include "cuda/next_symbol.h"
+#include "cuda/symbol_lookup.h"
+#include "failure/observer.h"
+#include "report/run_socket.h"
+
+using namespace kshim::shim;
+using namespace kshim::shim::abi;
+
+#define KSHIM_FACTS(name, code, ...) \
+  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+#define KSHIM_STRIP(...) __VA_ARGS__
+#define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
+
+// Two of each. What programs are linked to ("export") goes on to the next definition in link order, which may
+// be another tool's; what the driver hands out by address ("routed") goes on to the driver itself.
+#define KSHIM_DECLARE_export(name, ret, params)                             \
+  extern "C" [[gnu::visibility("default")]] ret kshim_export_##name params; \
+  asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
+#define KSHIM_DECLARE_routed(name, ret, params) static ret kshim_routed_##name params;
+
+// The first call of all goes round by a function of the same shape, so that the path of all others need not
+// keep the arguments anywhere.
+#define KSHIM_FIRST(path, name, ret, params, args)                                                  \
+  KSHIM_DECLARE_##path(name, ret, params)                                                           \
+      [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {                  \
+    return resolve_##path(Hook::name) == nullptr ? absent(Hook::name) : kshim_##path##_##name args; \
+  }
+#define KSHIM_REAL(path, name, args)                                                               \
+  const auto real = reinterpret_cast<decltype(&kshim_##path##_##name)>(driver_##path(Hook::name)); \
+  if (real == nullptr) [[unlikely]]                                                                \
+    return kshim_first_##path##_##name args;
+
+// Call, test, return.
+#define KSHIM_PLAIN(path, name, ret, params, args)                                                      \
+  KSHIM_FIRST(path, name, ret, params, args)                                                            \
+  ret kshim_##path##_##name params {                                                                    \
+    KSHIM_REAL(path, name, args)                                                                        \
+    const Result code = real args;                                                                      \
+    if (code != 0) [[unlikely]]                                                                         \
+      return Picked<note_failure>::from(Hook::name, code, __builtin_return_address(0) KSHIM_MORE args); \
+    return code;                                                                                        \
+  }
+
+#define KSHIM_LOAD(path, name, ret, params, args)                                                     \
+  KSHIM_FIRST(path, name, ret, params, args)                                                          \
+  ret kshim_##path##_##name params {                                                                  \
+    KSHIM_REAL(path, name, args)                                                                      \
+    const std::uint64_t begin = load_begins();                                                        \
+    const Result code = real args;                                                                    \
+    note_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
+    return code;                                                                                      \
+  }
+
+#define KSHIM_LOOKUP(path, name, ret, params, args)                                \
+  KSHIM_FIRST(path, name, ret, params, args)                                       \
+  ret kshim_##path##_##name params {                                               \
+    KSHIM_REAL(path, name, args)                                                   \
+    const Result code = real args;                                                 \
+    if (code == 0)                                                                 \
+      note_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
+    else                                                                           \
+      note_failure(KSHIM_FACTS(name, code, KSHIM_STRIP args));                     \
+    return code;                                                                   \
+  }
+
+#define KSHIM_INIT(path, name, ret, params, args)         \
+  KSHIM_FIRST(path, name, ret, params, args)              \
+  ret kshim_##path##_##name params {                      \
+    KSHIM_REAL(path, name, args)                          \
+    init_begins();                                        \
+    const Result code = real args;                        \
+    note_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
+    return code;                                          \
+  }
+
+// cuGetProcAddress and its version 2: route.cpp.
+#define KSHIM_ROUTE(path, name, ret, params, args)                                         \
+  KSHIM_FIRST(path, name, ret, params, args)                                               \
+  ret kshim_##path##_##name params {                                                       \
+    KSHIM_REAL(path, name, args)                                                           \
+    const Result code = real args;                                                         \
+    if (code == 0) route_answer(symbol, pfn, version, flags, __builtin_return_address(0)); \
+    return code;                                                                           \
+  }
+
+// cuGetExportTable: export_table.cpp. A table that a driver does not have is how its callers find out.
+#define KSHIM_TABLE(path, name, ret, params, args)                            \
+  KSHIM_FIRST(path, name, ret, params, args)                                  \
+  ret kshim_##path##_##name params {                                          \
+    KSHIM_REAL(path, name, args)                                              \
+    const Result code = real args;                                            \
+    if (code == 0) note_export_table(table, id, __builtin_return_address(0)); \
+    return code;                                                              \
+  }
+
+#define KSHIM_VERSION(path, name, ret, params, args)                                     \
+  KSHIM_FIRST(path, name, ret, params, args)                                             \
+  ret kshim_##path##_##name params {                                                     \
+    KSHIM_REAL(path, name, args)                                                         \
+    const Result code = real args;                                                       \
+    if (code == 0 && !in_driver(__builtin_return_address(0))) note_driver_version(*out); \
+    return code;                                                                         \
+  }
+
+#define KSHIM_WRAP_init KSHIM_INIT
+#define KSHIM_WRAP_version KSHIM_VERSION
+#define KSHIM_WRAP_load KSHIM_LOAD
+#define KSHIM_WRAP_lookup KSHIM_LOOKUP
+#define KSHIM_WRAP_query KSHIM_PLAIN
+#define KSHIM_WRAP_launch KSHIM_PLAIN
+#define KSHIM_WRAP_other KSHIM_PLAIN
+#define KSHIM_WRAP_unload KSHIM_PLAIN
+#define KSHIM_WRAP_link KSHIM_PLAIN
+#define KSHIM_WRAP_route KSHIM_ROUTE
+#define KSHIM_WRAP_table KSHIM_TABLE
+
+#define KSHIM_LAYER_driver(name, ret, params, args, stage) \
+  KSHIM_WRAP_##stage(export, name, ret, params, args) KSHIM_WRAP_##stage(routed, name, ret, params, args)
+#define KSHIM_LAYER_runtime(name, ret, params, args, stage)
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, args, stage)
+#include "cuda/hooks.def"
+#undef KSHIM_HOOK
+
+namespace kshim::shim {
+
+AnyFunction routed_wrapper(Hook hook) noexcept {
+  switch (hook) {
+#define KSHIM_ADDRESS_driver(name) \
+  case Hook::name:                 \
+    return reinterpret_cast<AnyFunction>(&kshim_routed_##name);
+#define KSHIM_ADDRESS_runtime(name)
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_ADDRESS_##layer(name)
+#include "cuda/hooks.def"
+#undef KSHIM_HOOK
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace kshim::shim

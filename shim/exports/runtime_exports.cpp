@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wrappers of the shared runtime's functions, expanded from hooks.def: one a runtime version, exported as
+// name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. None is
+// the default version: a reference without one belongs to whoever lends a runtime under names of its own
+// (TensorFlow's libtensorflow_framework.so.2, which opens NVIDIA's when it is first called); ld.so passes us
+// by.
+#include "cuda/call_args.h"
+#include "cuda/next_symbol.h"
+#include "failure/last_error_tracking.h"
+#include "failure/observer.h"
+#include "track/registered.h"
+
+using namespace kshim::shim;
+using namespace kshim::shim::abi;
+
+// Their own section tells whether a driver call happens inside a runtime call that is being watched
+// (within.h).
+#define KSHIM_RUNTIME_CODE gnu::section("kshim_runtime")
+
+#define KSHIM_STRIP(...) __VA_ARGS__
+#define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
+#define KSHIM_FACTS(name, code, ...) \
+  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+
+#define KSHIM_DECLARE(v, version, name, ret, params)                                           \
+  extern "C" [[gnu::visibility("default"), KSHIM_RUNTIME_CODE]] ret kshim_##v##_##name params; \
+  asm(".symver kshim_" #v "_" #name ", " #name version);
+
+// The first call of all goes round by a function of the same shape, so that the path of all others need not
+// keep the arguments anywhere. (Its address lies outside of the section; the second attempt does not.)
+#define KSHIM_FIRST(v, name, ret, params, args)                                          \
+  [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {              \
+    return resolve_runtime(Runtime::v, Hook::name) == nullptr ? absent(Hook::name)       \
+                                                              : kshim_##v##_##name args; \
+  }
+#define KSHIM_KNOWN(v, name, args)                                                                         \
+  const auto real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
+  if (real == nullptr) [[unlikely]]                                                                        \
+    return kshim_first_##v##_##name args;
+
+#define KSHIM_REAL(v, name)                                                                           \
+  auto* real = reinterpret_cast<decltype(&kshim_##v##_##name)>(runtime_real(Runtime::v, Hook::name)); \
+  if (real == nullptr) [[unlikely]]                                                                   \
+    real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name));
+
+// Call, test, return. What the driver refused inside is told here, by whatever the runtime makes of it.
+#define KSHIM_CALL(v, version, name, ret, params, args)                                              \
+  KSHIM_DECLARE(v, version, name, ret, params)                                                       \
+  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
+    KSHIM_KNOWN(v, name, args)                                                                       \
+    const Result code = real args;                                                                   \
+    if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
+      return Picked<note_runtime_return>::from(Hook::name, code,                                     \
+                                               __builtin_return_address(0) KSHIM_MORE args);         \
+    return code;                                                                                     \
+  }
+
+#define KSHIM_LOOKUP(v, version, name, ret, params, args)                                            \
+  KSHIM_DECLARE(v, version, name, ret, params)                                                       \
+  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
+    KSHIM_KNOWN(v, name, args)                                                                       \
+    const Result code = real args;                                                                   \
+    const CallFacts facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                               \
+    if (code == 0) note_lookup(facts, handle_written args);                                          \
+    if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
+      note_runtime_return(facts);                                                                    \
+    return code;                                                                                     \
+  }
+
+#define KSHIM_READ(v, version, name, ret, params, args)                   \
+  KSHIM_DECLARE(v, version, name, ret, params)                            \
+  KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params { \
+    KSHIM_KNOWN(v, name, args)                                            \
+    const Result code = real args;                                        \
+    if (code != 0) [[unlikely]]                                           \
+      note_read(Hook::name, code, __builtin_return_address(0));           \
+    return code;                                                          \
+  }
+
+#define KSHIM_REGISTRATION(v, version, name, ret, params, args)                   \
+  KSHIM_DECLARE(v, version, name, ret, params)                                    \
+  ret kshim_##v##_##name params {                                                 \
+    if (Hook::name == Hook::__cudaRegisterFatBinary) recheck_runtime(Runtime::v); \
+    KSHIM_REAL(v, name)                                                           \
+    return register_with(Told<Hook::name>{}, real, KSHIM_STRIP args);             \
+  }
+
+namespace {
+
+template <Hook kHook>
+struct Told {};
+
+FatbinHandle register_with(Told<Hook::__cudaRegisterFatBinary>, FatbinHandle (*real)(void*), void* wrapper) {
+  if (real == nullptr) return nullptr;
+  const FatbinHandle handle = real(wrapper);
+  registered::fatbin(handle, address_of(wrapper));
+  return handle;
+}
+void register_with(Told<Hook::__cudaRegisterFatBinaryEnd>, void (*real)(FatbinHandle), FatbinHandle fatbin) {
+  if (real != nullptr) real(fatbin);
+  registered::fatbin_complete(fatbin);
+}
+void register_with(Told<Hook::__cudaUnregisterFatBinary>, void (*real)(FatbinHandle), FatbinHandle fatbin) {
+  registered::fatbin_gone(fatbin);
+  if (real != nullptr) real(fatbin);
+}
+template <class Real, class... Rest>
+void register_with(Told<Hook::__cudaRegisterFunction>, Real real, FatbinHandle fatbin, const char* host,
+                   char* device, const char* name, Rest... rest) {
+  if (real != nullptr) real(fatbin, host, device, name, rest...);
+  registered::kernel(fatbin, address_of(host), name);
+}
+template <Hook kHook, class Real, class... Rest>
+void register_with(Told<kHook>, Real real, Rest... rest) {
+  if (real != nullptr) real(rest...);
+}
+
+}  // namespace
+
+#define KSHIM_WRAP_init KSHIM_CALL
+#define KSHIM_WRAP_load KSHIM_CALL
+#define KSHIM_WRAP_lookup KSHIM_LOOKUP
+#define KSHIM_WRAP_query KSHIM_CALL
+#define KSHIM_WRAP_launch KSHIM_CALL
+#define KSHIM_WRAP_other KSHIM_CALL
+#define KSHIM_WRAP_read KSHIM_READ
+#define KSHIM_WRAP_registration KSHIM_REGISTRATION
+
+#define KSHIM_LAYER_driver(name, ret, params, args, stage)
+#define KSHIM_LAYER_runtime(name, ret, params, args, stage)                \
+  KSHIM_WRAP_##stage(v11, "@libcudart.so.11.0", name, ret, params, args)   \
+      KSHIM_WRAP_##stage(v12, "@libcudart.so.12", name, ret, params, args) \
+          KSHIM_WRAP_##stage(v13, "@libcudart.so.13", name, ret, params, args)
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, args, stage)
+#include "cuda/hooks.def"
+#undef KSHIM_HOOK
+
+namespace kshim::shim {
+
+AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept {
+  switch (hook) {
+#define KSHIM_ADDRESS_driver(name)
+#define KSHIM_ADDRESS_runtime(name)                                                    \
+  case Hook::name:                                                                     \
+    return reinterpret_cast<AnyFunction>(runtime == Runtime::v11   ? &kshim_v11_##name \
+                                         : runtime == Runtime::v12 ? &kshim_v12_##name \
+                                                                   : &kshim_v13_##name);
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_ADDRESS_##layer(name)
+#include "cuda/hooks.def"
+#undef KSHIM_HOOK
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "failure/failure_info.h"
+
+#include "cuda/call_args.h"
+#include "cuda/cuda_libraries.h"
+#include "cuda/driver_info.h"
+#include "failure/gaps.h"
+#include "guest/safe_memory.h"
+#include "kshim/base/cuda_error.h"
+#include "kshim/base/hash.h"
+#include "process/loaded_objects.h"
+#include "track/fatbin_registry.h"
+#include "track/handle_names.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr abi::Result kNotFound = 500;
+
+report::LayerRow layer_row(const CallFacts& facts) noexcept {
+  const HookRow& row = row_of(facts.hook);
+  const bool runtime = row.layer == Layer::runtime;
+  const CudaError* error = find_cuda_error(facts.code);
+  const char* name = error == nullptr ? nullptr : runtime ? error->runtime_name : error->driver_name;
+  return {runtime ? "runtime" : "driver", row.name, static_cast<std::uint64_t>(facts.code),
+          name == nullptr ? std::string_view() : std::string_view(name)};
+}
+
+/// Whether the name asked for is a kernel's; else it is a variable's.
+bool asks_for_kernel(Hook hook) noexcept {
+  return hook == Hook::cuModuleGetFunction || hook == Hook::cuLibraryGetKernel ||
+         hook == Hook::cudaLibraryGetKernel;
+}
+
+/// What one call's arguments say about the kernel and its module.
+void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module,
+             std::uintptr_t& wrapper) noexcept {
+  const HandleFacts handle = recall_handle(call.handle);
+  const Registered registered = registered_kernel(call.host);
+  if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
+    out.kernel = readable_text(call.symbol);
+  if (out.kernel.empty()) out.kernel = handle.name;
+  if (out.kernel.empty()) out.kernel = registered.kernel;
+  if (module == 0) module = handle.module;
+  if (module == 0) module = recall_handle(call.container).module;
+  if (wrapper == 0) wrapper = registered.wrapper;
+  if (out.object == 0 && call.host != 0) out.object = object_at(call.host).identity;
+}
+
+/// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
+bool is_sticky(abi::Result code) noexcept {
+  return code == 700 || code == 710 || (code >= 714 && code <= 719);
+}
+
+/// An error about device code: then the code says what it is about, else the call does.
+bool is_about_code(abi::Result code) noexcept {
+  return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) ||
+         code == kNotFound;
+}
+
+bool is_trying(const FailureFacts& facts) noexcept {
+  return facts.stage != Stage::launch && is_nvidia_library(facts_of_file(facts.owner).path);
+}
+
+}  // namespace
+
+void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+            FailureFacts& out) noexcept {
+  const CallFacts& outer = runtime != nullptr ? *runtime : driver->facts;
+  out.hook = outer.hook;
+  // Only kernel<<<...>>> calls it: what fails is a launch.
+  out.stage = outer.hook == Hook::__cudaGetKernel ? Stage::launch : row_of(outer.hook).stage;
+  out.code = outer.code;
+  out.runtime = runtime != nullptr;
+  std::uint64_t module = 0;
+  std::uintptr_t wrapper = 0;
+  if (driver != nullptr) {
+    out.layers[out.layer_count++] = layer_row(driver->facts);
+    out.device = driver->device;
+    module = driver->module;
+    look_at(driver->facts, out, module, wrapper);
+  }
+  if (runtime != nullptr) {
+    out.layers[out.layer_count++] = layer_row(*runtime);
+    if (!out.device) out.device = current_device();
+    look_at(*runtime, out, module, wrapper);
+  }
+  if (!find_module(module, out.module) && wrapper != 0) {
+    // Remembered by the runtime, or never asked of the driver: the registration tells what code it is.
+    DeviceCode code;
+    examine_memory(wrapper, false, code);
+    if (!find_module_of(code.address, out.module)) out.module.code = code;
+  }
+  out.module_written = out.module.record != 0 && out.module.report == report;
+  if (out.module.code.object != 0) out.object = out.module.code.object;
+  out.owner = out.object != 0 ? out.object : object_at(outer.caller).identity;
+}
+
+void gather(const Refusal& refusal, FailureFacts& out) noexcept {
+  const HookRow& row = row_of(refusal.hook);
+  out.hook = refusal.hook;
+  out.stage = row.stage;
+  out.code = refusal.code;
+  out.layers[out.layer_count++] = {row.layer == Layer::nvrtc ? "nvrtc" : "nvjitlink", row.name,
+                                   static_cast<std::uint64_t>(refusal.code), refusal.code_name};
+  out.device = current_device();
+  out.object = refusal.library;
+  out.owner = object_at(refusal.caller).identity;
+  out.refusal = &refusal;
+}
+
+std::uint64_t key_of(const FailureFacts& facts) noexcept {
+  const auto mix = [](std::uint64_t hash, std::uint64_t value) {
+    return key_hash(std::as_bytes(std::span(&value, 1)), hash);
+  };
+  std::uint64_t key = mix(kHashSeed, static_cast<std::uint64_t>(facts.code));
+  key = mix(key, facts.device.value_or(~0ULL));
+  if (is_sticky(facts.code)) return key;
+  key = mix(key, static_cast<std::uint64_t>(facts.stage));
+  key = mix(key, facts.owner);
+  if (facts.refusal != nullptr)
+    return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
+  if (is_trying(facts)) return key;
+  const DeviceCode& code = facts.module.code;
+  // A launch is one thing, however many calls it takes.
+  if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
+  key = mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
+  return key_hash(bytes_of(facts.kernel), key);
+}
+
+bool is_alarming(const FailureFacts& facts) noexcept {
+  switch (facts.stage) {
+    case Stage::launch:
+      return true;
+    case Stage::load:
+    case Stage::link:
+      return !is_trying(facts);
+    case Stage::lookup:
+      // Asking for a variable that is not there is how programs find out.
+      return !is_trying(facts) && (facts.code != kNotFound || !facts.kernel.empty());
+    case Stage::compile:
+      return facts.refusal != nullptr && facts.refusal->sure && !is_trying(facts);
+    default:
+      return false;
+  }
+}
+
+void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::ShortName& arch) noexcept {
+  out.code = facts.code;
+  out.runtime = facts.runtime;
+  out.api = row_of(facts.hook).name;
+  out.kernel = facts.kernel;
+  out.object = facts_of_file(facts.object).path;
+  out.device = facts.device;
+  if (facts.refusal != nullptr) {
+    out.compiler = row_of(facts.hook).layer == Layer::nvrtc ? "NVRTC" : "nvJitLink";
+    out.compiler_version = facts.refusal->version.view();
+    out.asked = facts.refusal->asked.view();
+    out.code_name = facts.refusal->code_name;
+    out.have = {facts.refusal->known, facts.refusal->known_count};
+    return;
+  }
+  const DeviceCode& code = facts.module.code;
+  code.list(have);
+  out.have = have.all();
+  if (const DeviceFacts* device = device_facts(facts.device)) {
+    arch = to_name(image::ImageKind::cubin, image::Arch{device->cc, image::Suffix::none});
+    out.device_name = device->name.view();
+    out.device_arch = arch.view();
+    if (code.image_count != 0 && selection_for(code, device->cc).choice == image::Choice::none)
+      out.need = arch.view();
+  }
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about a failed call, from its arguments and from what was seen before: pure look-ups, nothing
+// is written.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "cuda/call_args.h"
+#include "failure/failure_notice.h"
+#include "failure/failures.h"
+#include "kshim/report/writer.h"
+#include "track/modules.h"
+
+namespace kshim::shim {
+
+struct FailureFacts {
+  Hook hook{};  ///< the outermost call
+  Stage stage{};
+  abi::Result code = 0;
+  bool runtime = false;  ///< the outermost call is the runtime's
+  report::LayerRow layers[2];
+  std::size_t layer_count = 0;
+  std::optional<std::uint64_t> device;
+  std::string_view kernel;
+  Module module;                ///< code.address, .object or .hash are set where the device code is known
+  bool module_written = false;  ///< the present report has its record
+  std::uint32_t object = 0;     ///< identity of what holds the device code, or of the host stub's file
+  std::uint32_t owner = 0;      ///< identity of whose code it is, or who called
+  const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
+};
+
+void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+            FailureFacts& out) noexcept;
+void gather(const Refusal& refusal, FailureFacts& out) noexcept;
+/// Failures with the same key are one failure and its repetitions.
+std::uint64_t key_of(const FailureFacts& facts) noexcept;
+/// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries
+/// out.
+bool is_alarming(const FailureFacts& facts) noexcept;
+/// Python frames are left to the caller. `have` and `arch` keep the texts.
+void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::ShortName& arch) noexcept;
+
+}  // namespace kshim::shim

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "failure/failure_notice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+
+#include "failure/kernel_name.h"
+#include "guest/slices.h"
+#include "guest/text_buffer.h"
+#include "kshim/base/cuda_error.h"
+#include "report/report_file.h"
+#include "report/stderr_log.h"
+
+namespace kshim::shim {
+namespace {
+
+/// CUresult and cudaError_t share these numbers (cuda.h, driver_types.h).
+enum Code : int {
+  kOutOfMemory = 2,
+  kInvalidDeviceFunction = 98,
+  kNoBinaryForGpu = 209,
+  kUnsupportedPtxVersion = 222,
+  kPtxJitDisabled = 223,
+  kNotFound = 500,
+};
+
+class Block {
+ public:
+  explicit Block(std::span<char> out) noexcept : out_(out) {}
+  Block& operator<<(std::string_view text) noexcept {
+    append_printable(text, out_.data(), out_.size(), size_);
+    return *this;
+  }
+  Block& operator<<(std::uint64_t value) noexcept {
+    Text<20> digits;
+    digits << value;
+    return *this << digits.view();
+  }
+  /// A text of any length that must not push the rest off the screen.
+  Block& shortened(std::string_view text, std::size_t limit) noexcept {
+    if (text.size() <= limit) return *this << text;
+    return *this << text.substr(0, limit) << "...";
+  }
+  void end_line() noexcept {
+    if (size_ < out_.size()) out_[size_++] = '\n';
+  }
+  Block& row(std::string_view label) noexcept {
+    *this << "kshim:   " << label;
+    for (std::size_t i = label.size(); i < 11; ++i) *this << " ";
+    return *this;
+  }
+  std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::span<char> out_;
+  std::size_t size_ = 0;
+};
+
+void write_gpu(Block& block, const Alarm& alarm) noexcept {
+  if (!alarm.device) {
+    block << "the GPU";
+    return;
+  }
+  block << "GPU " << *alarm.device;
+  if (alarm.device_name.empty() && alarm.device_arch.empty()) return;
+  block << " (";
+  block.shortened(alarm.device_name, 60);
+  block << (alarm.device_name.empty() || alarm.device_arch.empty() ? "" : ", ") << alarm.device_arch << ")";
+}
+
+void write_kernel(Block& block, const Alarm& alarm) noexcept {
+  if (alarm.kernel.empty()) {
+    block << (alarm.object.empty() ? "device code" : base_name(alarm.object));
+    return;
+  }
+  block << "kernel ";
+  block.shortened(short_kernel_name(alarm.kernel).view(), 100);
+}
+
+void write_error(Block& block, const Alarm& alarm) noexcept {
+  if (!alarm.compiler.empty()) {
+    block << alarm.code_name << " (" << static_cast<std::uint64_t>(alarm.code) << ")";
+    return;
+  }
+  const CudaError* error = find_cuda_error(alarm.code);
+  const char* name = error == nullptr ? nullptr : alarm.runtime ? error->runtime_name : error->driver_name;
+  if (name == nullptr && error != nullptr) name = alarm.runtime ? error->driver_name : error->runtime_name;
+  if (name != nullptr) block << name << " ";
+  block << "(" << static_cast<std::uint64_t>(alarm.code < 0 ? 0 : alarm.code) << ")";
+}
+
+void write_headline(Block& block, const Alarm& alarm) noexcept {
+  block << "kshim: ";
+  if (!alarm.compiler.empty()) {
+    block << alarm.compiler << (alarm.compiler_version.empty() ? "" : " ") << alarm.compiler_version
+          << " does not compile for " << alarm.asked;
+    block.end_line();
+    return;
+  }
+  switch (alarm.code) {
+    case kNoBinaryForGpu:
+      write_kernel(block, alarm);
+      block << " has no image for ";
+      write_gpu(block, alarm);
+      break;
+    case kUnsupportedPtxVersion:
+      write_kernel(block, alarm);
+      block << ": its PTX is newer than the driver's compiler for ";
+      write_gpu(block, alarm);
+      break;
+    case kPtxJitDisabled:
+      write_kernel(block, alarm);
+      block << " has only PTX for ";
+      write_gpu(block, alarm);
+      block << ", and compiling PTX is switched off";
+      break;
+    case kNotFound:
+    case kInvalidDeviceFunction:
+      write_kernel(block, alarm);
+      block << " is not in the image loaded on ";
+      write_gpu(block, alarm);
+      break;
+    default: {
+      const CudaError* error = find_cuda_error(alarm.code);
+      block << (alarm.api.empty() ? "a CUDA call" : alarm.api) << " failed on ";
+      write_gpu(block, alarm);
+      block << ": " << (error == nullptr ? "unknown error" : error->message);
+    }
+  }
+  block.end_line();
+}
+
+}  // namespace
+
+std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<char> out) noexcept {
+  constexpr std::size_t kListed = 12;
+  constexpr std::size_t kTail = 700;  // the report's line always fits
+  Block block(out.first(out.size() > 2 * kTail ? out.size() - kTail : out.size()));
+  write_headline(block, alarm);
+  if (!alarm.object.empty()) {
+    block.row("in").shortened(alarm.object, 400);
+    block.end_line();
+  }
+  if (!alarm.have.empty()) {
+    block.row(alarm.compiler.empty() ? "built for" : "compiles");
+    for (std::size_t i = 0; i < std::min(alarm.have.size(), kListed); ++i)
+      block << (i == 0 ? "" : ", ") << alarm.have[i];
+    if (alarm.have.size() > kListed)
+      block << ", and " << static_cast<std::uint64_t>(alarm.have.size() - kListed) << " more";
+    block.end_line();
+  }
+  if (!alarm.need.empty()) {
+    constexpr std::string_view kReal = "sm_";
+    block.row("needs") << alarm.need;
+    if (alarm.code == kNoBinaryForGpu && alarm.need.starts_with(kReal))
+      block << ", or PTX for compute_" << part_of(alarm.need, kReal.size()) << " or older";
+    block.end_line();
+  }
+  if (!alarm.api.empty()) {
+    block.row("call").shortened(alarm.api, 80);
+    block << ": ";
+    write_error(block, alarm);
+    block.end_line();
+  }
+  if (!alarm.python_file.empty()) {
+    block.row("from").shortened(alarm.python_file, 300);
+    block << ":" << alarm.python_line;
+    if (!alarm.python_function.empty()) {
+      block << ", in ";
+      block.shortened(alarm.python_function, 100);
+    }
+    block.end_line();
+  }
+  std::size_t size = block.size();
+  if (report.empty()) return size;
+  Block tail(out.subspan(size));
+  tail.row("explain") << "kshim analyze ";
+  tail.shortened(report, 600);
+  tail.end_line();
+  return size + tail.size();
+}
+
+void raise_alarm(const Alarm& alarm) noexcept {
+  constexpr std::size_t kMaxKinds = 16;
+  constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
+  static std::atomic<int> g_raised[kMaxKinds];
+  constexpr int kInvalidHandle = 400;
+  if (!wants(LogLevel::warn)) return;
+  // The handle that an earlier failure left empty: the report has it, a second block would hide the first.
+  if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
+  const int kind = alarm.compiler.empty() ? alarm.code : alarm.code | kCompilers;
+  for (std::atomic<int>& slot : g_raised) {
+    int none = 0;
+    if (slot.compare_exchange_strong(none, kind)) {
+      char text[4096];
+      write_stderr({text, format_alarm(alarm, report_path(), text)});
+      return;
+    }
+    if (none == kind) return;
+  }
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/file_copy.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "guest/syscalls.h"
+
+namespace kshim::shim {
+
+namespace {
+
+/// What a large copy takes of the host's limits, even for a moment, another thread of the host may want.
+bool is_modest(std::size_t size) noexcept {
+  constexpr std::size_t kSmall = std::size_t{16} << 20U;
+  constexpr rlim_t kShare = 16;
+  if (size <= kSmall) return true;
+  for (const int which : {RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (raw::get_limit(which, limit) != 0) continue;
+    if (limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur / kShare) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+FileCopy::FileCopy(const char* path) noexcept {
+  file_ = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  struct stat facts {};
+  if (file_ < 0 || raw::status_of(file_, facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
+  const auto size = static_cast<std::size_t>(facts.st_size);
+  if (!is_modest(size)) return;
+  // Pages that nobody fetches take no memory.
+  void* memory = raw::map_memory(size, MAP_NORESERVE);
+  if (memory == nullptr) return;
+  memory_ = static_cast<std::byte*>(memory);
+  size_ = size;
+}
+
+FileCopy::~FileCopy() {
+  if (memory_ != nullptr) raw::unmap_memory(memory_, size_);
+  if (file_ >= 0) raw::close_file(file_);
+}
+
+void FileCopy::fetch(std::uint64_t offset, std::uint64_t size) noexcept {
+  if (offset >= size_ || (offset >= last_from_ && offset + size <= last_to_)) return;
+  constexpr std::uint64_t kLeast = 4096;  // small things often stand close together
+  std::uint64_t left = std::min<std::uint64_t>(std::max(size, kLeast), size_ - offset);
+  last_from_ = offset;
+  last_to_ = offset + left;
+  while (left > 0) {
+    const ssize_t got = raw::read_at(file_, memory_ + offset, static_cast<std::size_t>(left), offset);
+    if (got <= 0) return;
+    offset += static_cast<std::uint64_t>(got);
+    left -= static_cast<std::uint64_t>(got);
+  }
+}
+
+}  // namespace kshim::shim

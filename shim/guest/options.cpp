@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/options.h"
+
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "guest/errno_keeper.h"
+#include "guest/slices.h"
+#include "guest/syscalls.h"
+#include "guest/text_buffer.h"
+#include "report/stderr_log.h"
+
+extern char** environ;
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::string_view kDefaults[] = {
+#define KSHIM_OPTION(id, name, fallback, meaning) fallback,
+#include "guest/options.def"
+#undef KSHIM_OPTION
+};
+constexpr std::string_view kNames[] = {
+#define KSHIM_OPTION(id, name, fallback, meaning) name,
+#include "guest/options.def"
+#undef KSHIM_OPTION
+};
+enum class OptionId : std::size_t {
+#define KSHIM_OPTION(id, name, fallback, meaning) id,
+#include "guest/options.def"
+#undef KSHIM_OPTION
+};
+constexpr std::string_view default_of(OptionId id) noexcept {
+  return kDefaults[static_cast<std::size_t>(id)];
+}
+
+std::string_view trim(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Calls take(item) for every item between separators until one is refused; empty items are skipped.
+template <class Take>
+bool each_item(std::string_view text, std::string_view separators, Take take) noexcept {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(separators), text.size());
+    const std::string_view item = trim(text.substr(0, end));
+    text.remove_prefix(end == text.size() ? end : end + 1);
+    if (!item.empty() && !take(item)) return false;
+  }
+  return true;
+}
+
+bool parse_bool(std::string_view value, bool& out) noexcept {
+  if (value != "0" && value != "1") return false;
+  out = value == "1";
+  return true;
+}
+
+bool parse_log(std::string_view value, LogLevel& out) noexcept {
+  constexpr std::string_view kLevels[] = {"off", "error", "warn", "info", "debug"};
+  for (std::size_t i = 0; i < std::size(kLevels); ++i)
+    if (value == kLevels[i]) {
+      out = static_cast<LogLevel>(i);
+      return true;
+    }
+  return false;
+}
+
+bool parse_backtrace(std::string_view value, Options& out) noexcept {
+  bool native = false;
+  bool python = false;
+  bool off = false;
+  const bool known = each_item(value, ",", [&](std::string_view item) {
+    (item == "native" ? native : item == "python" ? python : off) = true;
+    return item == "native" || item == "python" || item == "off";
+  });
+  if (!known || (off && (native || python)) || !(off || native || python)) return false;
+  out.native_stacks = native;
+  out.python_stacks = python;
+  return true;
+}
+
+bool parse_targets(std::string_view value, OptionsStorage& storage) noexcept {
+  std::size_t count = 0;
+  const bool known = each_item(value, ",; ", [&](std::string_view item) {
+    const auto arch = image::parse_arch(item);
+    if (!arch || count == std::size(storage.targets)) return false;
+    storage.targets[count++] = *arch;
+    return true;
+  });
+  storage.target_count = known ? count : 0;
+  return known;
+}
+
+/// Every % must begin %p, %h, %r or %%, and the last component must name a file.
+bool is_pattern(std::string_view value) noexcept {
+  if (value.empty() || value.back() == '/' || value.size() > 3000) return false;
+  if (const std::string_view name = base_name(value); name == "." || name == "..") return false;
+  for (std::size_t at = value.find('%'); at != std::string_view::npos; at = value.find('%', at + 2))
+    if (at + 1 == value.size() || std::string_view("phr%").find(value[at + 1]) == std::string_view::npos)
+      return false;
+  return true;
+}
+
+std::string_view keep(OptionsStorage& storage, std::string_view text) noexcept {
+  if (text.size() > sizeof storage.text - storage.used) return {};
+  char* const start = storage.text + storage.used;
+  std::memcpy(start, text.data(), text.size());
+  storage.used += text.size();
+  return {start, text.size()};
+}
+
+void take(OptionId id, std::string_view value, OptionsStorage& storage, Options& out) noexcept {
+  bool good = false;
+  bool disabled = false;
+  switch (id) {
+    case OptionId::report: {
+      good = is_pattern(value);
+      const std::string_view kept = good ? keep(storage, value) : std::string_view();
+      good = !kept.empty();
+      if (good) out.report = kept, out.report_given = true;
+      break;
+    }
+    case OptionId::log:
+      good = parse_log(value, out.log);
+      break;
+    case OptionId::backtrace:
+      good = parse_backtrace(value, out);
+      break;
+    case OptionId::target:
+      good = parse_targets(value, storage);
+      out.targets = {storage.targets, storage.target_count};
+      break;
+    case OptionId::coverage:
+      good = parse_bool(value, out.coverage);
+      break;
+    case OptionId::repeats:
+      good = value == "each" || value == "milestones";
+      if (good) out.each_repeat = value == "each";
+      break;
+    case OptionId::disable:
+      good = parse_bool(value, disabled);
+      if (good) out.enabled = !disabled;
+      break;
+  }
+  if (good || storage.complaint_count == std::size(storage.complaints)) return;
+  storage.complaints[storage.complaint_count++] = {kNames[static_cast<std::size_t>(id)],
+                                                   keep(storage, value.substr(0, 200)), default_of(id)};
+}
+
+std::atomic<int> g_state{0};  // 0: to be parsed, 1: being parsed, 2: done
+std::atomic<bool> g_complained{false};
+constinit OptionsStorage g_storage;
+constinit Options g_options;
+constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
+
+void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
+  char folder[4096];
+  if (raw::working_folder(folder, sizeof folder)) out.start_folder = keep(storage, folder);
+}
+
+}  // namespace
+
+void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept {
+  out = kPlainOptions;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    if (!entry.starts_with("KSHIM_")) continue;
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = entry.substr(0, equals);
+    const std::string_view value = part_of(entry, equals + 1);
+    if (name == "KSHIM_RUN_ID") out.run_id = keep(storage, value.substr(0, 128));
+    if (name == "KSHIM_RUN_SOCKET") out.run_socket = keep(storage, value.substr(0, 107));
+    if (value.empty()) continue;  // set to nothing is not set
+    for (std::size_t i = 0; i < std::size(kNames); ++i)
+      if (name == kNames[i]) take(static_cast<OptionId>(i), trim(value), storage, out);
+  }
+}
+
+const Options& options() noexcept {
+  if (g_state.load(std::memory_order_acquire) == 2) return g_options;
+  int expected = 0;
+  if (environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
+  const ErrnoKeeper keeper;
+  parse_options(environ, g_storage, g_options);
+  // A privileged program must not be told by its caller where to write.
+  if (getauxval(AT_SECURE) != 0) g_options.enabled = false;
+  add_start_folder(g_storage, g_options);
+  g_state.store(2, std::memory_order_release);
+  return g_options;
+}
+
+void complain_about_options() noexcept {
+  if (g_state.load(std::memory_order_acquire) != 2 || g_complained.exchange(true)) return;
+  for (std::size_t i = 0; i < g_storage.complaint_count; ++i) {
+    const OptionsStorage::Complaint& complaint = g_storage.complaints[i];
+    Text<600> line;
+    line << complaint.name << "=" << complaint.value << " is not understood";
+    if (complaint.fallback.empty())
+      line << "; it is ignored";
+    else
+      line << "; using " << complaint.fallback;
+    say(LogLevel::error, line.view());
+  }
+}
+
+}  // namespace kshim::shim

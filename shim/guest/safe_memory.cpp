@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guest/safe_memory.h"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "guest/errno_keeper.h"
+#include "guest/process_generation.h"
+#include "process/link_map.h"
+
+namespace kshim::shim {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+/// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
+/// that they are not; nothing is changed either way. A quarter of process_vm_readv's price a page, and
+/// allowed in sandboxes that forbid that (old container run times).
+bool page_is_readable(std::uintptr_t page) noexcept {
+  constexpr int kNoSuchHow = -1;
+  return syscall(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
+}
+
+/// Valgrind counts an error of the program's for each such question about memory that is not there. An
+/// emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked once
+/// about the end of the address space, which never is.
+bool pages_can_be_asked() noexcept {
+  enum : int { unknown, yes, no };
+  static std::atomic<int> g_known{unknown};
+  int known = g_known.load(std::memory_order_relaxed);
+  if (known == unknown) {
+    known = began_under_valgrind() || page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    g_known.store(known, std::memory_order_relaxed);
+  }
+  return known == yes;
+}
+
+bool is_refusal(int error) noexcept { return error == EPERM || error == ENOSYS || error == EACCES; }
+
+}  // namespace
+
+// process_vm_readv on the own process: a bad address is EFAULT, where a plain read would be SIGSEGV.
+bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  const iovec local{to, size};
+  const iovec remote{reinterpret_cast<void*>(from), size};
+  const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
+  if (got >= 0 || !is_refusal(errno)) return got == static_cast<long>(size);
+  if (!pages_can_be_asked() || readable_bytes(from, size) != size) return false;
+  std::memcpy(to, reinterpret_cast<const void*>(from), size);
+  return true;
+}
+
+std::size_t readable_bytes(std::uintptr_t address, std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  const bool by_page = pages_can_be_asked();
+  std::size_t done = 0;
+  while (done < size) {
+    const std::uintptr_t at = address + done;
+    if (at < address) break;
+    char byte = 0;
+    if (by_page ? !page_is_readable(at / kPage * kPage) : !read_memory(at, &byte, 1)) return done;
+    done += kPage - at % kPage;
+  }
+  return std::min(done, size);
+}
+
+std::string_view readable_text(const char* from) noexcept {
+  constexpr std::size_t kLongest = 1U << 20U;
+  std::size_t size = 0;
+  while (size < kLongest) {
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(from) + size;
+    const std::size_t chunk = kPage - address % kPage;
+    if (readable_bytes(address, 1) == 0) return {};
+    const std::size_t length = strnlen(from + size, chunk);
+    size += length;
+    if (length < chunk) return {from, size};
+  }
+  return {};
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/python/layout.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "guest/safe_memory.h"
+#include "process/loaded_objects.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr PythonLayout kLayouts[] = {
+#define KSHIM_PYTHON_LAYOUT(minor, interp_threads, tstate_native_id, tstate_frame, cframe_frame,            \
+                            frame_previous, frame_code, frame_instr, frame_owner, code_filename, code_name, \
+                            code_first_line, code_line_table, code_bytes, unicode_size,                     \
+                            compact_unicode_size, tstate_thread_id)                                         \
+  {                                                                                                         \
+      minor,           interp_threads, tstate_native_id, tstate_frame,                                      \
+      cframe_frame,    frame_previous, frame_code,       frame_instr,                                       \
+      frame_owner,     code_filename,  code_name,        code_first_line,                                   \
+      code_line_table, code_bytes,     unicode_size,     compact_unicode_size,                              \
+      tstate_thread_id},
+#include "process/python/layouts.def"
+#undef KSHIM_PYTHON_LAYOUT
+};
+
+constexpr unsigned kFirstSelfDescribing = 13;
+
+/// Where the fields of _Py_DebugOffsets are, in words.
+struct DebugOffsets {
+  unsigned minor, words;
+  unsigned interp_threads, thread_next, thread_interp, thread_frame, thread_native_id;
+  unsigned frame_previous, frame_code, frame_instr, frame_owner, frame_tlbc;
+  unsigned code_filename, code_name, code_first_line, code_line_table, code_bytes, code_tlbc;
+  unsigned object_type, bytes_length, bytes_data, unicode_state, unicode_length, unicode_size;
+};
+
+constexpr DebugOffsets kDebugOffsets[] = {
+#define KSHIM_PYTHON_DEBUG_OFFSETS(...) {__VA_ARGS__},
+#include "process/python/debug_offsets.def"
+#undef KSHIM_PYTHON_DEBUG_OFFSETS
+};
+
+constexpr std::size_t most_words() noexcept {
+  std::size_t most = 0;
+  for (const DebugOffsets& known : kDebugOffsets) most = known.words > most ? known.words : most;
+  return most;
+}
+
+/// `said`: what the interpreter says of itself.
+bool take_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
+  constexpr std::size_t kCookie = 0, kVersion = 1, kFreeThreaded = 2;
+  constexpr unsigned kFirstTaggedCode = 14;  // frames keep a _PyStackRef, and TLBC is there
+  if (std::memcmp(&said[kCookie], "xdebugpy", sizeof said[kCookie]) != 0 ||
+      (said[kVersion] >> 16U) != 0x0300U + at.minor)
+    return false;
+  out.minor = at.minor;
+  out.interp_threads = said[at.interp_threads];
+  out.tstate_native_id = said[at.thread_native_id];
+  out.tstate_frame = said[at.thread_frame];
+  out.cframe_frame = kNone;
+  out.tstate_thread_id = kNone;
+  out.tstate_interp = said[at.thread_interp];
+  out.tstate_next = said[at.thread_next];
+  out.frame_previous = said[at.frame_previous];
+  out.frame_code = said[at.frame_code];
+  out.frame_instr = said[at.frame_instr];
+  out.frame_owner = said[at.frame_owner];
+  out.code_filename = said[at.code_filename];
+  out.code_name = said[at.code_name];
+  out.code_first_line = said[at.code_first_line];
+  out.code_line_table = said[at.code_line_table];
+  out.code_bytes = said[at.code_bytes];
+  out.object_type = said[at.object_type];
+  out.unicode_size = said[at.unicode_size];
+  // PyCompactUnicodeObject adds utf8_length and utf8.
+  out.compact_unicode_size = said[at.unicode_size] + 2 * sizeof(void*);
+  out.unicode_length = said[at.unicode_length];
+  out.unicode_state = said[at.unicode_state];
+  out.bytes_length = said[at.bytes_length];
+  out.bytes_data = said[at.bytes_data];
+  if (at.minor < kFirstTaggedCode) return true;
+  out.code_tag = 3;
+  if (said[kFreeThreaded] == 0) return true;
+  out.frame_tlbc = said[at.frame_tlbc];
+  out.code_tlbc = said[at.code_tlbc];
+  out.unicode_kind_bit = 8;  // `interned` is a byte of its own there
+  return true;
+}
+
+bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& out) noexcept {
+  for (const DebugOffsets& known : kDebugOffsets) {
+    std::uint64_t said[most_words()];
+    if (known.minor == minor)
+      return read_memory(runtime, said, known.words * sizeof *said) && take_layout(known, said, out);
+  }
+  return false;
+}
+
+void* symbol(const ObjectView& object, std::string_view name) noexcept {
+  return object.elf.find_symbol(name, gnu_hash(name));
+}
+
+bool search_python(void* context, const ObjectView& object) {
+  if (symbol(object, "_PyRuntime") == nullptr || symbol(object, "PyGILState_GetThisThreadState") == nullptr)
+    return true;
+  *static_cast<ObjectView*>(context) = object;
+  return false;
+}
+
+/// 3.N as N; 0 where it cannot be told.
+unsigned minor_of(const ObjectView& object) noexcept {
+  // A constant since 3.11: 0x030B07F0.
+  if (const void* number = symbol(object, "Py_Version"); number != nullptr) {
+    unsigned long version = 0;
+    std::memcpy(&version, number, sizeof version);
+    return version >> 24U == 3 ? (version >> 16U) & 0xFFU : 0;
+  }
+  using VersionFn = const char* (*)();
+  const auto version = reinterpret_cast<VersionFn>(symbol(object, "Py_GetVersion"));
+  if (version == nullptr) return 0;
+  const std::string_view text(version());
+  unsigned minor = 0;
+  for (std::size_t i = 2; text.starts_with("3.") && i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
+    minor = minor * 10 + static_cast<unsigned>(text[i] - '0');
+  return minor;
+}
+
+}  // namespace
+
+bool find_python(Python& out) noexcept {
+  using InitializedFn = int (*)();
+  ObjectView object;
+  each_mapped(search_python, &object);
+  if (!object) return false;
+  const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
+  out.running_thread = reinterpret_cast<void* (*)()>(symbol(object, "_PyThreadState_UncheckedGet"));
+  out.newest_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Head"));
+  out.this_thread = reinterpret_cast<void* (*)()>(symbol(object, "PyGILState_GetThisThreadState"));
+  out.main_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Main"));
+  out.code_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyCode_Type"));
+  out.unicode_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyUnicode_Type"));
+  out.bytes_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyBytes_Type"));
+  if (initialized == nullptr || initialized() == 0 || out.main_interpreter == nullptr || out.code_type == 0 ||
+      out.unicode_type == 0 || out.bytes_type == 0)
+    return false;
+  const unsigned minor = minor_of(object);
+  if (minor >= kFirstSelfDescribing)
+    return read_debug_offsets(reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime")), minor,
+                              out.layout);
+  for (const PythonLayout& known : kLayouts)
+    if (known.minor == minor) {
+      out.layout = known;
+      return true;
+    }
+  return false;
+}
+
+}  // namespace kshim::shim

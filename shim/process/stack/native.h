@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native stack of the calling thread, by LLVM's libunwind (static, hidden: the host's unwinder is never
+// touched).
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "guest/text_buffer.h"
+#include "kshim/report/writer.h"
+
+namespace kshim::shim {
+
+/// About 8 KiB: keep it static and under the lock that guards the failure being written.
+class NativeStack {
+ public:
+  static constexpr std::size_t kMaxFrames = 64;
+  /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to;
+  /// `symbol` comes from the dynamic symbol table only. Texts live until the next capture and as long as
+  /// their objects are mapped. Frames outside of every file (JIT code) have no object and their address as
+  /// offset.
+  void capture() noexcept;
+  void clear() noexcept { count_ = 0; }
+  std::span<const report::FrameRow> rows() const noexcept { return {rows_, count_}; }
+
+ private:
+  report::FrameRow rows_[kMaxFrames] = {};
+  Text<40> build_ids_[kMaxFrames] = {};
+  std::size_t count_ = 0;
+};
+
+}  // namespace kshim::shim

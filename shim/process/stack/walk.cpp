@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process/stack/walk.h"
+
+#include <link.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+
+#include "guest/signals.h"
+#include "guest/syscalls.h"
+#include "guest/timed_lock.h"
+
+#if defined(__aarch64__)
+// clang has no __builtin_setjmp for aarch64. kshim_walk_guarded(walk, context, way_out) calls walk(context)
+// and answers 0; kshim_walk_given_up(*way_out), called from within, makes it answer 1. The registers that a
+// call keeps (x19 to x30, d8 to d15) lie in its frame, which *way_out points to.
+extern "C" [[gnu::visibility("hidden")]] int kshim_walk_guarded(void (*walk)(void*), void* context,
+                                                                void** way_out) noexcept;
+extern "C" [[noreturn, gnu::visibility("hidden")]] void kshim_walk_given_up(void* way_out) noexcept;
+asm(R"(
+        .pushsection .text
+        .globl  kshim_walk_guarded
+        .hidden kshim_walk_guarded
+        .type   kshim_walk_guarded, %function
+        .globl  kshim_walk_given_up
+        .hidden kshim_walk_given_up
+        .type   kshim_walk_given_up, %function
+        .p2align 4
+kshim_walk_guarded:
+        .cfi_startproc
+        hint    #34
+        stp     x29, x30, [sp, #-160]!
+        .cfi_def_cfa_offset 160
+        .cfi_offset x29, -160
+        .cfi_offset x30, -152
+        mov     x29, sp
+        stp     x19, x20, [sp, #16]
+        stp     x21, x22, [sp, #32]
+        stp     x23, x24, [sp, #48]
+        stp     x25, x26, [sp, #64]
+        stp     x27, x28, [sp, #80]
+        stp     d8, d9, [sp, #96]
+        stp     d10, d11, [sp, #112]
+        stp     d12, d13, [sp, #128]
+        stp     d14, d15, [sp, #144]
+        mov     x9, sp
+        str     x9, [x2]
+        mov     x9, x0
+        mov     x0, x1
+        blr     x9
+        mov     w0, #0
+        ldp     x29, x30, [sp], #160
+        .cfi_def_cfa_offset 0
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+        .cfi_endproc
+        .size   kshim_walk_guarded, . - kshim_walk_guarded
+        .p2align 4
+kshim_walk_given_up:
+        .cfi_startproc
+        hint    #34
+        mov     sp, x0
+        ldp     x19, x20, [sp, #16]
+        ldp     x21, x22, [sp, #32]
+        ldp     x23, x24, [sp, #48]
+        ldp     x25, x26, [sp, #64]
+        ldp     x27, x28, [sp, #80]
+        ldp     d8, d9, [sp, #96]
+        ldp     d10, d11, [sp, #112]
+        ldp     d12, d13, [sp, #128]
+        ldp     d14, d15, [sp, #144]
+        mov     w0, #1
+        ldp     x29, x30, [sp], #160
+        ret
+        .cfi_endproc
+        .size   kshim_walk_given_up, . - kshim_walk_given_up
+        .popsection
+)");
+#endif
+
+namespace kshim::shim {
+namespace {
+
+#if defined(__aarch64__)
+constinit thread_local void* t_way_out = nullptr;
+#else
+constinit thread_local void** t_way_out = nullptr;
+#endif
+constinit thread_local bool t_holds_cache = false;
+PatientLock g_cache_lock;  // libunwind's table of frame descriptions
+std::atomic<bool> g_off{false};
+
+constexpr std::size_t kRoom = 65536;
+alignas(16) std::byte g_room[kRoom];
+std::atomic<std::size_t> g_used{0};
+
+[[gnu::noinline]] void give_up() noexcept {
+  if (t_holds_cache) {
+    t_holds_cache = false;
+    g_cache_lock.release();
+  }
+#if defined(__aarch64__)
+  if (t_way_out != nullptr) kshim_walk_given_up(t_way_out);
+#else
+  if (t_way_out != nullptr) __builtin_longjmp(t_way_out, 1);
+#endif
+}
+
+}  // namespace
+
+namespace {
+
+#if defined(__aarch64__)
+using WayOut = void*;
+#else
+using WayOut = void**;
+#endif
+
+/// Calls run(context); false where give_up() ended it. May be nested: the innermost call is ended. No local
+/// is read after the jump: its value would be undefined.
+[[gnu::noinline]] bool run_until_given_up(void (*run)(void*), void* context, WayOut& outer) noexcept {
+  outer = t_way_out;
+#if defined(__aarch64__)
+  return kshim_walk_guarded(run, context, &t_way_out) == 0;
+#else
+  void* registers[8];  // the compiler's: five words
+  if (__builtin_setjmp(registers) != 0) return false;
+  t_way_out = registers;
+  run(context);
+  return true;
+#endif
+}
+
+bool run_guarded(void (*run)(void*), void* context) noexcept {
+  WayOut outer = nullptr;
+  const bool whole = run_until_given_up(run, context, outer);
+  t_way_out = outer;
+  return whole;
+}
+
+/// A callback that libunwind gave to dl_iterate_phdr. glibc holds a lock meanwhile, which a jump past
+/// dl_iterate_phdr would never release: giving up ends the callback first, then the iteration, then the walk.
+struct Iteration {
+  int (*visit)(dl_phdr_info*, std::size_t, void*);
+  void* context;
+  dl_phdr_info* info = nullptr;
+  std::size_t size = 0;
+  int answer = 0;
+  bool given_up = false;
+};
+
+void visit_one(void* context) {
+  auto& iteration = *static_cast<Iteration*>(context);
+  iteration.answer = iteration.visit(iteration.info, iteration.size, iteration.context);
+}
+
+int visit_guarded(dl_phdr_info* info, std::size_t size, void* context) {
+  auto& iteration = *static_cast<Iteration*>(context);
+  iteration.info = info;
+  iteration.size = size;
+  iteration.given_up = !run_guarded(visit_one, &iteration);
+  return iteration.given_up ? 1 : iteration.answer;
+}
+
+}  // namespace
+
+// All signals are blocked for the whole walk: a handler that jumps out (siglongjmp) would lose the dynamic
+// linker's lock.
+bool guarded_walk(void (*walk)(void*), void* context) noexcept {
+  if (g_off.load(std::memory_order_relaxed)) return false;
+  const AllSignalsHeld held;
+  return run_guarded(walk, context);
+}
+
+}  // namespace kshim::shim
+
+// What the linker gives to libunwind in place of libc's functions. None of them is exported.
+using namespace kshim::shim;
+extern "C" {
+void* __wrap_malloc(std::size_t size);
+void __wrap_free(void* memory);
+char* __wrap_getenv(const char* name);
+[[noreturn]] void __wrap_abort();
+[[noreturn]] void __wrap___assert_fail(const char*, const char*, unsigned, const char*);
+int __wrap_fprintf(FILE*, const char*, ...);
+std::size_t __wrap_fwrite(const void*, std::size_t, std::size_t, FILE*);
+int __wrap_fflush(FILE*);
+int __wrap_pthread_rwlock_rdlock(void*);
+int __wrap_pthread_rwlock_wrlock(void*);
+int __wrap_pthread_rwlock_unlock(void*);
+int __wrap_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context);
+/// The linker's name for libc's. A weak reference: programs that are linked without --wrap have none.
+[[gnu::weak]] int __real_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context);
+
+/// Its table of frame descriptions grows fourfold, for files without .eh_frame_hdr. It does not look whether
+/// there was memory, and holds its lock: where there is none, nobody walks any more.
+void* __wrap_malloc(std::size_t size) {
+  size = (size + 15) & ~std::size_t{15};
+  std::size_t used = g_used.load(std::memory_order_relaxed);
+  while (size <= kRoom - used)
+    if (g_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed)) return g_room + used;
+  void* memory = raw::map_memory(size);
+  if (memory != nullptr) return memory;
+  g_off.store(true, std::memory_order_relaxed);
+  give_up();
+  return nullptr;
+}
+void __wrap_free(void*) {}  // three tables in a process's life
+char* __wrap_getenv(const char*) { return nullptr; }
+void __wrap_abort() {
+  give_up();
+  __builtin_trap();  // outside of a walk nothing of libunwind runs
+}
+void __wrap___assert_fail(const char*, const char*, unsigned, const char*) { __wrap_abort(); }
+int __wrap_fprintf(FILE*, const char*, ...) { return 0; }
+std::size_t __wrap_fwrite(const void*, std::size_t, std::size_t count, FILE*) { return count; }
+int __wrap_fflush(FILE*) { return 0; }
+int __wrap_pthread_rwlock_rdlock(void*) {
+  t_holds_cache = g_cache_lock.acquire();
+  if (!t_holds_cache) give_up();
+  return 0;
+}
+int __wrap_pthread_rwlock_wrlock(void* lock) { return __wrap_pthread_rwlock_rdlock(lock); }
+int __wrap_pthread_rwlock_unlock(void*) {
+  if (t_holds_cache) g_cache_lock.release();
+  t_holds_cache = false;
+  return 0;
+}
+int __wrap_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) {
+  if (t_way_out == nullptr) return __real_dl_iterate_phdr(visit, context);
+  Iteration iteration{visit, context};
+  const int answer = __real_dl_iterate_phdr(visit_guarded, &iteration);
+  if (iteration.given_up) give_up();
+  return answer;
+}
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/environment.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "guest/safe_memory.h"
+#include "guest/slices.h"
+#include "report/redact.h"
+
+extern char** environ;
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::string_view kNames[] = {
+#define KSHIM_ENVIRONMENT(name) name,
+#include "report/environment.def"
+#undef KSHIM_ENVIRONMENT
+};
+
+}  // namespace
+
+std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept {
+  constexpr std::size_t kChunk = 256;
+  std::size_t size = 0;
+  while (size < capacity) {
+    // A chunk that stays in its page: either all of it can be read or nothing.
+    const auto address = reinterpret_cast<std::uintptr_t>(from) + size;
+    const std::size_t chunk = std::min({kChunk - address % kChunk, capacity - size});
+    if (!read_memory(address, to + size, chunk)) return {};
+    const void* end = std::memchr(to + size, 0, chunk);
+    if (end != nullptr) return {to, static_cast<std::size_t>(static_cast<const char*>(end) - to)};
+    size += chunk;
+  }
+  return {to, size};
+}
+
+std::string_view EnvironmentCopy::keep(std::string_view text) noexcept {
+  if (text.size() > sizeof text_ - text_used_) return {};
+  char* const start = text_ + text_used_;
+  std::memcpy(start, text.data(), text.size());
+  text_used_ += text.size();
+  return {start, text.size()};
+}
+
+void EnvironmentCopy::take(std::string_view entry) noexcept {
+  const std::size_t equals = entry.find('=');
+  if (equals == std::string_view::npos) return;
+  const std::string_view name = entry.substr(0, equals);
+  const std::string_view value = part_of(entry, equals + 1);
+  if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = keep(value);
+  for (const std::string_view wanted : kNames) {
+    if (name != wanted || count_ == kMaxRows) continue;
+    const std::string_view kept = keep(mask_urls(value).view());
+    if (kept.data() != nullptr) rows_[count_++] = {wanted, kept};
+  }
+}
+
+void EnvironmentCopy::capture() noexcept {
+  constexpr std::size_t kMaxEntries = 4096;
+  count_ = 0;
+  text_used_ = 0;
+  temporary_folder_ = "/tmp";
+  char** const list = environ;
+  for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
+    const char* entry = nullptr;
+    char text[4096];
+    if (!read_memory(reinterpret_cast<std::uintptr_t>(list + i), &entry, sizeof entry) || entry == nullptr)
+      return;
+    take(read_text(entry, text, sizeof text));
+  }
+}
+
+std::string_view EnvironmentCopy::find(std::string_view name) const noexcept {
+  for (const report::EnvRow& row : rows())
+    if (row.name == name) return row.value;
+  return {};
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/process_record.h"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <iterator>
+
+#include "guest/options.h"
+#include "guest/slices.h"
+#include "guest/syscalls.h"
+#include "guest/text_buffer.h"
+#include "kshim/report/schema.h"
+#include "kshim/version.h"
+#include "report/redact.h"
+
+namespace kshim::shim {
+namespace {
+
+using report::Field;
+
+std::size_t read_whole(const char* path, char* to, std::size_t capacity) noexcept {
+  const int fd = raw::open_file(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  std::size_t size = 0;
+  while (size < capacity) {
+    const ssize_t got = raw::read_file(fd, to + size, capacity - size);
+    if (got <= 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  raw::close_file(fd);
+  return size;
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
+  if (text.empty() || text.size() > 18) return {};
+  std::uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return {};
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return value;
+}
+
+/// argv with its secrets masked, in static memory: the report's lock is held.
+std::span<const std::string_view> masked_arguments() noexcept {
+  constexpr std::size_t kMaxArguments = 1024;
+  static char g_raw[65536];
+  static char g_masked[65536];
+  static std::string_view g_rows[kMaxArguments];
+  std::string_view rest(g_raw, read_whole("/proc/self/cmdline", g_raw, sizeof g_raw));
+  std::size_t used = 0;
+  std::size_t count = 0;
+  ArgumentMask mask;
+  while (!rest.empty() && count < kMaxArguments) {
+    const std::string_view argument = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(argument.size() < rest.size() ? argument.size() + 1 : rest.size());
+    const MaskedText shown = mask.next(argument);
+    if (shown.size() > sizeof g_masked - used) break;
+    shown.view().copy(g_masked + used, shown.size());
+    g_rows[count++] = {g_masked + used, shown.size()};
+    used += shown.size();
+  }
+  return {g_rows, count};
+}
+
+}  // namespace
+
+// Days to a date by counting eras of 400 years from 1 March of year 0, so that the leap day ends a year.
+Text<32> rfc3339(std::int64_t seconds, std::uint32_t nanoseconds) noexcept {
+  constexpr std::int64_t kDay = 86400;
+  constexpr std::int64_t kEraDays = 146097;
+  constexpr std::int64_t kEpochFromMarch0 = 719468;
+  const std::int64_t days = seconds / kDay + kEpochFromMarch0;
+  const std::int64_t era = days / kEraDays;
+  const std::int64_t day_of_era = days - era * kEraDays;
+  const std::int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+  const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t shifted_month = (5 * day_of_year + 2) / 153;  // 0 = March
+  const std::int64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+  const std::int64_t month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
+  const std::int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+  const std::int64_t second = seconds % kDay;
+
+  Text<32> out;
+  const auto digits = [&out](std::int64_t value, std::int64_t highest) {
+    for (; highest != 0; highest /= 10) out.put(static_cast<char>('0' + value / highest % 10));
+  };
+  digits(year, 1000), out.put('-'), digits(month, 10), out.put('-'), digits(day, 10), out.put('T');
+  digits(second / 3600, 10), out.put(':'), digits(second / 60 % 60, 10), out.put(':'),
+      digits(second % 60, 10);
+  out.put('.'), digits(nanoseconds / 1000, 100'000), out.put('Z');
+  return out;
+}
+
+Text<32> time_now() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return rfc3339(now.tv_sec, static_cast<std::uint32_t>(now.tv_nsec));
+}
+
+std::uint64_t start_of(std::string_view stat) noexcept {
+  constexpr int kField = 22;  // proc(5): starttime; the fields after the name begin with 3
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return 0;
+  std::string_view rest = part_of(stat, name_end + 1);
+  for (int field = 3;; ++field) {
+    if (rest.empty() || rest.front() != ' ') return 0;
+    rest.remove_prefix(1);
+    const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
+    if (field == kField) return parse_number(value).value_or(0);
+    rest.remove_prefix(value.size());
+  }
+}
+
+std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcept {
+  constexpr std::string_view kRanks[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+  for (const std::string_view name : kRanks)
+    if (const auto rank = parse_number(environment.find(name))) return rank;
+  return {};
+}
+
+void fill_process_record(ProcessRecord& record, const ProcessNames& names,
+                         const EnvironmentCopy& environment) noexcept {
+  static char g_stat[1024];
+  static char g_exe[4096];
+  const Text<32> time = time_now();  // first: what `t` counts from is this very moment
+  const std::string_view hash(KSHIM_GIT_HASH);
+  Text<128> version;
+  version << KSHIM_VERSION;
+  if (!hash.empty()) version << " (" << hash << ")";
+  const std::size_t stat_size = read_whole("/proc/self/stat", g_stat, sizeof g_stat);
+  const ssize_t exe_size = raw::read_link("/proc/self/exe", g_exe, sizeof g_exe);
+  const std::string_view exe(exe_size > 0 ? g_exe : nullptr,
+                             exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
+  const std::span<const std::string_view> arguments = masked_arguments();
+  const std::string_view folder = options().start_folder;
+
+  record.add<Field::process_schema>(report::kReportSchema);
+  record.add<Field::process_shim>(version.view());
+  record.add<Field::process_run>(options().run_id);
+  record.add<Field::process_host>(names.host);
+  record.add<Field::process_pid>(std::uint64_t{names.pid});
+  record.add<Field::process_start>(start_of({g_stat, stat_size}));
+  record.add<Field::process_ppid>(std::uint64_t{raw::parent_process()});
+  record.add<Field::process_rank>(rank_of(environment));
+  record.add<Field::process_time>(time.view());
+  record.add<Field::process_exe>(exe);
+  if (arguments.empty())
+    record.null<Field::process_argv>();
+  else
+    record.add<Field::process_argv>(arguments);
+  record.add<Field::process_cwd>(folder.empty() ? std::string_view() : folder);
+  record.add<Field::process_env>(environment.rows());
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the report goes: the pattern of KSHIM_REPORT, folders, and a name that nobody has yet.
+#pragma once
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "guest/options.h"
+#include "guest/text_buffer.h"
+#include "report/environment.h"
+
+namespace kshim::shim {
+
+struct ReportFile {
+  int fd = -1;          ///< high, close-on-exec, opened O_APPEND
+  bool marked = false;  ///< the open file carries our mark: see still_open()
+  dev_t device = 0;
+  ino_t inode = 0;
+  PathText path;
+  explicit operator bool() const noexcept { return fd >= 0; }
+};
+
+struct ProcessNames {
+  std::string_view host;
+  std::uint32_t pid = 0;
+  std::uint64_t rank = 0;
+};
+
+/// Puts names in; `%h` never brings in a slash. Cut to fit.
+PathText expand_pattern(std::string_view pattern, const ProcessNames& names) noexcept;
+/// DIR/host.17.jsonl with number 2: DIR/host.17.2.jsonl; without an extension the number goes to the end.
+PathText numbered(std::string_view path, unsigned number) noexcept;
+/// Makes the folders and the first free one of path, path.1, path.2 ...: 0600, never an existing file or a
+/// link. Answers errno, 0 when `out` is open.
+int create_report(std::string_view path, ReportFile& out) noexcept;
+/// The report of this process: where the options say, else below TMPDIR. Says on stderr when it is not where
+/// it was asked to be, and when there is none.
+bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
+                 ReportFile& out) noexcept;
+/// Whether `file.fd` is the file that was opened: the host may have closed our descriptor (closefrom) and got
+/// its number for something of its own.
+bool still_open(const ReportFile& file) noexcept;
+/// Opens a file again whose descriptor the host has closed, if it is still the same file.
+bool reopen_report(ReportFile& file) noexcept;
+/// `path` as a person in `folder` would write it.
+std::string_view relative_to(std::string_view path, std::string_view folder) noexcept;
+
+}  // namespace kshim::shim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_socket.h"
+
+#include <sys/un.h>
+
+#include <atomic>
+
+#include "guest/errno_keeper.h"
+#include "guest/options.h"
+#include "guest/process_generation.h"
+#include "guest/syscalls.h"
+#include "guest/text_buffer.h"
+
+namespace kshim::shim {
+namespace {
+
+void tell_run(std::string_view text) noexcept {
+  if (!options().enabled || options().run_socket.empty()) return;
+  const ErrnoKeeper keeper;
+  const std::string_view path = options().run_socket;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return;
+  path.copy(address.sun_path, path.size());
+  const int fd = raw::packet_socket();
+  if (fd < 0) return;
+  if (raw::connect_to(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    raw::send_to(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+  raw::close_file(fd);
+}
+
+void tell_run(std::string_view what, std::uint64_t number) noexcept {
+  Text<48> text;
+  text << what << " " << number << "\n";
+  tell_run(text.view());
+}
+
+}  // namespace
+
+void send_sign_of_life() noexcept { tell_run("alive", std::uint64_t{raw::process()}); }
+
+void note_report(std::string_view path) noexcept {
+  PathText text;
+  text << "report " << path << "\n";
+  tell_run(text.view());
+}
+
+void note_driver_version(int version) noexcept {
+  static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself
+  if (version <= 0) return;
+  const std::uint32_t process = process_mark();
+  if (g_told.exchange(process, std::memory_order_relaxed) != process)
+    tell_run("asked", static_cast<std::uint64_t>(version));
+}
+
+}  // namespace kshim::shim

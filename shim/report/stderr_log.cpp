@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/stderr_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "guest/errno_keeper.h"
+#include "guest/process_generation.h"
+#include "guest/signals.h"
+#include "guest/syscalls.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::size_t kPipeBuffer =
+    4096;  // PIPE_BUF: a write of no more is not torn, and fits where poll() says so
+
+// What fd 2 was at the start. Written by the constructor, before there are threads of the host's.
+enum class Start : std::uint8_t { unknown, closed, open };
+std::atomic<Start> g_start{Start::unknown};
+dev_t g_device = 0;
+ino_t g_inode = 0;
+
+/// Another descriptor of the very opening (dup2 makes one): a file that was opened twice is the host's own
+/// affair. Where a sandbox refuses to compare, stdout alone will do.
+bool is_same_opening(int fd) noexcept {
+  constexpr int kFile = 0;  // KCMP_FILE of linux/kcmp.h
+  const auto process = static_cast<long>(process_id());
+  const long order =
+      syscall(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), static_cast<long>(fd));
+  return order < 0 ? fd == STDOUT_FILENO : order == 0;
+}
+
+bool is_open_elsewhere(const struct stat& file) noexcept {
+  constexpr int kLooked = 256;  // redirections are of low numbers, and each look is a system call
+  for (int fd = 0; fd < kLooked; ++fd) {
+    struct stat other {};
+    if (fd == STDERR_FILENO || raw::status_of(fd, other) != 0) continue;
+    if (other.st_dev != file.st_dev || other.st_ino != file.st_ino) continue;
+    if (is_same_opening(fd)) return true;
+  }
+  return false;
+}
+
+/// Pseudo-terminals have the major numbers 136 to 143 (Linux' admin-guide/devices.txt).
+bool is_terminal(const struct stat& file) noexcept {
+  const unsigned number = major(file.st_rdev);
+  return S_ISCHR(file.st_mode) && number >= 136 && number <= 143;
+}
+
+/// A host that closed stderr may have got number 2 again for a file or pipe of its own, into which not a byte
+/// of ours may get. One that redirects it (dup2, as daemons and test runners do) still has what it redirected
+/// it to under another number, as stdout for one, or redirects it to a terminal. A redirection that leaves no
+/// such trace (freopen, dup2 and close) looks like a file of the host's own, and gets nothing.
+bool is_stderr() noexcept {
+  const Start start = g_start.load(std::memory_order_acquire);
+  if (start == Start::closed) return false;
+  struct stat now {};
+  if (raw::status_of(STDERR_FILENO, now) != 0) return false;
+  if (start == Start::unknown || (now.st_dev == g_device && now.st_ino == g_inode)) return true;
+  return is_terminal(now) || is_open_elsewhere(now);
+}
+
+/// A file that may grow to RLIMIT_FSIZE and no further: the host is ended by the line that is too long, and
+/// that must not be because of ours. Half of it stays.
+bool leaves_room(std::size_t size) noexcept {
+  rlimit limit{};
+  struct stat now {};
+  if (raw::get_limit(RLIMIT_FSIZE, limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  if (raw::status_of(STDERR_FILENO, now) != 0 || !S_ISREG(now.st_mode)) return true;
+  return static_cast<rlim_t>(now.st_size) + size <= limit.rlim_cur / 2;
+}
+
+}  // namespace
+
+void note_stderr() noexcept {
+  const ErrnoKeeper keeper;
+  struct stat now {};
+  const bool open = raw::status_of(STDERR_FILENO, now) == 0;
+  g_device = now.st_dev;
+  g_inode = now.st_ino;
+  g_start.store(open ? Start::open : Start::closed, std::memory_order_release);
+}
+
+bool wants(LogLevel level) noexcept { return options().enabled && level <= options().log; }
+
+void write_stderr(std::string_view text) noexcept {
+  const ErrnoKeeper keeper;
+  text = text.substr(0, kPipeBuffer);
+  pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
+  if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
+      (descriptor.revents & POLLOUT) == 0)
+    return;
+  const SignalShield shield(SIGPIPE);
+  const SignalShield size(SIGXFSZ);  // a limit set since
+  const SignalShield background(
+      SIGTTOU);  // a background job of a terminal with "stty tostop" would be stopped
+  raw::write_file(STDERR_FILENO, text.data(), text.size());
+}
+
+void append_printable(std::string_view raw, char* out, std::size_t capacity, std::size_t& size) noexcept {
+  for (std::size_t at = 0; at < raw.size() && size < capacity;) {
+    const auto lead = static_cast<unsigned char>(raw[at]);
+    std::size_t length = lead >= 0xF0 && lead <= 0xF4  ? 4
+                         : lead >= 0xE0 && lead < 0xF0 ? 3
+                         : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                       : 1;
+    // U+0080 to U+009F are controls too: a terminal may obey them.
+    bool good = length > 1 ? at + length <= raw.size() : lead >= 0x20 && lead < 0x7F;
+    for (std::size_t i = 1; good && i < length; ++i)
+      good = (static_cast<unsigned char>(raw[at + i]) & 0xC0U) == 0x80;
+    if (good && lead == 0xC2) good = static_cast<unsigned char>(raw[at + 1]) >= 0xA0;
+    if (!good) length = 1;
+    if (length > capacity - size) return;
+    if (good)
+      for (std::size_t i = 0; i < length; ++i) out[size++] = raw[at + i];
+    else
+      out[size++] = '?';
+    at += length;
+  }
+}
+
+void say(LogLevel level, std::string_view line) noexcept {
+  if (!wants(level)) return;
+  constexpr std::string_view kPrefix = "kshim: ";
+  char text[kPipeBuffer];
+  std::size_t size = kPrefix.copy(text, sizeof text);
+  append_printable(line, text, sizeof text - 1, size);
+  text[size++] = '\n';
+  write_stderr({text, size});
+}
+
+}  // namespace kshim::shim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a failed call of a compiler library says about architectures: which one was asked for, which ones the
+// library knows. The library is asked by its own functions for its version and its list.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "cuda/hooks.h"
+#include "guest/text_buffer.h"
+#include "track/device_code.h"
+
+namespace kshim::shim {
+
+struct CompilerCall {
+  Hook hook{};
+  int code = 0;                  ///< nvrtcResult or nvJitLinkResult
+  const void* caller = nullptr;  ///< return address of the wrapper
+  std::uintptr_t real = 0;       ///< the library's function
+  unsigned count = 0;            ///< of options, which are the program's: read with read_memory
+  const char* const* options = nullptr;
+};
+
+struct Refusal {
+  Hook hook{};
+  int code = 0;
+  std::string_view code_name;
+  const void* caller = nullptr;
+  std::uint32_t library = 0;  ///< identity of its file
+  bool sure = false;          ///< else the command decides, by the library's version
+  Text<32> asked;             ///< compute_61, as the option has it
+  Text<16> version;           ///< 13.0; empty where the library does not tell
+  static constexpr std::size_t kMaxKnown = 64;
+  image::ShortName names[kMaxKnown];
+  std::string_view known[kMaxKnown];  ///< compute_75 ...
+  std::size_t known_count = 0;
+};
+
+/// False where the failure is not about an architecture.
+bool examine_refusal(const CompilerCall& call, Refusal& out) noexcept;
+
+/// A call of a compiler library failed: recorded where it refuses an architecture. errno is kept. calls.cpp.
+void note_compiler_failure(const CompilerCall& call) noexcept;
+
+}  // namespace kshim::shim

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between a wrapper and the driver when launches are counted: one function for each hook whose arguments name
+// a kernel, expanded from hooks.def.
+#include <type_traits>
+
+#include "cuda/call_args.h"
+#include "guest/options.h"
+#include "track/coverage.h"
+
+namespace kshim::shim {
+namespace {
+
+std::atomic<AnyFunction> g_real[2][kHookCount];  // handed out by address; exported
+
+template <class... Arguments>
+constexpr bool kNamesKernel = (kTells<Arguments> || ...);
+
+/// Nodes of any kind: a kernel's among them.
+template <Hook hook>
+constexpr bool kMayHoldKernel = hook == Hook::cuGraphAddNode || hook == Hook::cuGraphAddNode_v2;
+
+template <Hook hook, bool exported, class Function>
+struct Counting;
+template <Hook hook, bool exported, class... Arguments>
+struct Counting<hook, exported, abi::Result(Arguments...)> {
+  static abi::Result call(Arguments... arguments) noexcept {
+    const auto real = reinterpret_cast<abi::Result (*)(Arguments...)>(
+        g_real[exported ? 1 : 0][index_of(hook)].load(std::memory_order_relaxed));
+    const abi::Result code = real(arguments...);
+    if (code == 0) {
+      CallFacts facts;
+      (take(facts, arguments), ...);
+      if constexpr (kNamesKernel<Arguments...>)
+        count_launch(facts.handle);
+      else
+        count_unknown_launch();
+    }
+    return code;
+  }
+  static AnyFunction address() noexcept {
+    return kNamesKernel<Arguments...> || kMayHoldKernel<hook> ? reinterpret_cast<AnyFunction>(&call)
+                                                              : nullptr;
+  }
+};
+
+using namespace abi;  // hooks.def's types
+
+template <bool exported>
+AnyFunction counting_call(Hook hook) noexcept {
+  switch (hook) {
+#define KSHIM_COUNT_init(name, ret, params)
+#define KSHIM_COUNT_load(name, ret, params)
+#define KSHIM_COUNT_lookup(name, ret, params)
+#define KSHIM_COUNT_query(name, ret, params)
+#define KSHIM_COUNT_other(name, ret, params)
+#define KSHIM_COUNT_unload(name, ret, params)
+#define KSHIM_COUNT_link(name, ret, params)
+#define KSHIM_COUNT_route(name, ret, params)
+#define KSHIM_COUNT_table(name, ret, params)
+#define KSHIM_COUNT_registration(name, ret, params)
+#define KSHIM_COUNT_read(name, ret, params)
+#define KSHIM_COUNT_version(name, ret, params)
+#define KSHIM_COUNT_launch(name, ret, params) \
+  case Hook::name:                            \
+    return Counting<Hook::name, exported, ret params>::address();
+#define KSHIM_LAYER_driver(name, ret, params, stage) KSHIM_COUNT_##stage(name, ret, params)
+#define KSHIM_LAYER_runtime(name, ret, params, stage)
+#define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, stage)
+#include "cuda/hooks.def"
+#undef KSHIM_HOOK
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+AnyFunction counting(Hook hook, bool exported, AnyFunction real) noexcept {
+  if (real == nullptr || !options().coverage) return real;
+  const AnyFunction call = exported ? counting_call<true>(hook) : counting_call<false>(hook);
+  if (call == nullptr) return real;
+  g_real[exported ? 1 : 0][index_of(hook)].store(real, std::memory_order_release);
+  return call;
+}
+
+}  // namespace kshim::shim

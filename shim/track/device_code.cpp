@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "track/device_code.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "guest/errno_keeper.h"
+#include "guest/file_copy.h"
+#include "guest/safe_memory.h"
+#include "guest/text_buffer.h"
+#include "kshim/base/hash.h"
+#include "kshim/image/cubin.h"
+#include "kshim/image/fatbin.h"
+#include "kshim/image/ptx.h"
+#include "track/fatbin_registry.h"
+
+namespace kshim::shim {
+namespace {
+
+constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
+constexpr std::uint64_t kMaxCopied = 64ULL << 20U;
+constexpr std::size_t kMaxPrelinked = 4096;
+constexpr std::size_t kHead = 4096;  // enough to tell what a blob is
+constexpr std::size_t kEntry = 64;   // of a fatbin: its header
+
+/// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
+/// each page is asked for once.
+class Reach {
+ public:
+  Reach(const ObjectView& object, std::uintptr_t address) noexcept
+      : start_(address), mapped_(object ? object.elf.bytes_from(address) : Bytes()), in_file_(object) {}
+  /// The first `size` bytes, or fewer; of a file all that follow.
+  Bytes first(std::uint64_t size) noexcept {
+    if (in_file_) return mapped_;
+    const auto wanted = static_cast<std::size_t>(std::min(size, kMaxBlob));
+    if (wanted > known_ && !ended_) {
+      const std::uintptr_t from = start_ + known_;
+      const std::size_t whole_pages = (from + (wanted - known_) + kPage - 1) / kPage * kPage - from;
+      const std::size_t more = readable_bytes(from, whole_pages);
+      ended_ = more != whole_pages;
+      known_ += more;
+    }
+    return {reinterpret_cast<const std::byte*>(start_), std::min(wanted, known_)};
+  }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  std::uintptr_t start_;
+  Bytes mapped_;
+  std::size_t known_ = 0;
+  bool in_file_;
+  bool ended_ = false;
+};
+
+void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
+  for (const image::Candidate& known : out.candidates())
+    if (known.kind == candidate.kind && known.arch == candidate.arch && known.isa == candidate.isa) return;
+  if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
+}
+
+/// `file`: where the bytes come from, which then holds its beginning alone; nullptr where they are all there.
+void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
+  const auto reader = image::FatbinReader::open(bytes);
+  if (!reader) return;
+  image::FatbinReader walk = *reader;
+  // An entry of an unknown kind is passed over; a damaged one ends the walk by itself.
+  for (;;) {
+    if (file != nullptr) file->fetch(walk.whole(), kEntry);
+    const auto found = walk.next();
+    if (found)
+      add(out, {found->kind, found->arch, found->isa});
+    else if (found.error().code != Errc::unknown_kind)
+      return;
+  }
+}
+
+/// The size a container states, from its first bytes; 0 for PTX text, which ends with a NUL.
+std::uint64_t stated_size(image::BlobKind kind, Reach& reach) noexcept {
+  if (kind == image::BlobKind::fatbin) {
+    const Bytes header = reach.first(16);
+    const auto header_size = read_le<std::uint16_t>(header, 6);
+    const auto entries = read_le<std::uint64_t>(header, 8);
+    return header_size && entries ? std::min<std::uint64_t>(*entries, kMaxBlob) + *header_size : 0;
+  }
+  if (kind != image::BlobKind::cubin) return 0;
+  // Its tables tell where it ends: nvcc writes them last, NVRTC between the sections. The reader wants all of
+  // them, so the view grows from the further one until something lies behind the image.
+  constexpr std::uint64_t kProgramHeader = 56;
+  constexpr std::uint64_t kSectionHeader = 64;
+  const Bytes header = reach.first(64);
+  const auto programs = read_le<std::uint64_t>(header, 32);
+  const auto sections = read_le<std::uint64_t>(header, 40);
+  const auto program_count = read_le<std::uint16_t>(header, 56);
+  const auto section_count = read_le<std::uint16_t>(header, 60);
+  if (!programs || !sections || !program_count || !section_count) return 0;
+  if (*programs > kMaxBlob || *sections > kMaxBlob) return 0;
+  std::uint64_t view =
+      std::max(*programs + *program_count * kProgramHeader, *sections + *section_count * kSectionHeader);
+  for (; view <= kMaxBlob; view *= 2) {
+    const Bytes bytes = reach.first(view);
+    const auto elf = image::ElfReader::open(bytes);
+    if (!elf) return 0;
+    const std::uint64_t extent = elf->extent();
+    if (extent < bytes.size() || bytes.size() < view) return extent;
+  }
+  return 0;
+}
+
+std::uint64_t text_size(Reach& reach) noexcept {
+  constexpr std::uint64_t kStep = 4096;
+  for (std::uint64_t done = 0; done < kMaxBlob; done += kStep) {
+    const Bytes bytes = reach.first(done + kStep);
+    if (bytes.size() <= done) return bytes.size();
+    const std::size_t here = std::min<std::size_t>(bytes.size() - done, kStep);
+    const void* end = std::memchr(bytes.data() + done, 0, here);
+    if (end != nullptr) return static_cast<std::uint64_t>(static_cast<const std::byte*>(end) - bytes.data());
+  }
+  return kMaxBlob;
+}
+
+void read_images(image::BlobKind kind, Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
+  if (kind == image::BlobKind::fatbin) {
+    out.packaging = image::Packaging::fatbin;
+    add_fatbin(bytes, out, file);
+  } else if (kind == image::BlobKind::cubin) {
+    if (const auto cubin = image::CubinReader::open(bytes)) {
+      add(out, {image::ImageKind::cubin, cubin->arch(), {}});
+      out.toolkit = cubin->toolkit();
+    }
+  } else if (kind == image::BlobKind::ptx) {
+    if (const auto ptx = image::PtxReader::open(bytes))
+      add(out, {image::ImageKind::ptx, ptx->target(), ptx->isa()});
+  }
+}
+
+/// Version 2: the parts that relocatable device code was linked from; the PTX may be in them alone.
+void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
+  for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
+    std::uintptr_t part = 0;
+    if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
+    Reach reach(object_at(part), part);
+    add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
+  }
+}
+
+/// `next`: the reader's step from name to name.
+template <class Next>
+void collect_names(Next&& next, KernelNames& out) noexcept {
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = next(cursor);
+    if (!kernel) {
+      out.complete = kernel.error().code == Errc::not_found && out.count != 0;
+      return;
+    }
+    if (out.count == KernelNames::kMax) return;
+    out.names[out.count++] = kernel->name;
+    out.total = out.count;
+  }
+}
+
+}  // namespace
+
+void DeviceCode::list(ArchList& out) const noexcept {
+  for (const image::Candidate& candidate : candidates()) {
+    const image::ShortName name = to_name(candidate.kind, candidate.arch);
+    bool known = false;
+    for (std::size_t i = 0; i < out.count; ++i) known = known || out.names[i].view() == name.view();
+    if (known || out.count == ArchList::kMax) continue;
+    out.names[out.count] = name;
+    out.views[out.count] = out.names[out.count].view();
+    ++out.count;
+  }
+}
+
+void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept {
+  out.address = image;
+  ObjectView object = object_at(image);
+  image::FatbinWrapper wrapper{};
+  Reach reach(object, image);
+  // What a file ends with before a wrapper could is at least a blob's beginning.
+  const Bytes start = reach.first(sizeof wrapper);
+  if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
+  if (wrapper.magic == image::kWrapperMagic) {
+    out.wrapped = true;
+    out.address = wrapper.fatbin;
+    object = object_at(out.address);
+    reach = Reach(object, out.address);
+  }
+  if (object) {
+    out.object = object.identity;
+    out.offset = object.offset_of(out.address);
+  }
+  Bytes bytes = reach.first(kHead);
+  if (bytes.empty()) return;
+  const image::BlobKind kind = image::identify(bytes.first(std::min(bytes.size(), kHead)));
+  out.size = kind == image::BlobKind::ptx ? text_size(reach) : stated_size(kind, reach);
+  bytes = reach.first(out.size);
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
+  read_images(kind, bytes, out);
+  if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
+  if (!object && !bytes.empty() && (failed || bytes.size() <= kCheapHash)) out.hash = content_hash(bytes);
+}
+
+void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
+  if (code.object != 0 || code.size == 0) return;
+  Reach reach({}, code.address);
+  Bytes bytes = reach.first(code.size);
+  bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), code.size)));
+  if (const auto cubin = image::CubinReader::open(bytes)) {
+    collect_names([&](std::uint64_t& cursor) { return cubin->next_name(cursor); }, out);
+  } else if (const auto ptx = image::PtxReader::open(bytes)) {
+    collect_names([&](std::uint64_t& cursor) { return ptx->next_brief(cursor); }, out);
+  }
+}
+
+void examine_file(const char* path, DeviceCode& out) noexcept {
+  const ErrnoKeeper keeper;
+  PathText name;
+  constexpr std::size_t kLongest = 4096;
+  // As much of the path as can be read. Nothing behind its NUL is touched: a sanitizer in the host would
+  // report it.
+  const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kLongest);
+  if (length == 0) return;
+  name << std::string_view(path, strnlen(path, length));
+  out.object = identity_of_file(name.view());
+  FileCopy file(name.c_str());
+  out.size = file.bytes().size();
+  file.fetch(0, kHead);
+  const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));
+  // A cubin's tables stand at its end, PTX is text.
+  if (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx) file.fetch(kHead, kMaxCopied);
+  read_images(kind, file.bytes(), out, &file);
+}
+
+}  // namespace kshim::shim
