@@ -5,7 +5,6 @@
 
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
-#include "track/coverage.h"
 
 namespace kshim::shim {
 
@@ -79,7 +78,7 @@ void fill_driver(const ObjectView& driver) noexcept {
   for (std::size_t i = 0; i < kHookCount; ++i)
     if (kHooks[i].layer == Layer::driver) {
       const auto hook = static_cast<Hook>(i);
-      g_driver_next[i].store(counting(hook, true, search.found[i]), std::memory_order_release);
+      g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
       set_driver_own(hook, driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash));
     }
 }
@@ -114,7 +113,7 @@ std::atomic<std::uint64_t> g_runtime_unloads[kRuntimeCount];
 }  // namespace
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
-  g_driver_own[index_of(hook)].store(counting(hook, false, address), std::memory_order_release);
+  g_driver_own[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
   if (address == nullptr) return;
   const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);
@@ -141,6 +140,11 @@ std::size_t row_at(AnyFunction address) noexcept {
           g_driver_address[row].load(std::memory_order_acquire) == address)
         return row;
   return kHookCount;
+}
+
+std::uintptr_t driver_base() noexcept {
+  recheck_driver();
+  return g_driver_low.load(std::memory_order_acquire);
 }
 
 std::string_view driver_path() noexcept {

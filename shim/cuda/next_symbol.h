@@ -51,6 +51,8 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept;
 AnyFunction driver_function(const char* name) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
+/// The lowest address of the driver that is mapped now, 0 when there is none.
+std::uintptr_t driver_base() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
 /// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
@@ -59,6 +61,8 @@ void adopt_driver(const ObjectView& object) noexcept;
 bool in_driver(const void* address) noexcept;
 /// Our export for a hook: what a caller gets instead of the real one.
 AnyFunction routed_wrapper(Hook hook) noexcept;
+/// With KSHIM_COVERAGE, the function that counts launches before it goes on to `real`; else `real`.
+AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexcept;
 AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
 
 }  // namespace kshim::shim

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the shim begins and ends: the library's constructor (options, stderr, the sign of life for `kshim
-// run`), its destructor and _exit (the end record). Besides, program.cpp notes what is mapped at the start;
-// no other part of the shim has constructors or destructors.
+// Where the shim begins and ends. It begins in the library's constructor (options, stderr, the sign of life
+// for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for exit() and a return
+// from main; `end_now` is for _exit, which a signal handler may call. link_map.cpp has a constructor that
+// notes what is mapped at the start; no other part of the shim has constructors or destructors.
 #include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 
-#include "cuda/hooks.h"
-#include "guest/errno_keeper.h"
+#include "failure/state.h"
 #include "guest/options.h"
+#include "guest/process_generation.h"
 #include "guest/syscalls.h"
 #include "process/loaded_elf.h"
-#include "report/report_file.h"
+#include "process/loaded_objects.h"
 #include "report/run_socket.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
+#include "track/coverage.h"
 
 namespace kshim::shim {
 namespace {
@@ -31,16 +33,15 @@ struct ExitSearch {
   void* found = nullptr;
 };
 
-// The next _exit after ours in link order: libc's, or that of another tool that wants to know.
-int search_exit(dl_phdr_info* info, std::size_t, void* context) {
+// The next _exit after the shim's in link order: libc's, or that of another tool that wants to know.
+bool search_exit(void* context, const ObjectView& object) {
   auto& search = *static_cast<ExitSearch*>(context);
-  const LoadedElf elf(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
-  if (elf.contains(reinterpret_cast<std::uintptr_t>(&g_next_exit))) {
+  if (is_shim(object.elf.high() - 1)) {
     search.after_shim = true;
   } else if (search.after_shim) {
-    search.found = elf.find_symbol(kExitName, gnu_hash(kExitName));
+    search.found = object.elf.find_symbol(kExitName, gnu_hash(kExitName));
   }
-  return search.found != nullptr ? 1 : 0;
+  return search.found == nullptr;
 }
 
 [[gnu::constructor]] void start() {
@@ -49,19 +50,49 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
   if (!options().enabled) return;
   g_process.store(raw::process());
   ExitSearch search;
-  dl_iterate_phdr(search_exit, &search);
+  each_mapped(search_exit, &search);
   g_next_exit.store(reinterpret_cast<ExitFn>(search.found));
   send_sign_of_life();
 }
 
-/// fork copies the lock of dl_iterate_phdr as it was: if another thread of the parent was in there, that lock
-/// is never released in the child. So a child looks at nothing that is mapped, and one without a report does
-/// nothing at all.
+/// `whole`: with what the tables and the list of mapped files tell, too.
+void end_report(State& state, bool whole) noexcept {
+  if (current_report() == 0) return;
+  if (whole) {
+    state.objects.announce_libraries(state.report);
+    state.target_scan.run(state.gap_scene(), state.gaps);
+  }
+  write_launch_counts(state.report);
+  state.failures.flush_repeats(state.report);
+  state.report.end();
+}
+
+/// exit() and a return from main. fork copies the dynamic linker's lock as it was: if another thread of the
+/// parent held it, it is never released in the child. So a child looks at nothing that is mapped, and one
+/// without a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled) return;
   const bool forked = g_process.load() != raw::process();
-  if (!forked) announce_bypasses();
-  end_report(forked ? Ending::immediate : Ending::normal);
+  if (forked && (!is_state_mapped() || current_report() == 0)) return;
+  const SlowPath path;
+  if (!path) return;
+  const bool bypassed = !forked && find_bypasses();
+  if (!bypassed && (!is_state_mapped() || current_report() == 0)) return;
+  path.run([&](State& state) {
+    if (bypassed) write_bypasses(state.report, state.objects);
+    end_report(state, !forked);
+  });
+}
+
+/// _exit. Waits for no lock and enumerates nothing: in a signal handler, this thread or another one may be in
+/// the middle of anything.
+void end_now() noexcept {
+  if (!options().enabled || !is_state_mapped() || current_report() == 0) return;
+  // A vfork's child that could not exec ends itself, not its parent.
+  if (process_id() != raw::process()) return;
+  const SlowPath path;
+  if (path && path.try_run([](State& state) { end_report(state, false); })) return;
+  Report::end_immediately();
 }
 
 }  // namespace
@@ -72,10 +103,10 @@ int search_exit(dl_phdr_info* info, std::size_t, void* context) {
 // destructor.
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
-  kshim::shim::end_report(kshim::shim::Ending::immediate);
+  kshim::shim::end_now();
   if (const auto next = kshim::shim::g_next_exit.load(std::memory_order_relaxed); next != nullptr)
     next(status);
-  for (;;) syscall(SYS_exit_group, status);
+  for (;;) kshim::shim::raw::call(SYS_exit_group, status);
 }
 [[gnu::visibility("default")]] void _Exit(int status) noexcept { _exit(status); }
 }

@@ -89,16 +89,19 @@ void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
 
 bool LoadedElf::contains(std::uintptr_t address) const noexcept { return !bytes_from(address).empty(); }
 
-bool LoadedElf::is_code(std::uintptr_t address) const noexcept {
+bool LoadedElf::is_in_segment(std::uintptr_t address, ElfW(Word) flag) const noexcept {
   for (std::size_t i = 0; i < header_count_; ++i) {
     const auto& header = headers_[i];
     const std::uintptr_t start = base_ + header.p_vaddr;
-    if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0 && address >= start &&
+    if (header.p_type == PT_LOAD && (header.p_flags & flag) != 0 && address >= start &&
         address - start < header.p_memsz)
       return true;
   }
   return false;
 }
+
+bool LoadedElf::is_code(std::uintptr_t address) const noexcept { return is_in_segment(address, PF_X); }
+bool LoadedElf::is_writable(std::uintptr_t address) const noexcept { return is_in_segment(address, PF_W); }
 
 Bytes LoadedElf::bytes_from(std::uintptr_t address) const noexcept {
   for (std::size_t i = 0; i < header_count_; ++i) {

@@ -31,6 +31,7 @@ class LoadedElf {
   std::uintptr_t high() const noexcept { return high_; }  ///< one past the highest
   bool contains(std::uintptr_t address) const noexcept;   ///< in one of its loaded segments
   bool is_code(std::uintptr_t address) const noexcept;    ///< in one that can be executed
+  bool is_writable(std::uintptr_t address) const noexcept;
   /// Loaded bytes from `address` to the end of its segment; empty when it is not inside.
   Bytes bytes_from(std::uintptr_t address) const noexcept;
 
@@ -54,6 +55,7 @@ class LoadedElf {
   Bytes build_id() const noexcept;
 
  private:
+  bool is_in_segment(std::uintptr_t address, ElfW(Word) flag) const noexcept;
   void read_dynamic(const ElfW(Dyn) * dynamic) noexcept;
   bool is_definition(std::uint32_t symbol, std::string_view name, std::string_view version) const noexcept;
   std::uint32_t find_gnu(std::string_view name, std::uint32_t hash, std::string_view version) const noexcept;

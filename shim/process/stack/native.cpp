@@ -19,7 +19,7 @@ struct Addresses {
   std::size_t count = 0;
 };
 
-// Unwinding takes the dynamic linker's lock and none of ours. A stack pointer that does not grow means that a
+// A stack pointer that does not grow means that a
 // frame was misread (hand-written assembly, JIT code): going on from there could touch memory that is not
 // there.
 void unwind(void* context_of_walk) noexcept {
@@ -34,8 +34,8 @@ void unwind(void* context_of_walk) noexcept {
     unw_word_t stack = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
     if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
-    // The shim's frames may lie on two stacks (own_stack.h), the host's are on one.
-    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
+    // The shim's frames may lie on two stacks (scratch_stack.h), the host's are on one.
+    if (stack <= last_stack && !(is_shim(address) || is_on_scratch_stack(last_stack))) return;
     std::uintptr_t top = 0;
     if (!read_memory(stack, &top, sizeof top)) return;
     last_stack = stack;
