@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "cuda/cuda_abi.h"
@@ -27,6 +28,10 @@ template <class Fn>
 Fn ask(const char* name) noexcept {
   return reinterpret_cast<Fn>(driver_function(name));
 }
+
+/// Where the driver is mapped that was last initialized. Before that it is asked nothing that a program does
+/// not ask.
+std::atomic<std::uintptr_t> g_initialised{0};
 
 void read_kernel_module(Text<64>& out) noexcept {
   const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -120,6 +125,8 @@ void ask_driver(bool initialised, DriverFacts& facts) noexcept {
 
 // Looked up each time: the driver may have been unloaded, and loaded again at another address.
 std::optional<std::uint64_t> ask_current_device() noexcept {
+  const std::uintptr_t driver = g_initialised.load(std::memory_order_relaxed);
+  if (driver == 0 || driver != driver_base()) return {};
   const auto current = ask<abi::Result (*)(abi::CUdevice*)>("cuCtxGetDevice");
   abi::CUdevice device = -1;
   if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
@@ -133,6 +140,7 @@ bool DriverInfo::knows(bool initialised) const noexcept {
 void DriverInfo::learn(const DriverFacts& facts) noexcept {
   facts_ = facts;
   known_ = true;
+  if (facts.initialised) g_initialised.store(facts.driver, std::memory_order_relaxed);
 }
 
 void DriverInfo::announce(Report& report) noexcept {

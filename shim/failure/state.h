@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the shim knows, in one piece of memory that is mapped when CUDA is first used, behind one lock. SlowPath is the
-// only way in: it blocks all signals, refuses re-entry, switches to the scratch stack and takes the lock.
+// All that the shim knows, in one piece of memory that is mapped when CUDA is first used, behind one lock.
+// SlowPath is the only way in: it blocks all signals, refuses re-entry, switches to the scratch stack and
+// takes the lock.
 #pragma once
 #include "cuda/driver_info.h"
 #include "failure/failures.h"
@@ -37,7 +38,8 @@ bool is_state_mapped() noexcept;
 
 /// {
 ///   const SlowPath path;
-///   if (!path) return;             // this thread is inside already: a driver that the shim asks calls itself
+///   if (!path) return;             // this thread is inside already: a driver that the shim asks calls
+///   itself
 ///   ... ask the driver ...         // without the lock
 ///   path.run([&](State& state) { ... });
 /// }
