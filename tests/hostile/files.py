@@ -17,7 +17,7 @@ from hostile import BOTH, NO_IMAGE
 NOBODY = 65534
 
 
-class Names(hostile.Case):
+class Places(hostile.Case):
     """What lies where the report is to be."""
 
     def run_once(self, report):

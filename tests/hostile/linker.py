@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Libraries that come, go, and define what others define."""
+import shutil
+import struct
+import sys
+
+import e2e
+import hostile
+
+CALLS_BACK = hostile.HERE / "libcalls_back.so"
+
+
+def section(path, name):
+    """(offset, size) of a section of a 64-bit ELF file."""
+    data = path.read_bytes()
+    table, = struct.unpack_from("<Q", data, 0x28)
+    size, count, names = struct.unpack_from("<HHH", data, 0x3a)
+    rows = [struct.unpack_from("<IIQQQQ", data, table + size * i) for i in range(count)]
+    for row in rows:
+        start = rows[names][4] + row[0]
+        if data[start:data.index(b"\0", start)].decode() == name:
+            return row[4], row[5]
+    raise AssertionError(f"{path} has no {name}")
+
+
+class Linker(hostile.Case):
+    def damaged(self, name, offset, data):
+        """A copy of libcalls_back.so with other bytes in a section."""
+        copy = self.folder / "libdamaged.so"
+        whole = bytearray(CALLS_BACK.read_bytes())
+        at = section(CALLS_BACK, name)[0] + offset
+        whole[at:at + len(data)] = data
+        copy.write_bytes(whole)
+        return copy
+
+    def copies(self, count, library="liblauncher.so", name="l{}.so"):
+        folder = self.folder / f"copies-{count}"
+        folder.mkdir()
+        data = (hostile.HERE / library).read_bytes()
+        for number in range(count):
+            (folder / name.format(number)).write_bytes(data)
+        return folder
+
+    def drivers(self):
+        """The plain driver in two places."""
+        paths = []
+        for name in ("one", "two"):
+            (self.folder / name).mkdir()
+            paths.append(self.folder / name / "libcuda.so.1")
+            shutil.copy(hostile.PLAIN / "libcuda.so.1", paths[-1])
+        return paths
+
+    def test_a_driver_that_comes_back_elsewhere(self):
+        """the driver is used, unloaded, loaded at another address and from another file, used again | nothing | every failure"""
+        done = self.plain("reload", *self.drivers())
+        self.assertEqual(done.stdout, "0 0 209 209\n" * 4)
+        self.assertIn("launch", {record["stage"] for record in e2e.of_type(self.only(), "failure")})
+
+    def test_a_look_up_after_the_driver_has_gone(self):
+        """a library that came late looks the driver's function up once the driver is unloaded | nothing: there is none | -"""
+        done = self.plain("after-close", self.drivers()[0], hostile.HERE / "libasks.so")
+        self.assertEqual(done.stdout, "-1 -1\n")
+
+    def test_a_plugin_with_a_function_of_that_name(self):
+        """a plug-in in a scope of its own (`RTLD_LOCAL`) defines `cuInit`, and another is linked to the driver | nothing: each gets what it would get | all of it"""
+        done = self.plain("local-plugin", hostile.HERE / "libowns_function.so", hostile.HERE / "libuses_driver.so")
+        self.assertEqual(done.stdout, "0\n")
+
+    def test_a_plugin_with_a_variable_of_that_name(self):
+        """the same, and `cuInit` is a variable there | nothing | all of it"""
+        done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
+        self.assertEqual(done.stdout, "0\n")
+
+    def test_what_a_program_finds_in_itself(self):
+        """a program without CUDA asks its own handle (`dlopen(NULL)`) and the default scope for the driver's functions | nothing: they are not there | none"""
+        self.plain("null-handle")
+
+    def test_what_python_finds_in_itself(self):
+        """`ctypes.CDLL(None).cuInit` | an AttributeError, as without | none"""
+        code = "import ctypes\nfor name in ('cuInit', 'cudaMalloc', 'cuLaunchKernel'): print(name, hasattr(ctypes.CDLL(None), name))"
+        self.assertIn("cuInit False", self.same(sys.executable, "-c", code).stdout)
+
+    def test_a_function_that_is_patched(self):
+        """a program writes a jump over the first bytes of a driver function that it has looked up (UCX, Frida) | nothing: the jump is met by all that call it | -"""
+        self.plain("patched", hostile.HERE / "libuses_driver.so")
+
+    def test_libraries_by_the_thousand(self):
+        """libraries are opened by the thousand, and each loads code and looks a kernel up (Triton, Inductor) | each costs what the first cost | every load"""
+        few, many = 100, 1000
+        cost = {}
+        for count in (few, many):
+            self.plain("libraries", self.copies(count), "cost")
+            bare, shim = (float((self.folder / kind / "cost").read_text()) for kind in ("bare", "shim"))
+            cost[count] = max(shim - bare, 0.0001 * count)  # what is less is the clock's
+            self.assertEqual(self.only()[-1]["modules"], count)
+        self.assertLess(cost[many], 4 * cost[few] * many / few)
+
+    def test_many_files_of_device_code(self):
+        """9,000 files of device code are loaded by their names, then a library is opened and fails | nothing | the failure with its library"""
+        folder = self.folder / "files"
+        folder.mkdir()
+        for number in range(9000):
+            (folder / f"{number}.ptx").write_bytes(b".version 8.0\n.target sm_90\n.address_size 64\n")
+        self.plain("paths", folder, CALLS_BACK, CALLS_BACK)
+        self.assertIn("libcalls_back.so", str(self.failure(self.only(), "inside_1_0")["native"]))
+
+    def test_libraries_of_cudnn_come_and_go(self):
+        """libraries of cuDNN's names are opened and closed by other threads | nothing | all of it"""
+        folder = self.copies(400, "libcalls_back.so", "libcudnn_{}.so.9")
+        self.plain("cudnn", folder)
+
+    def test_a_damaged_symbol_table(self):
+        """a library whose hash table leads nowhere, in which nobody has to look anything up | nothing | all of it"""
+        for offset, word in ((0, 0x7fffffff), (4, 0xffffff00), (16, 0xffffffff)):
+            with self.subTest(offset):
+                library = self.damaged(".gnu.hash", offset, struct.pack("<I", word))
+                self.assertIn("opened: 1", self.plain("damaged", library).stdout)
+
+    def test_damaged_unwind_tables(self):
+        """a failure inside a library whose unwind tables are damaged; then another thread opens a library | nothing | the failure"""
+        for encoding in (0xff, 0x50, 0x20, 0x0f):
+            with self.subTest(hex(encoding)):
+                library = self.damaged(".eh_frame_hdr", 1, bytes([encoding]))
+                self.plain("inside", library, CALLS_BACK)
+                self.failure(self.found()[-1], "inside_1_0")
+
+    def test_a_library_with_many_symbols(self):
+        """64 threads fail inside a library of 100,000 symbols | nothing | all of it"""
+        self.plain("inside", hostile.HERE / "libmany_symbols.so", CALLS_BACK, 64)
+        self.assertEqual(self.only()[-1]["dropped"], 0)
+
+
+class Names(hostile.Case):
+    def test_only_reserved_names(self):
+        """a program may define any name that C does not reserve | none of them is linked to by libkshim.so | -"""
+        done = self.run_program("nm", "-D", "--undefined-only", e2e.SHIM)
+        names = [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
+        self.assertEqual([name for name in names if not name.startswith("_")], [])
+
+    def test_a_variable_named_uname(self):
+        """a program with variables named `uname`, `clock_gettime`, `dladdr` | nothing | all of it"""
+        self.assertEqual(self.plain(None, program=hostile.HERE / "own_uname").stdout, "0 209 209\n")
+
+    def test_functions_of_its_own(self):
+        """a program with a `syscall`, `uname`, `getauxval`, `sigaddset` of its own | none of them is called | all of it"""
+        self.assertEqual(self.plain(None, program=hostile.HERE / "own_calls").stdout, "0 209 209\n")
+
+    def test_a_list_of_libraries_of_its_own(self):
+        """a program with a `dl_iterate_phdr` of its own that knows what was loaded at the start (ClickHouse, Seastar) | nothing: the driver is there | all of it"""
+        self.assertEqual(self.plain(None, program=hostile.HERE / "own_iterate").stdout, "0 209 209\n")
+        self.assertEqual(len(self.codes(self.only())), 2)
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory there is of the shim's, and what is in the host's."""
+import re
+import struct
+
+import e2e
+import hostile
+
+KIB = 1024
+SMALL = 64  # KiB: data of the shim's in a process without CUDA
+CODE = 1024  # KiB: the shim's file, mapped
+
+
+class Memory(hostile.Case):
+    def kib(self, kind, file, field):
+        return int(re.search(rf"^{field}:\s+(\d+)", (self.folder / kind / file).read_text(), re.M)[1])
+
+    def more(self, field, file="status"):
+        return self.kib("shim", file, field) - self.kib("bare", file, field)
+
+    def test_data_of_its_own(self):
+        """- | less than 64 KiB of variables in libkshim.so | -"""
+        done = self.run_program("readelf", "-lW", e2e.SHIM)
+        sizes = [int(line.split()[5], 16) for line in done.stdout.splitlines() if line.split()[:1] == ["LOAD"] and "RW" in line]
+        self.assertLess(sum(sizes), SMALL * KIB)
+
+    def test_a_process_without_cuda(self):
+        """a process without CUDA | less than 64 KiB of memory that could be written | none"""
+        self.plain("memory", "plain", "status")
+        self.assertLess(self.more("VmData"), SMALL)
+
+    def test_a_process_with_cuda(self):
+        """a process whose call has failed | at most 4 MiB of memory that was written | all of it"""
+        self.plain("memory", "cuda", "status")
+        self.assertLess(self.more("RssAnon"), 4 * KIB)
+
+    def test_a_process_that_locks_its_memory(self):
+        """`mlockall` | no more than the shim's file and 64 KiB | none"""
+        self.plain("memory", "plain", "status", "locked")
+        self.assertLess(self.more("VmLck"), CODE + SMALL)
+
+    def test_a_limit_for_data(self):
+        """`ulimit -d`, with 1 MiB more than the host alone needs | nothing | -"""
+        self.plain("memory", "plain", "status")
+        limit = self.kib("bare", "status", "VmData") + KIB
+        self.plain("-c", f'ulimit -d {limit}; exec {hostile.PLAIN_HOST} memory plain status', program=e2e.pathlib.Path("/bin/bash"))
+
+    def test_a_limit_for_addresses(self):
+        """`ulimit -v`, with 4 MiB more than the host alone needs, and no CUDA | nothing | -"""
+        self.plain("memory", "plain", "status")
+        limit = self.kib("bare", "status", "VmPeak") + 4 * KIB
+        self.plain("-c", f'ulimit -v {limit}; exec {hostile.PLAIN_HOST} memory plain status', program=e2e.pathlib.Path("/bin/bash"))
+
+    def test_images_in_one_buffer(self):
+        """two images are loaded from one static buffer, one after the other | nothing | two modules"""
+        self.plain("one-buffer", hostile.GOOD, hostile.BAD)
+        modules = e2e.of_type(self.only(), "module")
+        self.assertEqual(len(modules), 2)
+        self.assertEqual(len({(module["object"], module["offset"], module["content_hash"]) for module in modules}), 2)
+
+    def test_handles_that_come_back(self):
+        """three million look-ups by different names, whose handles are reused | memory stays as it is | a failing launch with its kernel's name"""
+        self.plain("handles", 3_000_000, "before", "after")
+        grown = {kind: self.kib(kind, "after", "VmRSS") - self.kib(kind, "before", "VmRSS") for kind in ("bare", "shim")}
+        self.assertLess(grown["shim"] - grown["bare"], 4 * KIB)
+        self.failure(self.only(), "a_kernel_with_a_name_of_a_usual_length_2999999")
+
+    def test_an_environment_that_is_not_readable(self):
+        """`environ` leads to memory that is not readable | nothing | all of it"""
+        self.assertEqual(self.plain("environment").stdout, "209 209\n")
+
+    def test_a_large_file_of_device_code(self):
+        """a file of 60 MB that loads well | it is not read again, but for its headers | the load"""
+        path = self.folder / "large.cubin"
+        size = 60 << 20
+        names = b"\0.shstrtab\0.text.k\0"
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1\x33\7", 2, 190, 1, 0, 0, 64, 0x5a055a, 64, 0, 0, 64, 3, 1)
+        null = bytes(64)
+        strings = struct.pack("<IIQQQQIIQQ", 1, 3, 0, 0, 256, len(names), 0, 0, 1, 0)
+        text = struct.pack("<IIQQQQIIQQ", 11, 1, 6, 0, 512, size - 512, 0, 0, 1, 0)
+        with open(path, "wb") as out:
+            out.write((header + null + strings + text).ljust(256, b"\0") + names)
+            out.seek(size - 1)
+            out.write(b"\0")
+        self.plain("big-file", path, "io")
+        self.assertLess(self.more("rchar", "io"), 1 << 20)
+        self.assertLess(self.more("minflt", "io"), 2000)  # a page each, where it is mapped
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scenarios of plain_host.cpp share: the plain driver and runtime (plain/library.cpp), which refuse
+// or accept whatever they are told to.
+#pragma once
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "../plain/calls.h"
+
+namespace hostile {
+
+constexpr int kRefused = 209;
+using Call = PlainCall;
+
+struct Library {
+  void* handle = nullptr;
+  PlainSettings* settings = nullptr;
+
+  explicit Library(const char* path) : handle(dlopen(path, RTLD_NOW)) {
+    const char* const name =
+        std::string(path).find("libcudart") == std::string::npos ? "plain_driver" : "plain_runtime";
+    settings = handle == nullptr ? nullptr : static_cast<PlainSettings*>(dlsym(handle, name));
+    if (settings != nullptr) return;
+    std::printf("%s: not plain\n", path);
+    std::exit(91);
+  }
+  Call function(const char* name) const { return reinterpret_cast<Call>(dlsym(handle, name)); }
+  template <class... Words>
+  int call(const char* name, Words... words) const {
+    const Call function_of_name = function(name);
+    const long list[12] = {static_cast<long>(words)...};
+    return static_cast<int>(function_of_name(list[0], list[1], list[2], list[3], list[4], list[5], list[6],
+                                             list[7], list[8], list[9], list[10], list[11]));
+  }
+  void answers(int code) const { settings->answer = code; }
+};
+
+inline Library& driver() {
+  static Library library("libcuda.so.1");
+  return library;
+}
+inline Library& runtime() {
+  static Library library("libcudart.so.12");
+  return library;
+}
+template <class T>
+long word(T* pointer) {
+  return reinterpret_cast<long>(pointer);
+}
+
+/// A function that was not found is a failure of a kind of its own, by its name.
+inline int fail_as(const char* name) {
+  long function = 0;
+  static const Call look_up = driver().function("cuModuleGetFunction");
+  return static_cast<int>(look_up(word(&function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+/// The driver started, and from now on refuses.
+inline void start() {
+  driver().call("cuInit", 0);
+  driver().answers(kRefused);
+}
+/// A launch that the runtime passes on to the driver, and both refuse.
+inline int fail_in_runtime() {
+  static const Call launch = runtime().function("cudaLaunchKernel");
+  return static_cast<int>(launch(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+}
+inline void runtime_asks_driver(const char* name) {
+  runtime().answers(kRefused);
+  runtime().settings->calls = driver().function(name);
+}
+
+extern std::vector<std::string> g_words;  // after the scenario's name
+
+int reload();
+int after_close();
+int local_plugin();
+int null_handle();
+int patched();
+int libraries();
+int paths();
+int cudnn();
+int closed_while_used();
+int damaged();
+int inside();
+int switches();
+int coroutine();
+int cancel();
+int crowd();
+int stopped();
+int jumps_out_of_runtime();
+int one_buffer();
+int handles();
+int environment();
+int pending();
+int big_file();
+int memory();
+
+}  // namespace hostile

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// plain_host SCENARIO [WORD...]: programs that do what programs may do, with a driver that does next to
+// nothing. Prints what it got, which must be the same with the shim.
+#include <functional>
+#include <map>
+
+#include "plain.h"
+
+namespace hostile {
+std::vector<std::string> g_words;
+}
+
+int main(int argc, char** argv) {
+  using namespace hostile;
+  static const std::map<std::string, std::function<int()>> kAll = {
+      {"reload", reload},
+      {"after-close", after_close},
+      {"local-plugin", local_plugin},
+      {"null-handle", null_handle},
+      {"patched", patched},
+      {"libraries", libraries},
+      {"paths", paths},
+      {"cudnn", cudnn},
+      {"damaged", damaged},
+      {"inside", inside},
+      {"switches", switches},
+      {"coroutine", coroutine},
+      {"cancel", cancel},
+      {"crowd", crowd},
+      {"stopped", stopped},
+      {"jumps", jumps_out_of_runtime},
+      {"one-buffer", one_buffer},
+      {"handles", handles},
+      {"environment", environment},
+      {"pending", pending},
+      {"big-file", big_file},
+      {"memory", memory},
+  };
+  if (argc < 2 || !kAll.contains(argv[1])) return 2;
+  g_words.assign(argv + 2, argv + argc);
+  return kAll.at(argv[1])();
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that come, go, and define what others define.
+#include <dirent.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "plain.h"
+
+namespace hostile {
+namespace {
+
+/// Keeps what comes next from the addresses that a library has had.
+void occupy(std::uintptr_t base) {
+  mmap(reinterpret_cast<void*>(base), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+       0);
+}
+
+std::uintptr_t base_of(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) == 0 ? 0 : reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+}
+
+std::vector<std::string> files_of(const std::string& path) {
+  std::vector<std::string> files;
+  DIR* folder = opendir(path.c_str());
+  for (const dirent* entry = readdir(folder); entry != nullptr; entry = readdir(folder))
+    if (entry->d_name[0] != '.') files.push_back(path + "/" + entry->d_name);
+  closedir(folder);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+using Plain = long (*)();
+Plain plain(void* library, const char* name) { return reinterpret_cast<Plain>(dlsym(library, name)); }
+
+double seconds_of_processor() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+}  // namespace
+
+/// As programs do that look whether there is a GPU, and later look again. The words are drivers.
+int reload() {
+  for (int round = 0; round < 2; ++round)
+    for (const std::string& path : g_words) {
+      Library found(path.c_str());
+      const std::uintptr_t base = base_of(found.settings);
+      const int init = found.call("cuInit", 0);
+      long module = 0;
+      const int good = found.call("cuModuleLoadData", word(&module), word(&base));
+      found.answers(kRefused);
+      const int refused = found.call("cuLaunchKernel", 0);
+      const int bad = found.call("cuModuleLoadData", word(&module), word(&base));
+      std::printf("%d %d %d %d\n", init, good, refused, bad);
+      std::fflush(stdout);
+      dlclose(found.handle);
+      occupy(base);
+    }
+  return 0;
+}
+
+/// A library that came late asks for the driver's function after the driver has gone (WORD 0: a driver, 1:
+/// the library).
+int after_close() {
+  void* asks = dlopen(g_words[1].c_str(), RTLD_NOW);
+  void* driver = dlopen(g_words[0].c_str(), RTLD_NOW);
+  reinterpret_cast<Call>(dlsym(driver, "cuInit"))(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  dlclose(driver);
+  std::printf("%ld %ld\n", plain(asks, "asks_default")(), plain(asks, "asks_next")());
+  return 0;
+}
+
+/// WORD 0 defines cuInit, in a scope of its own; WORD 1 is linked to the driver.
+int local_plugin() {
+  void* first = dlopen(g_words[0].c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* second = dlopen(g_words[1].c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (first == nullptr || second == nullptr) return std::printf("%s\n", dlerror());
+  std::printf("%ld\n", plain(second, "uses_driver")());
+  return 0;
+}
+
+/// What a program without CUDA finds in itself.
+int null_handle() {
+  void* self = dlopen(nullptr, RTLD_NOW);
+  const auto look = [self] {
+    for (const char* name : {"cuInit", "cuMemAlloc_v2", "cudaMalloc", "nvrtcCompileProgram", "dlsym"})
+      std::printf("%s %d %d %d\n", name, dlsym(self, name) != nullptr, dlsym(RTLD_DEFAULT, name) != nullptr,
+                  dlvsym(self, name, "libcudart.so.12") != nullptr);
+  };
+  look();
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  look();
+  dlclose(driver);
+  dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  look();
+  return 0;
+}
+
+namespace {
+std::atomic<int> g_mine{0};
+long mine(long, long, long, long, long, long) {
+  ++g_mine;
+  return 0;
+}
+}  // namespace
+
+/// Writes a jump over the first bytes of a driver function, as UCX and others do that must see every
+/// allocation. WORD 0 is linked to the driver.
+int patched() {
+#if defined(__x86_64__)
+  void* library = dlopen(g_words[0].c_str(), RTLD_NOW);
+  start();
+  driver().answers(0);
+  auto* const code = reinterpret_cast<unsigned char*>(driver().function("cuMemAlloc_v2"));
+  auto* const page =
+      reinterpret_cast<unsigned char*>(reinterpret_cast<std::uintptr_t>(code) & ~std::uintptr_t{4095});
+  mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned char jump[] = {0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3};  // movabs r11; jmp *r11
+  const auto target = reinterpret_cast<std::uintptr_t>(&mine);
+  std::memcpy(jump + 2, &target, sizeof target);
+  std::memcpy(code, jump, sizeof jump);
+  const long before = driver().settings->entered;
+  driver().call("cuMemAlloc_v2", 0, 0);
+  std::printf("%d\n", g_mine.load());
+  plain(library, "allocates")();
+  std::printf("%d %ld\n", g_mine.load(), driver().settings->entered - before);
+#endif
+  return 0;
+}
+
+/// Opens each library of WORD 0; each loads device code and looks a function up, as a launcher does. Says
+/// what of the processor's time it took in the file WORD 1.
+int libraries() {
+  start();
+  driver().answers(0);
+  const std::vector<std::string> files = files_of(g_words[0]);
+  const double before = seconds_of_processor();
+  int wrong = 0;
+  for (const std::string& file : files) {
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const auto load = reinterpret_cast<long (*)(Call, Call)>(dlsym(library, "kshim_test_load"));
+    const bool good = load != nullptr && load(driver().function("cuModuleLoadData"),
+                                              driver().function("cuModuleGetFunction")) == 0;
+    wrong += good ? 0 : 1;
+  }
+  std::ofstream(g_words[1]) << seconds_of_processor() - before << "\n";
+  std::printf("%zu %d\n", files.size(), wrong);
+  return 0;
+}
+
+/// Loads each file of WORD 0 by its name, then fails in a library that is opened only now (WORD 1).
+int paths() {
+  start();
+  driver().answers(0);
+  long module = 0;
+  int wrong = 0;
+  for (const std::string& file : files_of(g_words[0]))
+    wrong += driver().call("cuModuleLoad", word(&module), word(file.c_str())) == 0 ? 0 : 1;
+  g_words.erase(g_words.begin());
+  std::printf("%d\n", wrong);
+  return inside();
+}
+
+/// Another thread opens and closes what has a name of cuDNN's (the files of WORD 0), while the driver is
+/// started.
+int cudnn() {
+  const std::vector<std::string> files = files_of(g_words[0]);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::size_t first = 0; first < 3; ++first)
+    threads.emplace_back([&, first] {
+      for (std::size_t at = first; !stop.load(); at = (at + 3) % files.size())
+        dlclose(dlopen(files[at].c_str(), RTLD_NOW));
+    });
+  start();
+  int wrong = 0;
+  char name[32];
+  for (int i = 0; i < 4000; ++i) {
+    driver().answers(0);
+    wrong += driver().call("cuInit", 0) == 0 ? 0 : 1;
+    driver().answers(kRefused);
+    std::snprintf(name, sizeof name, "k%d", i % 900);
+    wrong += fail_as(name) == kRefused ? 0 : 1;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  std::printf("wrong: %d\n", wrong);
+  return 0;
+}
+
+/// Opens WORD 0, which is damaged where nobody has to look; then fails.
+int damaged() {
+  std::printf("opened: %d\n", dlopen(g_words[0].c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr);
+  start();
+  long module = 0;
+  const int loaded = driver().call("cuModuleLoadData", word(&module), 0);
+  std::printf("%d %d\n", loaded, fail_as("damaged"));
+  return 0;
+}
+
+/// Fails inside WORD 0 (in WORD 2 threads), then another thread opens and closes WORD 1.
+int inside() {
+  start();
+  void* library = dlopen(g_words[0].c_str(), RTLD_NOW);
+  const auto call_back = reinterpret_cast<void (*)(void (*)())>(dlsym(library, "calls_back"));
+  if (call_back == nullptr) return std::printf("%s\n", dlerror());
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  static constinit thread_local char name[40] = {};
+  const auto fail = [] { static_cast<void>(fail_as(name)); };
+  for (int i = g_words.size() > 2 ? std::stoi(g_words[2]) : 1; i > 0; --i)
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 10; ++round) {
+        std::snprintf(name, sizeof name, "inside_%d_%d", i, round);
+        call_back(fail);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::thread([] { dlclose(dlopen(g_words[1].c_str(), RTLD_NOW)); }).join();
+  std::printf("wrong: %d\n", wrong.load());
+  return 0;
+}
+
+}  // namespace hostile

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in memory: images, handles, the environment, and how much there is of it.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "plain.h"
+
+extern char** environ;
+
+namespace hostile {
+namespace {
+
+std::vector<char> contents(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// Lines of /proc/self/status and the like, for the test, which compares them.
+void tell(const char* source, const std::string& file) {
+  std::ofstream(file) << std::ifstream(source).rdbuf();
+}
+
+}  // namespace
+
+/// Each image (a word each) is read into one buffer and loaded from there.
+int one_buffer() {
+  static char buffer[1 << 20];
+  start();
+  for (const std::string& path : g_words) {
+    const std::vector<char> image = contents(path);
+    std::memcpy(buffer, image.data(), image.size());
+    driver().answers(0);
+    long module = 0;
+    const int loaded = driver().call("cuModuleLoadData", word(&module), word(buffer));
+    driver().answers(500);
+    long function = 0;
+    std::printf("%d %d\n", loaded,
+                driver().call("cuModuleGetFunction", word(&function), module, word(path.c_str())));
+  }
+  return 0;
+}
+
+/// WORD 0 look-ups by different names, all of them with handles that have been there; then a launch fails.
+/// How much memory there was before and after is in the files WORD 1 and WORD 2.
+int handles() {
+  start();
+  driver().answers(0);
+  long function = 0;
+  long module = 0;
+  driver().call("cuModuleLoadData", word(&module), 0);
+  const Call look_up = driver().function("cuModuleGetFunction");
+  char name[64];
+  const long count = std::stol(g_words[0]);
+  for (long i = 0; i < count; ++i) {
+    if (i == 2000) tell("/proc/self/status", g_words[1]);
+    std::snprintf(name, sizeof name, "a_kernel_with_a_name_of_a_usual_length_%ld", i);
+    look_up(word(&function), module, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  }
+  tell("/proc/self/status", g_words[2]);
+  driver().answers(700);
+  std::printf("%d\n", driver().call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1));
+  return 0;
+}
+
+/// The program's environment is not readable while it has put something else there (a privileged child that
+/// cleans up, a runtime with an environment of its own).
+int environment() {
+  void* nothing = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  static char* list[2] = {static_cast<char*>(nothing), nullptr};
+  driver();
+  char** const before = environ;
+  environ = list;
+  start();
+  const int entries = fail_as("entries");
+  environ = static_cast<char**>(nothing);
+  const int array = fail_as("array");
+  environ = before;
+  std::printf("%d %d\n", entries, array);
+  return 0;
+}
+
+/// Loads the file WORD 0 by its name; what was read is in the file WORD 1.
+int big_file() {
+  start();
+  driver().answers(0);
+  long module = 0;
+  std::printf("%d\n", driver().call("cuModuleLoad", word(&module), word(g_words[0].c_str())));
+  tell("/proc/self/io", g_words[1]);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::ofstream(g_words[1], std::ios::app) << "minflt: " << usage.ru_minflt << "\n";
+  return 0;
+}
+
+/// WORD 0: "plain" or "cuda"; the process's own account of its memory is in the file WORD 1. WORD 2:
+/// "locked".
+int memory() {
+  if (g_words.size() > 2) std::printf("mlockall: %d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
+  if (g_words[0] == "cuda") {
+    start();
+    std::printf("%d\n", fail_as("memory"));
+  }
+  void* more = std::malloc(100000);
+  std::printf("malloc: %d\n", more != nullptr);
+  std::free(more);
+  tell("/proc/self/status", g_words[1]);
+  return 0;
+}
+
+}  // namespace hostile

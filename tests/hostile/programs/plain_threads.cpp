@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads, fibers and signal handlers that leave the shim by other ways than they came in.
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+
+#include "plain.h"
+
+extern "C" void kshim_test_repeat(long (*call)(const char*), volatile unsigned* count);
+
+namespace hostile {
+namespace {
+
+void often(long microseconds, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval times{{0, microseconds}, {0, microseconds}};
+  setitimer(ITIMER_REAL, &times, nullptr);
+}
+
+/// Without stdio: a fiber may be left anywhere.
+struct Name {
+  char text[24] = "k000000";
+  explicit Name(unsigned number) {
+    for (char* digit = text + 6; digit > text; --digit, number /= 10)
+      *digit = static_cast<char>('0' + number % 10);
+  }
+};
+
+constexpr std::size_t kStack = 262144;
+ucontext_t g_contexts[3];  // the program's, and two fibers
+alignas(4096) char g_fiber_stacks[2][kStack];
+volatile sig_atomic_t g_now = 0;
+volatile unsigned g_switches = 0;
+volatile unsigned g_calls[2] = {};
+constexpr unsigned kSwitches = 3000;
+
+/// A scheduler of green threads that preempts.
+void preempt(int) {
+  if (g_now == 0) return;
+  const int from = g_now;
+  g_now = 3 - from;
+  g_switches = g_switches + 1;
+  swapcontext(&g_contexts[from], &g_contexts[3 - from]);
+}
+
+void run_fiber(int which) {
+  while (g_switches < kSwitches) {
+    fail_as(Name(static_cast<unsigned>(which) * 400 + g_calls[which] % 400).text);
+    g_calls[which] = g_calls[which] + 1;
+  }
+  g_now = 0;
+  setcontext(&g_contexts[0]);
+}
+
+}  // namespace
+
+int switches() {
+  start();
+  volatile bool back = false;
+  getcontext(&g_contexts[0]);
+  if (!back) {
+    back = true;
+    for (int i = 0; i < 2; ++i) {
+      getcontext(&g_contexts[i + 1]);
+      g_contexts[i + 1].uc_stack.ss_sp = g_fiber_stacks[i];
+      g_contexts[i + 1].uc_stack.ss_size = kStack;
+      makecontext(&g_contexts[i + 1], reinterpret_cast<void (*)()>(run_fiber), 1, i);
+    }
+    g_now = 1;
+    often(100, preempt);
+    setcontext(&g_contexts[1]);
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::printf("both ran: %d\n", g_calls[0] > 0 && g_calls[1] > 0);
+  std::printf("after: %d\n", fail_as("after"));
+  return 0;
+}
+
+namespace {
+int g_in_coroutine = 0;
+void fail_in_coroutine() { g_in_coroutine = fail_as("coroutine"); }
+}  // namespace
+
+/// A coroutine whose stack is a part of the main thread's, with the program's data right below.
+int coroutine() {
+  struct {
+    char data[262144];
+    alignas(16) char memory[8192];
+  } place;
+  start();
+  fail_as("before");
+  std::memset(&place, 'd', sizeof place);
+  static ucontext_t thread;
+  static ucontext_t fiber;
+  getcontext(&fiber);
+  fiber.uc_stack.ss_sp = place.memory;
+  fiber.uc_stack.ss_size = sizeof place.memory;
+  fiber.uc_link = &thread;
+  makecontext(&fiber, fail_in_coroutine, 0);
+  swapcontext(&thread, &fiber);
+  std::printf("coroutine: %d\n", g_in_coroutine);
+  std::printf("below: %s\n", std::count(place.data, std::end(place.data), 'd') == sizeof place.data
+                                 ? "whole"
+                                 : "overwritten");
+  return 0;
+}
+
+namespace {
+volatile unsigned g_done = 0;
+Call g_look_up = nullptr;
+long g_function = 0;
+
+// In C all the way, for a cancellation does not get past a function that throws nothing.
+long look_up_plainly(const char* name) {
+  return g_look_up(word(&g_function), 0x70000000, word(name), 0, 0, 0, 0, 0, 0, 0, 0, 0);
+}
+void* fail_for_ever(void*) {
+  pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
+  kshim_test_repeat(look_up_plainly, &g_done);
+  return nullptr;
+}
+}  // namespace
+
+/// Threads that are cancelled wherever they are.
+int cancel() {
+  start();
+  g_look_up = driver().function("cuModuleGetFunction");
+  for (int round = 0; round < 60; ++round) {
+    pthread_t thread{};
+    const unsigned before = g_done;
+    pthread_create(&thread, nullptr, fail_for_ever, nullptr);
+    while (g_done < before + 3) usleep(50);
+    usleep(static_cast<useconds_t>(round * 7 % 100));
+    pthread_cancel(thread);
+    pthread_join(thread, nullptr);
+  }
+  int other = 0;
+  std::thread([&other] { other = fail_as("other"); }).join();
+  std::printf("after: %d %d\n", fail_as("after"), other);
+  return 0;
+}
+
+/// Many threads in the shim at a time; then one more.
+int crowd() {
+  start();
+  std::vector<std::thread> threads;
+  std::atomic<unsigned> number{0};
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&number] {
+      for (int round = 0; round < 30; ++round) fail_as(Name(number++).text);
+    });
+  for (std::thread& thread : threads) thread.join();
+  int last = 0;
+  std::thread([&last] { last = fail_as("last"); }).join();
+  std::printf("last: %d\n", last);
+  return 0;
+}
+
+/// Says when it has begun; the test stops and continues it meanwhile.
+int stopped() {
+  start();
+  runtime_asks_driver("cuLaunchKernel");
+  std::printf("begun\n");
+  std::fflush(stdout);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20000; ++round) wrong += fail_in_runtime() == kRefused ? 0 : 1;
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::printf("wrong: %d\n", wrong.load());
+  return 0;
+}
+
+namespace {
+sigjmp_buf g_back;
+volatile sig_atomic_t g_may_jump = 0;
+void jump_back(int) {
+  if (g_may_jump != 0) siglongjmp(g_back, 1);
+}
+}  // namespace
+
+/// Jumps out of a failing launch of the runtime's; then another thread opens a library (WORD 0).
+int jumps_out_of_runtime() {
+  start();
+  runtime_asks_driver("cuLaunchKernel");
+  fail_in_runtime();
+  static volatile int jumps = 0;
+  often(170, jump_back);
+  while (jumps < 500) {
+    if (sigsetjmp(g_back, 1) != 0) jumps = jumps + 1;
+    g_may_jump = 1;
+    while (jumps < 500) fail_in_runtime();
+  }
+  g_may_jump = 0;
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::thread([] {
+    void* library = dlopen(g_words[0].c_str(), RTLD_NOW);
+    std::printf("opened: %d\n", library != nullptr);
+    std::printf("%d\n", fail_as("after"));
+  }).join();
+  return 0;
+}
+
+/// What registers device code, and what reads an error, asks the driver, is refused, and says nothing of it;
+/// the thread ends.
+int pending() {
+  start();
+  const char* const kAsked[][2] = {{"__cudaRegisterFatBinaryEnd", "cuModuleLoadData"},
+                                   {"__cudaUnregisterFatBinary", "cuModuleUnload"},
+                                   {"__cudaRegisterVar", "cuModuleGetGlobal_v2"},
+                                   {"cudaGetLastError", "cuCtxSynchronize"},
+                                   {"cudaPeekAtLastError", "cuStreamSynchronize"}};
+  for (const auto& row : kAsked) {
+    runtime_asks_driver(row[1]);
+    std::thread([&row] { runtime().call(row[0], 0); }).join();
+  }
+  std::printf("done\n");
+  return 0;
+}
+
+}  // namespace hostile

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small libraries, one for each macro.
+#define _GNU_SOURCE
+#if defined(OWNS_FUNCTION)
+// A table of the driver's functions under the driver's own names, as cuew and its like have it.
+long cuInit(unsigned flags);
+long cuInit(unsigned flags) { return 77 + (long)flags; }
+#elif defined(OWNS_DATA)
+long (*cuInit)(unsigned) = 0;
+long (*cuMemAlloc_v2)(void*, long) = 0;
+#elif defined(USES_DRIVER)
+long cuInit(unsigned flags);
+long cuMemAlloc_v2(void* out, long size);
+long uses_driver(void);
+long uses_driver(void) { return cuInit(0); }
+long allocates(void);
+long allocates(void) { return cuMemAlloc_v2(0, 1) + 1; }
+#elif defined(ASKS)
+#include <dlfcn.h>
+typedef long (*Init)(unsigned);
+static long ask(void* handle) {
+  Init init;
+  *(void**)&init = dlsym(handle, "cuInit");
+  return init == 0 ? -1 : init(0);
+}
+long asks_default(void);
+long asks_next(void);
+long asks_default(void) { return ask(RTLD_DEFAULT); }
+long asks_next(void) { return ask(RTLD_NEXT); }
+#elif defined(CALLS_BACK)
+// Needs nothing: nobody has to look a name up in it.
+void calls_back(void (*function)(void));
+void calls_back(void (*function)(void)) {
+  function();
+  __asm__ volatile("");
+}
+#if defined(MANY_SYMBOLS)
+__asm__(
+    ".altmacro\n"
+    ".macro one n\n.globl kshim_test_symbol_\\n\n.type "
+    "kshim_test_symbol_\\n,@function\nkshim_test_symbol_\\n:\n"
+    ".byte 0xc3\n.size kshim_test_symbol_\\n,1\n.endm\n"
+    ".text\n.set i,0\n.rept 100000\none %i\n.set i,i+1\n.endr\n");
+#endif
+#elif defined(LAUNCHER)
+// What a just-in-time compiler of kernels makes: device code of its own, loaded by the library itself.
+typedef long (*Load)(long*, const void*);
+typedef long (*LookUp)(long*, long, const char*);
+static const char g_image[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+long kshim_test_load(Load load, LookUp look_up);
+long kshim_test_load(Load load, LookUp look_up) {
+  long module = 0, function = 0;
+  const long loaded = load(&module, g_image);
+  return loaded + look_up(&function, module, "k");
+}
+#endif

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Threads, fibers, collectors and signal handlers that leave the shim by other ways than they came in."""
+import os
+import signal
+import subprocess
+import time
+
+import e2e
+import hostile
+
+
+class Threads(hostile.Case):
+    def has_frames(self, record):
+        self.assertIn("plain_host", str(record["native"]))
+
+    def test_green_threads(self):
+        """a scheduler of green threads that switches in a timer's handler (`swapcontext`), 3,000 times | nothing | all of it"""
+        self.assertIn("after: 209", self.plain("switches").stdout)
+        self.has_frames(self.failure(self.only(), "after"))
+
+    def test_a_coroutine_on_the_stack(self):
+        """a coroutine whose stack is a part of the main thread's | nothing; what lies below it is as it was | all of it"""
+        self.assertIn("below: whole", self.plain("coroutine").stdout)
+        self.failure(self.only(), "coroutine")
+
+    def test_threads_that_are_cancelled(self):
+        """60 threads that are cancelled wherever they are (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
+        self.assertEqual(self.plain("cancel").stdout, "after: 209 209\n")
+        records = self.only()
+        for name in ("after", "other"):
+            self.has_frames(self.failure(records, name))
+
+    def test_after_a_crowd(self):
+        """eight threads fail at a time, later another one | nothing | every failure with its frames, the last one too"""
+        self.assertEqual(self.plain("crowd").stdout, "last: 209\n")
+        records = self.only()
+        self.has_frames(self.failure(records, "last"))
+        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (241, 0))
+
+    def test_a_process_that_is_stopped(self):
+        """the process is stopped (SIGSTOP) again and again while four threads fail at both layers | nothing | one failure, with both its layers"""
+        env = e2e.clean_environment(LD_LIBRARY_PATH=hostile.PLAIN, LD_PRELOAD=e2e.SHIM)
+        process = subprocess.Popen([hostile.PLAIN_HOST, "stopped"], env=env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        for _ in range(12):
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(0.4)
+            os.kill(process.pid, signal.SIGCONT)
+            time.sleep(0.03)
+        self.assertEqual(process.communicate()[0], "wrong: 0\n")
+        records = self.found(self.folder)[0]
+        self.assertEqual([len(record["layers"]) for record in e2e.of_type(records, "failure")], [2])
+        self.assertEqual(records[-1]["dropped"], 0)
+
+    def test_jumps_out_of_a_failing_launch(self):
+        """a timer's handler jumps out of a launch that fails at both layers (`siglongjmp`), 500 times; then another thread opens a library | nothing | what fails later"""
+        self.assertEqual(self.plain("jumps", hostile.HERE / "libcalls_back.so").stdout, "opened: 1\n209\n")
+        self.failure(self.only(), "after")
+
+    def test_a_failure_that_nobody_hears_of(self):
+        """a driver call fails inside the registration of device code, which does not say so; the thread ends | nothing | the failure"""
+        self.plain("pending")
+        apis = {layer["api"] for record in e2e.of_type(self.only(), "failure") for layer in record["layers"]}
+        self.assertLessEqual({"cuModuleLoadData", "cuModuleUnload", "cuModuleGetGlobal_v2", "cuCtxSynchronize", "cuStreamSynchronize"}, apis)
+
+    def test_a_collector(self):
+        """a program with Boehm's collector, which stops threads by a signal and reads their stacks, 300 times while four of them fail | nothing | all of it"""
+        program = hostile.HERE / "collector"
+        if not program.exists():
+            self.skipTest("no libgc (Debian: libgc-dev)")
+        self.assertEqual(self.plain(None, program=program).stdout, "wrong: 0\n")
+        self.assertEqual(len(e2e.of_type(self.only(), "failure")), 900)
+
+
+if __name__ == "__main__":
+    e2e.main()
