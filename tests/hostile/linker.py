@@ -107,7 +107,7 @@ class Linker(hostile.Case):
 
     def test_libraries_of_cudnn_come_and_go(self):
         """libraries of cuDNN's names are opened and closed by other threads | nothing | all of it"""
-        folder = self.copies(400, "libcalls_back.so", "libcudnn_{}.so.9")
+        folder = self.copies(1200, "libcalls_back.so", "libcudnn_{}.so.9")
         self.plain("cudnn", folder)
 
     def test_a_damaged_symbol_table(self):

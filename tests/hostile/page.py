@@ -6,8 +6,12 @@
     tests/hostile/page.py --check    exit 1 where the page is stale, or a row names a test that is not there
 """
 import ast
+import importlib.util
 import pathlib
 import sys
+
+sys.dont_write_bytecode = True
+import known
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -71,9 +75,23 @@ def rows(faults):
     return found
 
 
+def lock_table():
+    """The matrix of locks/table.py; a row that known_failures has a line for says so."""
+    spec = importlib.util.spec_from_file_location("table", HERE / "locks" / "table.py")
+    table = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(table)
+    open_rows = {pattern.split()[1] for pattern, *_ in known.rows() if pattern.startswith("hostile.locks ")}
+    text = ("\n### Locks that others hold\n\nWhile another thread holds a lock for ever, what returns without the shim returns with it (`hostile.locks`): "
+            + "; ".join(table.ENTRIES) + ". Each once as the first that the shim hears of CUDA and once after a call has failed.\n\n"
+            "| what is held | what the host sees of the shim |\n| --- | --- |\n")
+    for hold, words in table.HOLDS.items():
+        text += f"| {words} | {'it waits in places (tests/hostile/known_failures)' if hold in open_rows else 'nothing'} |\n"
+    return text
+
+
 def main():
     faults = []
-    text = ""
+    text = lock_table()
     for title, group in rows(faults).items():
         text += f"\n### {title}\n\n| situation | what the host sees of the shim | what the report has | test |\n| --- | --- | --- | --- |\n"
         text += "".join(f"| {' | '.join(row)} |\n" for row in group)

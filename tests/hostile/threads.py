@@ -4,13 +4,43 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import e2e
 import hostile
 
 
+# As threadpoolctl up to 3.6 (scikit-learn, joblib) looks for thread pools: the callback needs the interpreter's lock, under ld.so's. The
+# driver is called with the interpreter's lock held, as an extension module may.
+IN_PYTHON = """
+import ctypes, threading
+libc, driver = ctypes.CDLL(None), ctypes.PyDLL('libcuda.so.1')
+visit = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(lambda *words: 0)
+stop = threading.Event()
+def look():
+    while not stop.is_set():
+        libc.dl_iterate_phdr(visit, None)
+threads = [threading.Thread(target=look) for _ in range(2)]
+driver.cuInit(0)
+ctypes.c_int.in_dll(driver, 'plain_driver').value = 209
+for thread in threads: thread.start()
+out = ctypes.c_void_p()
+for i in range(400):
+    driver.cuModuleGetFunction(ctypes.byref(out), ctypes.c_void_p(0x70000000), b'k%d' % i)
+    ctypes.PyDLL('libcuda.so.1')['cuLaunchKernel']
+stop.set()
+for thread in threads: thread.join()
+print('done')
+"""
+
+
 class Threads(hostile.Case):
+    def test_python_looks_for_thread_pools(self):
+        """Python threads in `dl_iterate_phdr` with a callback in Python (threadpoolctl), while another calls the driver with the interpreter's lock held | nothing | every failure"""
+        self.assertEqual(self.plain(None, "-c", IN_PYTHON, program=hostile.pathlib.Path(sys.executable), timeout=30).stdout, "done\n")
+        self.assertEqual(len(e2e.of_type(self.only(), "failure")), 400)
+
     def has_frames(self, record):
         self.assertIn("plain_host", str(record["native"]))
 

@@ -71,7 +71,7 @@ class Case(unittest.TestCase):
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
-        return subprocess.run([str(word) for word in argv], cwd=more.pop("cwd", self.folder), timeout=100, text=True,
+        return subprocess.run([str(word) for word in argv], cwd=more.pop("cwd", self.folder), timeout=more.pop("timeout", 100), text=True,
                               env=clean_environment() if env is None else env, **more)
 
     def kshim(self, *argv, env=None, **more):

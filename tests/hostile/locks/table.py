@@ -9,7 +9,7 @@ HOLDS = {  # name: what is held, for the page
     "malloc": "malloc's only arena, and stderr's `FILE`: `malloc_stats` to a stream that blocks",
     "stderr": "stderr's `FILE`: `flockfile`",
     "environment": "the environment's lock: `setenv` stopped in the middle",
-    "driver": "nothing: a driver call does not return",
+    "driver": "a call of the driver that does not return",
     "question": "the shim's own lock: the driver does not answer what the shim asks it",
     "shim": "the shim's own lock: its owner is stopped while it writes",
     "cancelled": "the shim's own lock: its owner was cancelled while it wrote (asynchronously), and is gone",
