@@ -186,7 +186,8 @@ int cudnn() {
       constexpr std::size_t kAtATime = 40;
       void* open[kAtATime];
       for (std::size_t at = first; !stop.load(); at += 3 * kAtATime) {
-        for (std::size_t i = 0; i < kAtATime; ++i) open[i] = dlopen(files[(at + 3 * i) % files.size()].c_str(), RTLD_NOW);
+        for (std::size_t i = 0; i < kAtATime; ++i)
+          open[i] = dlopen(files[(at + 3 * i) % files.size()].c_str(), RTLD_NOW);
         for (void* library : open) dlclose(library);
       }
     });
