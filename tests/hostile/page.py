@@ -17,8 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs" / "hostile-hosts.md"
 BEGIN, END = "<!-- table: tests/hostile/page.py -->\n", "<!-- end -->"
-SCRIPTS = ("processes", "faults", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
-TITLES = {"Processes": "Processes, threads, signals", "Faults": "Processes, threads, signals", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
+SCRIPTS = ("processes", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
+TITLES = {"Processes": "Processes, threads, signals", "Ends": "Processes, threads, signals", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
           "Names": "Names of its own", "Memory": "Memory", "OtherWorlds": "Programs of another kind", "Limits": "Limits", "Stacks": "Stacks",
           "Places": "Where the report is to be", "Disks": "Disks", "Roots": "Roots and users", "Sandbox": "Sandboxes",
           "Preloads": "Others that are preloaded", "Replaces": "Hosts that replace libc's functions"}

@@ -35,6 +35,30 @@ print('done')
 """
 
 
+class Ends(hostile.Case):
+    WITH_END = ("return", "exit", "_exit", "handler", "child", "thread")
+    WITHOUT = ("quick_exit", "abort", "kill", "exec")
+
+    def ways(self, *words, without=()):
+        for how in self.WITH_END + self.WITHOUT:
+            if how in without:
+                continue
+            with self.subTest(how):
+                variables = {"LD_LIBRARY_PATH": hostile.PLAIN}
+                self.same(hostile.PLAIN_HOST, "ends", how, *words, variables=variables, timeout=20)
+                records = self.found(complete=False)[0]
+                self.failure(records, "ends")
+                self.assertEqual(len(e2e.of_type(records, "end")), how in self.WITH_END, how)
+
+    def test_every_way_to_end(self):
+        """a process ends: return, `exit`, `_exit`, `quick_exit`, abort, SIGKILL, exec, a handler that calls `_exit`, the main thread first, a child first | nothing | every failure; an end where the process ends itself, but for `quick_exit` and abort"""
+        self.ways()
+
+    def test_every_way_to_end_under_a_callback(self):
+        """the same while another thread is in a `dl_iterate_phdr` callback for ever | nothing | the same"""
+        self.ways("callback", without=("thread",))
+
+
 class Threads(hostile.Case):
     def test_python_looks_for_thread_pools(self):
         """Python threads in `dl_iterate_phdr` with a callback in Python (threadpoolctl), while another calls the driver with the interpreter's lock held | nothing | every failure"""

@@ -83,7 +83,6 @@ int patched();
 int libraries();
 int paths();
 int cudnn();
-int closed_while_used();
 int damaged();
 int inside();
 int switches();
@@ -96,6 +95,7 @@ int one_buffer();
 int handles();
 int environment();
 int pending();
+int ends();
 int big_file();
 int memory();
 

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
       {"handles", handles},
       {"environment", environment},
       {"pending", pending},
+      {"ends", ends},
       {"big-file", big_file},
       {"memory", memory},
   };
