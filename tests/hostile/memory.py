@@ -52,6 +52,31 @@ class Memory(hostile.Case):
         limit = self.kib("bare", "status", "VmPeak") + 4 * KIB
         self.plain("-c", f'ulimit -v {limit}; exec {hostile.PLAIN_HOST} memory plain status', program=e2e.pathlib.Path("/bin/bash"))
 
+    def test_no_memory_when_the_driver_is_used(self):
+        """no address space, no data, or no memory that may be locked (`mlockall`) is left when the driver is first used; a process that may not be looked into | nothing | what could be written"""
+        for kind in ("addresses", "data", "locked", "not-dumpable"):
+            if kind in ("locked", "not-dumpable") and hostile.os.geteuid() != 0:
+                continue
+            with self.subTest(kind):
+                self.assertEqual(self.plain("tight", kind).stdout, "0 209 209\n")
+
+    def test_files_that_shrink(self):
+        """the file of a library, and one with device code that is mapped, are cut off while they are in use | nothing | the failures"""
+        for folder in ("bare", "shim"):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "library.so").write_bytes((hostile.HERE / "libcalls_back.so").read_bytes())
+            (self.folder / folder / "image").write_bytes(hostile.GOOD.read_bytes())
+        self.assertEqual(self.plain("truncated", "./library.so", "image").stdout, "0 209 0 209\n")
+        self.failure(self.only(), "truncated")
+
+    def test_very_many_mappings(self):
+        """a process with 60,000 mappings fails in 200 ways | a failure costs what it costs with few | all of it"""
+        cost = {}
+        for count in (60, 60_000):
+            self.plain("mappings", count, "cost")
+            cost[count] = max(*(float((self.folder / kind / "cost").read_text()) for kind in ("bare", "shim")), 0.01)
+        self.assertLess(cost[60_000], 4 * cost[60])
+
     def test_images_in_one_buffer(self):
         """two images are loaded from one static buffer, one after the other | nothing | two modules"""
         self.plain("one-buffer", hostile.GOOD, hostile.BAD)

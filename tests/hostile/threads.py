@@ -68,6 +68,16 @@ class Threads(hostile.Case):
     def has_frames(self, record):
         self.assertIn("plain_host", str(record["native"]))
 
+    def test_arguments_that_lead_nowhere(self):
+        """each function is called with words that are no pointers, and is refused | nothing; errno and the mask of signals are the caller's | -"""
+        self.assertEqual(self.plain("garbage").stdout, "wrong: 0\n")
+
+    def test_before_and_after_main(self):
+        """the driver is used before all constructors, in a library's constructor, in destructors | nothing | what fails before the end"""
+        done = self.plain(None, program=hostile.HERE / "early")
+        self.assertEqual(done.stdout.count(": 0 209"), 5, done.stdout)
+        self.assertGreaterEqual(len(e2e.of_type(self.found(complete=False)[0], "failure")), 1)
+
     def test_green_threads(self):
         """a scheduler of green threads that switches in a timer's handler (`swapcontext`), 3,000 times | nothing | all of it"""
         self.assertIn("after: 209", self.plain("switches").stdout)

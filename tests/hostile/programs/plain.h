@@ -96,6 +96,10 @@ int handles();
 int environment();
 int pending();
 int ends();
+int garbage();
+int truncated();
+int mappings();
+int tight();
 int big_file();
 int memory();
 

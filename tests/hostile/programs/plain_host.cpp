@@ -34,6 +34,10 @@ int main(int argc, char** argv) {
       {"environment", environment},
       {"pending", pending},
       {"ends", ends},
+      {"garbage", garbage},
+      {"truncated", truncated},
+      {"mappings", mappings},
+      {"tight", tight},
       {"big-file", big_file},
       {"memory", memory},
   };
