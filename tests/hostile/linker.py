@@ -125,6 +125,24 @@ class Linker(hostile.Case):
                 self.plain("inside", library, CALLS_BACK)
                 self.failure(self.found()[-1], "inside_1_0")
 
+    def test_libraries_of_odd_places(self):
+        """a failure inside a library whose path has a line feed, quotes, a long name, and one that is deleted | nothing | the failure with its library"""
+        for name in ("a\nb", 'q"\\012', "x (deleted)", "long" * 60, "\u00fc \u2028"):
+            with self.subTest(name):
+                folder = self.folder / name
+                folder.mkdir()
+                shutil.copy(CALLS_BACK, folder / "libodd.so")
+                self.plain("inside", folder / "libodd.so", CALLS_BACK)
+                frames = self.failure(self.found()[-1], "inside_1_0")["native"]
+                self.assertIn(str(folder / "libodd.so"), [frame["object"] for frame in frames])
+
+    def test_the_shim_twice(self):
+        """two copies of libkshim.so are preloaded | nothing | -"""
+        copy = self.folder / "copy" / "libkshim.so"
+        copy.parent.mkdir()
+        shutil.copy(e2e.SHIM, copy)
+        self.plain("inside", CALLS_BACK, CALLS_BACK, shim_preload=f"{e2e.SHIM}:{copy}")
+
     def test_a_library_with_many_symbols(self):
         """64 threads fail inside a library of 100,000 symbols | nothing | all of it"""
         self.plain("inside", hostile.HERE / "libmany_symbols.so", CALLS_BACK, 64)

@@ -72,6 +72,27 @@ class Threads(hostile.Case):
         """each function is called with words that are no pointers, and is refused | nothing; errno and the mask of signals are the caller's | -"""
         self.assertEqual(self.plain("garbage").stdout, "wrong: 0\n")
 
+    def test_names_of_all_kinds(self):
+        """names of three million characters, without any, of bytes that are no text | nothing | every failure, in whole lines"""
+        self.assertEqual(self.plain("names").stdout, "9 209\n")
+        self.failure(self.only(), "last")
+
+    def test_generated_code(self):
+        """code that was made at run time, which no table describes, calls the driver | nothing | all of it, and the frames that can be found"""
+        self.plain("generated")
+        self.failure(self.only(), "below")
+
+    def test_a_stack_that_ends_at_the_edge(self):
+        """a coroutine of the program's own making, whose first frame lies at the very end of what is mapped | nothing | all of it"""
+        self.plain("edge")
+        self.failure(self.only(), "after")
+
+    def test_another_layout_of_memory(self):
+        """addresses that are not random, the old layout, everything executable | nothing | all of it"""
+        for options in ("-R", "-L", "-RX"):
+            with self.subTest(options):
+                self.plain(options, hostile.PLAIN_HOST, "crowd", program=hostile.pathlib.Path("/usr/bin/setarch"))
+
     def test_before_and_after_main(self):
         """the driver is used before all constructors, in a library's constructor, in destructors | nothing | what fails before the end"""
         done = self.plain(None, program=hostile.HERE / "early")

@@ -320,6 +320,7 @@ void enter(const std::string& entry) {
     const pid_t child = vfork();
     if (child == 0) {
       if (std::strcmp(shared, "exec") == 0) exec_self();
+      if (std::strcmp(shared, "call") == 0) call("cuLaunchKernel");
       _exit(0);
     }
     wait_for(child);

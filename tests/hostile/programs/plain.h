@@ -100,6 +100,9 @@ int garbage();
 int truncated();
 int mappings();
 int tight();
+int names();
+int generated();
+int edge();
 int big_file();
 int memory();
 

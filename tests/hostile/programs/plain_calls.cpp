@@ -146,4 +146,62 @@ int tight() {
   return 0;
 }
 
+/// Names as compilers of templates make them, and worse.
+int names() {
+  start();
+  int refused = 0;
+  for (const std::size_t size :
+       {std::size_t{1000}, std::size_t{30'000}, std::size_t{300'000}, std::size_t{3'000'000}})
+    refused += fail_as(std::string(size, 'n').c_str()) == kRefused ? 1 : 0;
+  for (const char* name : {"", "\"\\\n\r\t\x01\x7f", "\xff\xfe\xc3(", "%s%n%s%n", "\xe2\x80\xa8 </script>"})
+    refused += fail_as(name) == kRefused ? 1 : 0;
+  std::printf("%d %d\n", refused, fail_as("last"));
+  return 0;
+}
+
+namespace {
+void fail_below() { fail_as("below"); }
+}  // namespace
+
+/// Code that was made at run time and that no table describes calls the driver, as that of a compiler does
+/// that works while the program runs.
+int generated() {
+#if defined(__x86_64__)
+  start();
+  const unsigned char code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd7,
+                                0x48, 0x83, 0xc4, 0x08, 0xc3};  // sub; call *rdi; add; ret
+  void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memcpy(memory, code, sizeof code);
+  reinterpret_cast<void (*)(void (*)())>(memory)(fail_below);
+  munmap(memory, 4096);
+  std::printf("%d\n", fail_as("after"));
+#endif
+  return 0;
+}
+
+/// A coroutine of the program's own making: its first frame lies at the very end of what is mapped, and the
+/// tables that describe it lead further up.
+int edge() {
+#if defined(__x86_64__)
+  start();
+  constexpr std::size_t kSize = 65536;
+  auto* const stack =
+      static_cast<char*>(mmap(nullptr, kSize + 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(stack, kSize, PROT_READ | PROT_WRITE);
+  for (const std::size_t below : {std::size_t{0}, std::size_t{16}, std::size_t{64}}) {
+    char* const top = stack + kSize - below;
+    asm volatile(
+        "mov %%rsp, %%rbx\n\t"
+        "mov %0, %%rsp\n\t"
+        "call *%1\n\t"
+        "mov %%rbx, %%rsp\n\t"
+        :
+        : "r"(top), "r"(&fail_below)
+        : "rbx", "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "memory", "cc");
+  }
+  std::printf("%d\n", fail_as("after"));
+#endif
+  return 0;
+}
+
 }  // namespace hostile

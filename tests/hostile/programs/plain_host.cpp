@@ -38,6 +38,9 @@ int main(int argc, char** argv) {
       {"truncated", truncated},
       {"mappings", mappings},
       {"tight", tight},
+      {"names", names},
+      {"generated", generated},
+      {"edge", edge},
       {"big-file", big_file},
       {"memory", memory},
   };
