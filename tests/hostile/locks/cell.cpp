@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cell HOLD ENTRY first|warm: a thread holds HOLD for ever; this one goes into ENTRY. Prints "returned" once
+// cell HOLD ENTRY first|warm: a thread holds HOLD forever; this one goes into ENTRY. Prints "returned" once
 // it is out again, or ends as ENTRY says. The rows are those of table.py. "first": ENTRY is the first that
 // the shim hears of CUDA; "warm": a call has failed before.
 //

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock-hostile matrix: what another thread holds for ever, and what is entered meanwhile. run.py runs each cell without the shim and
+"""The lock-hostile matrix: what another thread holds forever, and what is entered meanwhile. run.py runs each cell without the shim and
 with it; page.py makes docs/hostile-hosts.md's table of it. cell.cpp says what each name does."""
 
 HOLDS = {  # name: what is held, for the page
