@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <tuple>
 
 #include "kshim/image/fatbin.h"
@@ -50,9 +51,10 @@ Reason Collector::collect(Array<CodeRange>& ranges) noexcept {
 void Collector::walk(const CodeRange& range) noexcept {
   const Bytes part = file_.bytes().first(static_cast<std::size_t>(range.end));
   std::uint64_t zeros = range.begin;  // where they begin
-  for (std::uint64_t at = range.begin; at + sizeof(std::uint64_t) <= range.end && reason_ == Reason::none;) {
+  for (std::uint64_t at = range.begin; at < range.end && reason_ == Reason::none;) {
     if (!file_.fetch(at, sizeof(std::uint64_t))) return;
-    const std::uint64_t word = read_le<std::uint64_t>(part, at).value_or(0);
+    std::uint64_t word = 0;  // the last one may be cut off
+    std::memcpy(&word, part.data() + at, std::min<std::uint64_t>(sizeof word, range.end - at));
     if (word == 0) {
       at += kAlignment;
       if (at - zeros >= kMostPadding) fail(Reason::too_large);

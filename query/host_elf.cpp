@@ -69,6 +69,7 @@ class HostElf {
   SourceFile& file_;
   DeviceCode& out_;
   std::uint16_t machine_ = 0;
+  bool segmented_ = false;  ///< else addresses are those of sections
   Array<CodeRange> code_;
   Array<Segment> segments_;
   Array<Segment> wrappers_;
@@ -94,6 +95,7 @@ Reason HostElf::read_tables() noexcept {
   const auto elf = ElfReader::open(bytes);
   if (!elf) return Reason::damaged;
   machine_ = elf->machine();
+  segmented_ = elf->segment_count() != 0;
   const std::uint32_t names = header->e_shstrndx == SHN_XINDEX ? zero.sh_link : header->e_shstrndx;
   if (const auto table = elf->section_cut(names); table && names != 0) {
     if (table->size > kMostTable) return Reason::damaged;
@@ -111,21 +113,21 @@ Reason HostElf::add_section(const ElfSection& section) noexcept {
   if (section.type == SHT_NOBITS || section.type == SHT_NULL) return Reason::none;
   if (section.bytes.size() < section.size) return Reason::damaged;
   const Segment piece{section.address, section.offset, section.size};
-  bool kept = true;
+  bool kept = segmented_ || (section.flags & SHF_ALLOC) == 0 || segments_.push(piece);
   switch (const SectionRole role = image::section_role(section)) {
     case SectionRole::wrappers:
       if (section.size > kMostTable) return Reason::damaged;
-      kept = wrappers_.push(piece);
+      kept = wrappers_.push(piece) && kept;
       break;
     case SectionRole::relocatable:
-      kept = parts_.push(piece) && code_.push({section.offset, section.offset + section.size, role});
+      kept = parts_.push(piece) && code_.push({section.offset, section.offset + section.size, role}) && kept;
       break;
     case SectionRole::fatbins:
     case SectionRole::data:
-      kept = code_.push({section.offset, section.offset + section.size, role});
+      kept = code_.push({section.offset, section.offset + section.size, role}) && kept;
       break;
     case SectionRole::none:
-      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0) kept = relocations_.push(piece);
+      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0) kept = relocations_.push(piece) && kept;
   }
   return kept ? Reason::none : Reason::no_memory;
 }
