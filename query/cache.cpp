@@ -19,10 +19,10 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 struct CachedFile::Entry {
   Identity identity;
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  unsigned users = 0;        ///< under State::lock
-  std::uint64_t used = 0;    ///< likewise: when last
-  std::size_t bytes = 0;     ///< likewise
-  bool listed = false;       ///< in State::entries
+  unsigned users = 0;      ///< under State::lock
+  std::uint64_t used = 0;  ///< likewise: when last
+  std::size_t bytes = 0;   ///< likewise
+  bool listed = false;     ///< in State::entries
   CodeFile file;
 };
 
@@ -46,7 +46,8 @@ struct CachedFile::State {
   Entry** oldest_unused() noexcept {
     Entry** oldest = nullptr;
     for (Entry*& each : entries)
-      if (each != nullptr && each->users == 0 && (oldest == nullptr || each->used < (*oldest)->used)) oldest = &each;
+      if (each != nullptr && each->users == 0 && (oldest == nullptr || each->used < (*oldest)->used))
+        oldest = &each;
     return oldest;
   }
   void make_room() noexcept {
@@ -100,8 +101,8 @@ struct CachedFile::State {
   }
 };
 
-/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins anew, and what was its
-/// parent's is left alone.
+/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins anew, and
+/// what was its parent's is left alone.
 CachedFile::State* CachedFile::state() noexcept {
   static std::atomic<State*> current{nullptr};
   const pid_t process = ::getpid();

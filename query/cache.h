@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files asked about last, by identity. Bounded in number and memory. One lock for the list, one for each file, so that
-// different files are read at the same time.
+// The files asked about last, by identity. Bounded in number and memory. One lock for the list, one for each
+// file, so that different files are read at the same time.
 #pragma once
 #include "query/code_file.h"
 

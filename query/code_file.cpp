@@ -9,6 +9,7 @@
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/kernel_names.h"
 #include "kshim/image/payload.h"
+#include "query/image_names.h"
 
 namespace kshim::query {
 namespace {
@@ -17,7 +18,8 @@ using image::Candidate;
 using image::ImageKind;
 using image::Platform;
 
-// To see which modules have kernels at all, so much is decompressed of a file; the others are taken to have some.
+// To see which modules have kernels at all, so much is decompressed of a file; the others are taken to have
+// some.
 constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20U;
 constexpr std::size_t kMostNames = std::size_t{1} << 22U;
 
@@ -25,7 +27,8 @@ bool is_executable(const CodeImage& image) noexcept { return image.candidate.kin
 
 auto key_of(const Platform& platform) noexcept {
   const image::JitSwitches& jit = platform.jit;
-  return std::tuple(platform.device, platform.driver, jit.force_ptx_jit, jit.disable_ptx_jit, jit.force_jit, jit.disable_jit);
+  return std::tuple(platform.device, platform.driver, jit.force_ptx_jit, jit.disable_ptx_jit, jit.force_jit,
+                    jit.disable_jit);
 }
 bool same(const Platform& a, const Platform& b) noexcept { return key_of(a) == key_of(b); }
 
@@ -49,8 +52,8 @@ void name_image(const Candidate& image, kshim_answer& out) noexcept {
 }  // namespace
 
 std::size_t CodeFile::bytes() const noexcept {
-  return sizeof *this + code_.bytes() + names_.bytes() + listed_for_.bytes() + candidates_.bytes() + images_.bytes() +
-         holding_.bytes();
+  return sizeof *this + code_.bytes() + names_.bytes() + listed_for_.bytes() + candidates_.bytes() +
+         images_.bytes() + holding_.bytes();
 }
 
 bool CodeFile::is_final() const noexcept {
@@ -71,21 +74,24 @@ Reason CodeFile::read(SourceFile& file) noexcept {
   Payload payload;
   std::uint64_t budget = kMostOpened;
   for (CodeModule& module : code_.modules)
-    if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none) return reason;
+    if (const Reason reason = has_kernels(file, payload, module, &budget); reason != Reason::none)
+      return reason;
   return file.check();
 }
 
-/// Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have to be, before a
-/// module counts as one without kernels. The small ones are looked at first.
-Reason CodeFile::has_kernels(SourceFile& file, Payload& payload, CodeModule& module, std::uint64_t* budget) noexcept {
+/// Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
+/// to be, before a module counts as one without kernels. The small ones are looked at first.
+Reason CodeFile::has_kernels(SourceFile& file, Payload& payload, CodeModule& module,
+                             std::uint64_t* budget) noexcept {
   images_.clear();
   bool kept = true;
   each_image_of(code_, module, [&](std::uint32_t index) {
     if (is_executable(code_.images[index])) kept = images_.push(index) && kept;
   });
   if (!kept) return Reason::no_memory;
-  std::sort(images_.begin(), images_.end(),
-            [this](std::uint32_t a, std::uint32_t b) { return code_.images[a].clear < code_.images[b].clear; });
+  std::sort(images_.begin(), images_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return code_.images[a].clear < code_.images[b].clear;
+  });
   for (const std::uint32_t index : images_) {
     const CodeImage& image = code_.images[index];
     module.kernels = Kernels::assumed;
@@ -123,7 +129,8 @@ CodeFile::Choice CodeFile::choose(const CodeModule& module, const Platform& plat
 }
 
 bool CodeFile::takes(const Choice& choice, const CodeImage& image, const Platform& platform) const noexcept {
-  return choice.runs() && image.candidate == choice.image && image::driver_reads(image.compression, platform.driver);
+  return choice.runs() && image.candidate == choice.image &&
+         image::driver_reads(image.compression, platform.driver);
 }
 
 Reason CodeFile::list_kernels(SourceFile& file, Payload& payload, std::uint32_t index) noexcept {
@@ -182,52 +189,23 @@ Reason CodeFile::list_all(SourceFile& file) noexcept {
 
 template <class InScope>
 void CodeFile::fill_have(const InScope& in_scope, kshim_answer& out) const noexcept {
-  constexpr std::size_t kMost = 64;
-  Candidate found[kMost];
-  std::size_t count = 0;
-  bool more = false;
-  const auto key = [](const Candidate& each) { return std::tuple(each.kind != ImageKind::cubin, each.kind, each.arch); };
-  for (const CodeModule& module : code_.modules) {
-    if (!in_scope(module)) continue;
-    each_image_of(code_, module, [&](std::uint32_t index) {
-      const Candidate& image = code_.images[index].candidate;
-      Candidate* at = std::lower_bound(found, found + count, image,
-                                       [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
-      if (at != found + count && key(*at) == key(image)) return;
-      more = more || count == kMost;
-      if (count == kMost) return;
-      std::copy_backward(at, found + count, found + count + 1);
-      *at = image;
-      ++count;
-    });
-  }
-  constexpr std::string_view kMore = " ...";
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const image::ShortName name = to_name(found[i].kind, found[i].arch);
-    if (size + 1 + name.size + kMore.size() >= sizeof out.have) {
-      more = true;
-      break;
-    }
-    if (size != 0) out.have[size++] = ' ';
-    std::memcpy(out.have + size, name.text.data(), name.size);
-    size += name.size;
-  }
-  if (more) {
-    std::memcpy(out.have + size, kMore.data(), kMore.size());
-    size += kMore.size();
-  }
-  out.have[size] = '\0';
+  ImageNames names;
+  for (const CodeModule& module : code_.modules)
+    if (in_scope(module))
+      each_image_of(code_, module, [&](std::uint32_t index) { names.add(code_.images[index].candidate); });
+  names.write(out.have);
 }
 
 /// Of the modules that would run and were only taken to have kernels, looks for one that has.
-Reason CodeFile::confirm(SourceFile& file, const Platform& platform, image::Choice wanted, bool& found) noexcept {
+Reason CodeFile::confirm(SourceFile& file, const Platform& platform, image::Choice wanted,
+                         bool& found) noexcept {
   Payload payload;
   for (CodeModule& module : code_.modules) {
     if (module.kernels == Kernels::no) continue;
     if (choose(module, platform).selection.choice != wanted) continue;
     if (module.kernels == Kernels::assumed)
-      if (const Reason reason = has_kernels(file, payload, module, nullptr); reason != Reason::none) return reason;
+      if (const Reason reason = has_kernels(file, payload, module, nullptr); reason != Reason::none)
+        return reason;
     if (module.kernels == Kernels::no) continue;
     found = true;
     break;
@@ -247,7 +225,8 @@ Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_an
     if (module.kernels == Kernels::no) continue;
     const Choice choice = choose(module, platform);
     ++out.modules;
-    const std::uint64_t same_before = choice.selection.choice == image::Choice::sass ? out.sass : out.sass + out.jit;
+    const std::uint64_t same_before =
+        choice.selection.choice == image::Choice::sass ? out.sass : out.sass + out.jit;
     switch (choice.selection.choice) {
       case image::Choice::sass:
         ++out.sass;
@@ -285,11 +264,13 @@ Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_an
 
 void CodeFile::find_holding(std::uint64_t hash) noexcept {
   holding_.clear();
-  const Name* at = std::lower_bound(names_.begin(), names_.end(), hash,
-                                    [](const Name& each, std::uint64_t wanted) { return each.hash() < wanted; });
+  const Name* at =
+      std::lower_bound(names_.begin(), names_.end(), hash,
+                       [](const Name& each, std::uint64_t wanted) { return each.hash() < wanted; });
   for (; at != names_.end() && at->hash() == hash; ++at)
     if (!holding_.push(at->image)) reason_ = Reason::no_memory;
-  std::sort(holding_.begin(), holding_.end());
+  // Not by the default order: libc++ has that one in its library.
+  std::sort(holding_.begin(), holding_.end(), [](std::uint32_t a, std::uint32_t b) { return a < b; });
 }
 
 bool CodeFile::is_holding(std::uint32_t image) const noexcept {
@@ -301,10 +282,12 @@ Reason CodeFile::answer_kernel(SourceFile& file, const Question& question, std::
   const auto holds = [this](const CodeModule& module) {
     const std::uint32_t* first = std::lower_bound(holding_.begin(), holding_.end(), module.first);
     bool found = first != holding_.end() && *first - module.first < module.count;
-    for (std::uint32_t i = 0; !found && i < module.part_count; ++i) found = is_holding(code_.parts[module.first_part + i]);
+    for (std::uint32_t i = 0; !found && i < module.part_count; ++i)
+      found = is_holding(code_.parts[module.first_part + i]);
     return found;
   };
-  // Images that the driver does not take are decompressed only where none of those that it takes has the kernel.
+  // Images that the driver does not take are decompressed only where none of those that it takes has the
+  // kernel.
   for (const bool all : {false, true}) {
     const Reason reason = all ? list_all(file) : list_chosen(file, question.platform);
     if (reason != Reason::none) return reason;
@@ -371,31 +354,14 @@ void CodeFile::answer(SourceFile& file, const Question& question, kshim_answer& 
   if (reason == Reason::unknown_image_kind || reason == Reason::unknown_compression) reason_ = Reason::none;
   if (reason != Reason::none) return say_unknown(reason, out);
   if (reason_ != Reason::none) return say_unknown(reason_, out);
-  if (out.code != KSHIM_CODE_NONE && gpu != nullptr && question.platform.driver.known() && question.platform.driver < gpu->first_toolkit) {
+  if (out.code != KSHIM_CODE_NONE && gpu != nullptr && question.platform.driver.known() &&
+      question.platform.driver < gpu->first_toolkit) {
     out.sass = out.jit = 0;
     out.lacking = out.modules;
     out.image[0] = '\0';
     say(KSHIM_CODE_NONE, text_of(Reason::driver_too_old), out);
   }
   known_[known_count_++ % kMostKnown] = {hash, question.platform, out};
-}
-
-ReasonText text_of(Reason reason) noexcept {
-  switch (reason) {
-#define KSHIM_REASON(id, text) \
-  case Reason::id:             \
-    return {#id, text};
-#include "query/reasons.def"
-#undef KSHIM_REASON
-    case Reason::none:
-      break;
-  }
-  return {"", ""};
-}
-
-ReasonText text_of(image::Rule rule) noexcept {
-  const image::RuleText& text = image::rule_text(rule);
-  return {text.name, text.text};
 }
 
 }  // namespace kshim::query

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of one file: its device code, the kernels of those images that a question needed, the last answers.
+// What is known of one file: its device code, the kernels of those images that a question needed, the last
+// answers.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -51,8 +52,10 @@ class CodeFile {
   Reason list_chosen(SourceFile& file, const image::Platform& platform) noexcept;
   Reason list_all(SourceFile& file) noexcept;
   Reason answer_any(SourceFile& file, const image::Platform& platform, kshim_answer& out) noexcept;
-  Reason answer_kernel(SourceFile& file, const Question& question, std::uint64_t hash, kshim_answer& out) noexcept;
-  Reason confirm(SourceFile& file, const image::Platform& platform, image::Choice wanted, bool& found) noexcept;
+  Reason answer_kernel(SourceFile& file, const Question& question, std::uint64_t hash,
+                       kshim_answer& out) noexcept;
+  Reason confirm(SourceFile& file, const image::Platform& platform, image::Choice wanted,
+                 bool& found) noexcept;
   void find_holding(std::uint64_t hash) noexcept;
   bool is_holding(std::uint32_t image) const noexcept;
   template <class InScope>
@@ -63,11 +66,11 @@ class CodeFile {
   bool unlisted_ = false;  ///< some image is compressed in a way that is not known
   Reason reason_ = Reason::none;
   DeviceCode code_;
-  Array<Name> names_;                     ///< by hash
-  Array<image::Platform> listed_for_;     ///< platforms whose chosen images are in names_
-  Array<image::Candidate> candidates_;    ///< of choose(), kept for its memory
-  Array<std::uint32_t> images_;           ///< of has_kernels(), likewise
-  Array<std::uint32_t> holding_;          ///< images that have the kernel in question, ascending
+  Array<Name> names_;                   ///< by hash
+  Array<image::Platform> listed_for_;   ///< platforms whose chosen images are in names_
+  Array<image::Candidate> candidates_;  ///< of choose(), kept for its memory
+  Array<std::uint32_t> images_;         ///< of has_kernels(), likewise
+  Array<std::uint32_t> holding_;        ///< images that have the kernel in question, ascending
   Known known_[kMostKnown];
   std::size_t known_count_ = 0;  ///< ever
 };

@@ -14,24 +14,28 @@ namespace {
 using image::FatbinReader;
 using image::SectionRole;
 
-constexpr std::uint64_t kAlignment = 8;                          // of every fatbin seen
-constexpr std::uint64_t kHeader = 16;                            // of a fatbin
-constexpr std::uint64_t kEntry = 64;                             // of an image in it
-constexpr std::uint64_t kWindow = std::uint64_t{256} << 10U;     // read at once where every byte counts: in the cache
+constexpr std::uint64_t kAlignment = 8;  // of every fatbin seen
+constexpr std::uint64_t kHeader = 16;    // of a fatbin
+constexpr std::uint64_t kEntry = 64;     // of an image in it
+constexpr std::uint64_t kWindow = std::uint64_t{256}
+                                  << 10U;  // read at once where every byte counts: in the cache
 constexpr std::uint64_t kMostKept = std::uint64_t{8} << 20U;     // of the file in memory, at a time
 constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30U;  // zeros behind a fatbin
 // cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images.
 constexpr std::size_t kMostImages = std::size_t{1} << 19U;
 constexpr std::size_t kMostFatbins = std::size_t{1} << 19U;
 
-constexpr std::uint64_t aligned(std::uint64_t at) noexcept { return (at + kAlignment - 1) & ~(kAlignment - 1); }
+constexpr std::uint64_t aligned(std::uint64_t at) noexcept {
+  return (at + kAlignment - 1) & ~(kAlignment - 1);
+}
 
 }  // namespace
 
 Collector::~Collector() { std::free(window_); }
 
 Reason Collector::collect(Array<CodeRange>& ranges) noexcept {
-  // Where ranges overlap, and in honest files they do not, the section that says more about its fatbins comes first.
+  // Where ranges overlap, and in honest files they do not, the section that says more about its fatbins comes
+  // first.
   std::sort(ranges.begin(), ranges.end(), [](const CodeRange& a, const CodeRange& b) {
     return std::tuple(a.begin, a.role, a.end) < std::tuple(b.begin, b.role, b.end);
   });
@@ -73,12 +77,17 @@ void Collector::walk(const CodeRange& range) noexcept {
 void Collector::search(const CodeRange& range) noexcept {
   if (window_ == nullptr) window_ = static_cast<std::byte*>(std::malloc(kWindow));
   if (window_ == nullptr) return fail(Reason::no_memory);
+  std::uint64_t from = range.begin;  // of the window in the file
+  std::uint64_t size = 0;
   for (std::uint64_t at = range.begin; at < range.end && reason_ == Reason::none;) {
-    // Windows begin on a multiple of 8, so no start of a fatbin lies across two.
-    const std::uint64_t size = std::min(range.end - at, kWindow);
-    if (!file_.copy(at, size, window_)) return;
-    const std::uint64_t found = image::find_fatbin({window_, static_cast<std::size_t>(size)}, 0);
-    at = found < size ? add_fatbin(at + found, range) : at + size;
+    if (at >= from + size) {
+      // Windows begin on a multiple of 8, so no start of a fatbin lies across two.
+      from = at;
+      size = std::min(range.end - at, kWindow);
+      if (!file_.copy(from, size, window_)) return;
+    }
+    const std::uint64_t found = image::find_fatbin({window_, static_cast<std::size_t>(size)}, at - from);
+    at = found < size ? add_fatbin(from + found, range) : from + size;
     if (at - kept_from_ >= kMostKept) {
       file_.drop(kept_from_, at - kept_from_);
       kept_from_ = at;

@@ -33,8 +33,8 @@ class Collector {
  private:
   void walk(const CodeRange& range) noexcept;
   void search(const CodeRange& range) noexcept;
-  /// The fatbin at `at`; returns where to go on, beyond `at`. In data, what only looks like the start of a fatbin is
-  /// passed over.
+  /// The fatbin at `at`; returns where to go on, beyond `at`. In data, what only looks like the start of a
+  /// fatbin is passed over.
   std::uint64_t add_fatbin(std::uint64_t at, const CodeRange& range) noexcept;
   bool add_image(const image::Image& entry) noexcept;
   void add_group(std::uint64_t at, std::uint32_t first, image::SectionRole role) noexcept;

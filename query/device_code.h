@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All device code of one file: every image by its header, grouped into the modules that a driver loads one by one.
+// All device code of one file: every image by its header, grouped into the modules that a driver loads one by
+// one.
 #pragma once
 #include <cstdint>
 
@@ -22,8 +23,8 @@ struct CodeImage {
 /// Whether a module has kernels. Nearly every program of nvcc's has a fatbin without any.
 enum class Kernels : std::uint8_t { no, yes, assumed };
 
-/// Images [first, first + count), and those that parts [first_part, first_part + part_count) name: PTX of the relocatable
-/// parts that the module was linked from.
+/// Images [first, first + count), and those that parts [first_part, first_part + part_count) name: PTX of the
+/// relocatable parts that the module was linked from.
 struct CodeModule {
   std::uint64_t offset = 0;  ///< of its fatbin or bare image in the file
   std::uint32_t first = 0, count = 0;
@@ -35,7 +36,7 @@ struct DeviceCode {
   image::Packaging packaging = image::Packaging::fatbin;
   bool unknown_kind = false;  ///< some fatbin has an image of a kind that is not known
   Array<CodeImage> images;
-  Array<CodeModule> modules;  ///< by offset, ascending
+  Array<CodeModule> modules;   ///< by offset, ascending
   Array<std::uint32_t> parts;  ///< indices of images
   std::size_t bytes() const noexcept { return images.bytes() + modules.bytes() + parts.bytes(); }
 };

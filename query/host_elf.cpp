@@ -19,9 +19,10 @@ using image::ElfSection;
 using image::FatbinWrapper;
 using image::SectionRole;
 
-constexpr std::uint64_t kMostTable = std::uint64_t{64} << 20U;  // bytes of a table of sections, names or wrappers
-constexpr std::uint64_t kWindow = std::uint64_t{1} << 20U;      // of relocations, at a time
-constexpr std::size_t kMostLinks = std::size_t{1} << 20U;       // of all modules together
+constexpr std::uint64_t kMostTable = std::uint64_t{64}
+                                     << 20U;                // bytes of a table of sections, names or wrappers
+constexpr std::uint64_t kWindow = std::uint64_t{1} << 20U;  // of relocations, at a time
+constexpr std::size_t kMostLinks = std::size_t{1} << 20U;   // of all modules together
 
 /// Bytes of the file that are loaded at an address.
 struct Segment {
@@ -83,12 +84,15 @@ Reason HostElf::read_tables() noexcept {
   const Bytes bytes = file_.bytes();
   const auto header = read_le<Elf64_Ehdr>(bytes, 0);
   if (!header) return Reason::damaged;
-  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB) return Reason::unknown_format;
+  if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
+    return Reason::unknown_format;
   if (header->e_type == ET_REL) return Reason::not_linked;
   // The counts of large files stand in section 0: System V ABI, "Extended section numbering".
   if (!file_.fetch(header->e_shoff, sizeof(Elf64_Shdr))) return file_.trouble();
   const auto zero = read_le<Elf64_Shdr>(bytes, header->e_shoff).value_or(Elf64_Shdr{});
-  const std::uint64_t sections = header->e_shnum != 0 ? header->e_shnum : header->e_shoff != 0 ? zero.sh_size : 0;
+  const std::uint64_t sections = header->e_shnum != 0   ? header->e_shnum
+                                 : header->e_shoff != 0 ? zero.sh_size
+                                                        : 0;
   if (sections > kMostTable / sizeof(Elf64_Shdr)) return Reason::damaged;
   if (!file_.fetch(header->e_shoff, sections * sizeof(Elf64_Shdr))) return file_.trouble();
   if (!file_.fetch(header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr))) return file_.trouble();
@@ -127,7 +131,8 @@ Reason HostElf::add_section(const ElfSection& section) noexcept {
       kept = code_.push({section.offset, section.offset + section.size, role}) && kept;
       break;
     case SectionRole::none:
-      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0) kept = relocations_.push(piece) && kept;
+      if (section.type == SHT_RELA && (section.flags & SHF_ALLOC) != 0)
+        kept = relocations_.push(piece) && kept;
   }
   return kept ? Reason::none : Reason::no_memory;
 }
@@ -213,8 +218,9 @@ bool HostElf::address_of(std::uint64_t offset, std::uint64_t& out) const noexcep
 }
 
 std::uint64_t HostElf::pointer_at(std::uint64_t address) noexcept {
-  const auto* at = std::lower_bound(pointers_.begin(), pointers_.end(), address,
-                                    [](const Relocation& each, std::uint64_t place) { return each.place < place; });
+  const auto* at =
+      std::lower_bound(pointers_.begin(), pointers_.end(), address,
+                       [](const Relocation& each, std::uint64_t place) { return each.place < place; });
   if (at != pointers_.end() && at->place == address) return at->target;
   std::uint64_t offset = 0;
   if (!offset_of(address, offset) || !file_.fetch(offset, sizeof(std::uint64_t))) return 0;
@@ -238,8 +244,9 @@ Reason HostElf::link(std::uint64_t wrapper, const Array<CodePart>& parts) noexce
   std::uint64_t fatbin = 0;
   if (!address_of(wrapper, address)) return Reason::damaged;
   if (!offset_of(pointer_at(address + offsetof(FatbinWrapper, fatbin)), fatbin)) return Reason::damaged;
-  auto* module = std::lower_bound(out_.modules.begin(), out_.modules.end(), fatbin,
-                                  [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
+  auto* module =
+      std::lower_bound(out_.modules.begin(), out_.modules.end(), fatbin,
+                       [](const CodeModule& each, std::uint64_t wanted) { return each.offset < wanted; });
   if (module == out_.modules.end() || module->offset != fatbin) return Reason::damaged;
   if (module->part_count != 0) return Reason::none;  // two wrappers of one fatbin are one module
   module->first_part = static_cast<std::uint32_t>(out_.parts.size());
@@ -250,8 +257,9 @@ Reason HostElf::link(std::uint64_t wrapper, const Array<CodePart>& parts) noexce
     const std::uint64_t target = pointer_at(list);
     if (target == 0) break;
     if (!offset_of(target, offset) || listed == parts.size()) return Reason::damaged;
-    const auto* part = std::lower_bound(parts.begin(), parts.end(), offset,
-                                        [](const CodePart& each, std::uint64_t wanted) { return each.offset < wanted; });
+    const auto* part =
+        std::lower_bound(parts.begin(), parts.end(), offset,
+                         [](const CodePart& each, std::uint64_t wanted) { return each.offset < wanted; });
     if (part == parts.end() || part->offset != offset) return Reason::damaged;
     if (const Reason reason = add_part(*module, *part); reason != Reason::none) return reason;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host ELF file: which of its ranges hold fatbins, and, for relocatable device code, which parts belong to which module.
+// A host ELF file: which of its ranges hold fatbins, and, for relocatable device code, which parts belong to
+// which module.
 #pragma once
 #include "query/device_code.h"
 

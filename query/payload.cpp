@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/payload.h"
 
-#include "kshim/image/payload.h"
-
 #include <zstd.h>
 
 #include <cstdlib>
 
-// libzstd refers to these weakly, for whoever wants to trace it; a program's own are none of this library's business.
+#include "kshim/image/payload.h"
+
+// libzstd refers to these weakly, for whoever wants to trace it; a program's own are none of this library's
+// business.
 extern "C" {
-__attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(const ZSTD_DCtx* /*context*/) { return 0; }
-__attribute__((visibility("hidden"))) void ZSTD_trace_decompress_end(unsigned long long /*context*/, const void* /*trace*/) {}
+__attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(
+    const ZSTD_DCtx* /*context*/) {
+  return 0;
+}
+__attribute__((visibility("hidden"))) void ZSTD_trace_decompress_end(unsigned long long /*context*/,
+                                                                     const void* /*trace*/) {}
 }
 
 namespace kshim::query {

@@ -15,7 +15,7 @@
 namespace kshim::query {
 namespace {
 
-constexpr int kMostNumber = 999;         // of a compute capability
+constexpr int kMostNumber = 999;                             // of a compute capability
 constexpr std::size_t kLongestName = std::size_t{1} << 16U;  // of a kernel
 
 /// A cancelled thread would leave locks behind: it is cancelled afterwards.
@@ -39,8 +39,10 @@ void say(Reason reason, kshim_answer& out) noexcept {
 
 bool read_question(const kshim_question* in, Question& out) noexcept {
   if (in == nullptr || in->size < sizeof(kshim_question) || in->path == nullptr) return false;
-  if (in->major < 1 || in->major > kMostNumber || in->minor < 0 || in->minor > 9 || in->driver < 0) return false;
-  constexpr std::uint32_t kFlags = KSHIM_FORCE_PTX_JIT | KSHIM_DISABLE_PTX_JIT | KSHIM_FORCE_JIT | KSHIM_DISABLE_JIT;
+  if (in->major < 1 || in->major > kMostNumber || in->minor < 0 || in->minor > 9 || in->driver < 0)
+    return false;
+  constexpr std::uint32_t kFlags =
+      KSHIM_FORCE_PTX_JIT | KSHIM_DISABLE_PTX_JIT | KSHIM_FORCE_JIT | KSHIM_DISABLE_JIT;
   if ((in->flags & ~kFlags) != 0) return false;
   out.platform.device = {static_cast<std::uint16_t>(in->major), static_cast<std::uint16_t>(in->minor)};
   out.platform.driver = image::Version::from_cuda_number(in->driver);

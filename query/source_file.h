@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is read by pread into memory of the same size, of which only what was fetched takes room: parsers see the
-// file as if it were mapped. A mapping itself brings SIGBUS when somebody truncates the file meanwhile.
+// A file that is read by pread into memory of the same size, of which only what was fetched takes room:
+// parsers see the file as if it were mapped. A mapping itself brings SIGBUS when somebody truncates the file
+// meanwhile.
 #pragma once
 #include <cstdint>
 
@@ -31,13 +32,15 @@ class SourceFile {
   SourceFile(const SourceFile&) = delete;
   SourceFile& operator=(const SourceFile&) = delete;
 
-  /// Opens the file when it is first called; all below is for an open one. Reason::changed where it is another one now.
+  /// Opens the file when it is first called; all below is for an open one. Reason::changed where it is
+  /// another one now.
   Reason open() noexcept;
   bool is_open() const noexcept { return file_ >= 0; }
   Bytes bytes() const noexcept { return {memory_, static_cast<std::size_t>(identity_.size)}; }
   /// Reads what lies between, as far as the file goes. False: see trouble().
   bool fetch(std::uint64_t offset, std::uint64_t size) noexcept;
-  /// The same into other memory, which is cheaper where every byte is looked at once; both lie inside the file.
+  /// The same into other memory, which is cheaper where every byte is looked at once; both lie inside the
+  /// file.
   bool copy(std::uint64_t offset, std::uint64_t size, std::byte* to) noexcept;
   /// Gives back the memory of what was fetched there; fetched again, it is read again.
   void drop(std::uint64_t offset, std::uint64_t size) noexcept;

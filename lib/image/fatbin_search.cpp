@@ -46,7 +46,8 @@ SectionRole section_role(const ElfSection& section) noexcept {
   if (section.type != kProgramBits || (section.flags & kAllocated) == 0) return SectionRole::none;
   if ((section.flags & (kCode | kCompressed)) != 0) return SectionRole::none;
   // Tables for unwinding are large and never hold any.
-  const bool unwinding = section.name == ".eh_frame" || section.name == ".eh_frame_hdr" || section.name == ".gcc_except_table";
+  const bool unwinding =
+      section.name == ".eh_frame" || section.name == ".eh_frame_hdr" || section.name == ".gcc_except_table";
   return unwinding ? SectionRole::none : SectionRole::data;
 }
 

@@ -4,10 +4,12 @@
     kshim.path()        libkshim.so, for LD_PRELOAD
     kshim.command()     the `kshim` command itself
     kshim.simulator()   folder of the simulated driver, None where kshim[simulator] is not installed
+    kshim.covers(file)  does a file have code for this GPU, or for another one? docs/query.md
     kshim.version       "0.1.0"
 """
+from kshim._covers import Coverage, NoGpu, covers
 from kshim._places import command, path, simulator
 from kshim._version import version
 
 __version__ = version
-__all__ = ["command", "path", "simulator", "version"]
+__all__ = ["Coverage", "NoGpu", "command", "covers", "path", "simulator", "version"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a host file keeps its fatbins: in their own sections, and, where a library loads images itself, in .rodata,
-// .ldata, .cask_resource and others. No heap, no exceptions.
+// Where a host file keeps its fatbins: in their own sections, and, where a library loads images itself, in
+// .rodata, .ldata, .cask_resource and others. No heap, no exceptions.
 #pragma once
 #include <cstdint>
 

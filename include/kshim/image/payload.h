@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads in the clear, into memory of the caller's: no heap of its own but zstd's context. Links libzstd and
-// liblz4, so the shim leaves it out.
+// Payloads in the clear, into memory of the caller's: no heap of its own but zstd's context. Links libzstd
+// and liblz4, so the shim leaves it out.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -9,12 +9,13 @@ namespace {
 using image::Compression;
 using image::Suffix;
 
-class Answers : public Query {};
+class QueryAnswers : public Query {};
 
-TEST_F(Answers, MachineCodeThenPtxThenNothing) {
-  const std::string file = write("f.so", Bytes(host_of({FatbinBuilder{}
-                                                            .cubin(arch_of(80), cubin_of(80, {"scale"}))
-                                                            .ptx(arch_of(90), {8, 0}, ptx_of(90, {"scale"}))})));
+TEST_F(QueryAnswers, MachineCodeThenPtxThenNothing) {
+  const std::string file =
+      write("f.so", Bytes(host_of({FatbinBuilder{}
+                                       .cubin(arch_of(80), cubin_of(80, {"scale"}))
+                                       .ptx(arch_of(90), {8, 0}, ptx_of(90, {"scale"}))})));
   for (const char* kernel : {static_cast<const char*>(nullptr), "scale"}) {
     Asked asked = ask(file, 86, kernel);
     EXPECT_EQ(asked.code, KSHIM_CODE_SASS);
@@ -35,28 +36,32 @@ TEST_F(Answers, MachineCodeThenPtxThenNothing) {
   }
 }
 
-TEST_F(Answers, ArchSpecificCodeIsExact) {
-  const std::string file = write("f.fatbin", FatbinBuilder{}.cubin(arch_of(90, Suffix::a), cubin_of(90, {"attention"})));
+TEST_F(QueryAnswers, ArchSpecificCodeIsExact) {
+  const std::string file =
+      write("f.fatbin", FatbinBuilder{}.cubin(arch_of(90, Suffix::a), cubin_of(90, {"attention"})));
   EXPECT_EQ(ask(file, 90).code, KSHIM_CODE_SASS);
   EXPECT_STREQ(ask(file, 90).answer.image, "sm_90a");
   EXPECT_EQ(ask(file, 100).code, KSHIM_CODE_NONE);
 }
 
-TEST_F(Answers, AModuleWithoutKernelsCountsForNothing) {
-  const std::string file = write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(75), cubin_of(75, {})),
-                                                        FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"scale"}))})));
+TEST_F(QueryAnswers, AModuleWithoutKernelsCountsForNothing) {
+  const std::string file =
+      write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(75), cubin_of(75, {})),
+                                   FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"scale"}))})));
   const Asked asked = ask(file, 75);
   EXPECT_EQ(asked.code, KSHIM_CODE_NONE);
   EXPECT_EQ(asked.answer.modules, 1U);
   EXPECT_STREQ(asked.answer.have, "sm_90");
   EXPECT_EQ(ask(file, 90).code, KSHIM_CODE_SASS);
-  const std::string empty = write("e.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(75), cubin_of(75, {}))})));
+  const std::string empty =
+      write("e.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(75), cubin_of(75, {}))})));
   EXPECT_EQ(ask(empty, 75).code, KSHIM_CODE_NONE);
   EXPECT_EQ(ask(empty, 75).reason, "no_kernels");
 }
 
-TEST_F(Answers, KernelByKernel) {
-  // The driver takes sm_86, which lacks `other`; another module has a kernel of the same name for nobody but sm_70.
+TEST_F(QueryAnswers, KernelByKernel) {
+  // The driver takes sm_86, which lacks `other`; another module has a kernel of the same name for nobody but
+  // sm_70.
   const std::string file =
       write("f.so", Bytes(host_of({FatbinBuilder{}
                                        .cubin(arch_of(80), cubin_of(80, {"scale", "other"}))
@@ -78,10 +83,12 @@ TEST_F(Answers, KernelByKernel) {
   EXPECT_EQ(ask(file, 86, "scale").code, KSHIM_CODE_SASS);
 }
 
-TEST_F(Answers, TheDriverDecidesToo) {
+TEST_F(QueryAnswers, TheDriverDecidesToo) {
   const Buffer plain = cubin_of(90, {"scale"});
   FatbinBuilder fatbin;
-  fatbin.add({.arch = arch_of(90), .payload = pack(Compression::zstd, plain), .compression = Compression::zstd,
+  fatbin.add({.arch = arch_of(90),
+              .payload = pack(Compression::zstd, plain),
+              .compression = Compression::zstd,
               .uncompressed_size = plain.size()});
   fatbin.ptx(arch_of(80), {8, 0}, ptx_of(80, {"scale"}));
   const std::string file = write("f.fatbin", fatbin);
@@ -94,7 +101,7 @@ TEST_F(Answers, TheDriverDecidesToo) {
   EXPECT_EQ(ask(file, 120, nullptr, 12040).reason, "driver_too_old");
 }
 
-TEST_F(Answers, TheSwitchesDecideToo) {
+TEST_F(QueryAnswers, TheSwitchesDecideToo) {
   const std::string file = write("f.fatbin", FatbinBuilder{}
                                                  .cubin(arch_of(80), cubin_of(80, {"scale"}))
                                                  .ptx(arch_of(80), {8, 0}, ptx_of(80, {"scale"})));
@@ -106,11 +113,13 @@ TEST_F(Answers, TheSwitchesDecideToo) {
   EXPECT_EQ(ask(file, 90, "scale").code, KSHIM_CODE_JIT);
 }
 
-TEST_F(Answers, EveryCompression) {
+TEST_F(QueryAnswers, EveryCompression) {
   const Buffer plain = cubin_of(80, {"scale"});
   for (const Compression compression : {Compression::none, Compression::lz4, Compression::zstd}) {
     FatbinBuilder fatbin;
-    fatbin.add({.arch = arch_of(80), .payload = pack(compression, plain), .compression = compression,
+    fatbin.add({.arch = arch_of(80),
+                .payload = pack(compression, plain),
+                .compression = compression,
                 .uncompressed_size = plain.size()});
     const std::string file = write("f.fatbin", fatbin);
     EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS);
@@ -124,7 +133,7 @@ TEST_F(Answers, EveryCompression) {
   EXPECT_EQ(ask(file, 90).code, KSHIM_CODE_NONE);
 }
 
-TEST_F(Answers, AnImageOfAnUnknownKindLeavesNoUnknown) {
+TEST_F(QueryAnswers, AnImageOfAnUnknownKindLeavesNoUnknown) {
   Buffer bytes = FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"})).cubin(arch_of(90)).build();
   // The second entry: behind the first one's header and payload.
   const auto first = read_le<std::uint64_t>(bytes, kFatbinHeader + kEntryPayloadSize);
@@ -135,7 +144,7 @@ TEST_F(Answers, AnImageOfAnUnknownKindLeavesNoUnknown) {
   EXPECT_EQ(ask(file, 90).reason, "unknown_image_kind");
 }
 
-TEST_F(Answers, LooseImages) {
+TEST_F(QueryAnswers, LooseImages) {
   const std::string cubin = write("f.cubin", Bytes(cubin_of(80, {"scale"})));
   EXPECT_EQ(ask(cubin, 86, "scale").code, KSHIM_CODE_SASS);
   EXPECT_EQ(ask(cubin, 75).code, KSHIM_CODE_NONE);
@@ -147,7 +156,7 @@ TEST_F(Answers, LooseImages) {
   EXPECT_EQ(ask(ltoir, 80).reason, "ltoir_not_executable");
 }
 
-TEST_F(Answers, FatbinsAmongOtherData) {
+TEST_F(QueryAnswers, FatbinsAmongOtherData) {
   ElfBuilder elf = host_elf();
   Buffer data(300'000 + 8 * 5);  // not in the first window, and not at its end
   append(data, Bytes(FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"})).build()));
@@ -157,7 +166,7 @@ TEST_F(Answers, FatbinsAmongOtherData) {
   EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS);
 }
 
-TEST_F(Answers, FilesWithoutDeviceCode) {
+TEST_F(QueryAnswers, FilesWithoutDeviceCode) {
   EXPECT_EQ(ask(write("f.so", Bytes(host_of({}))), 80).reason, "no_device_code");
   EXPECT_EQ(ask("/proc/self/exe", 80).reason, "no_device_code");
   EXPECT_EQ(ask("/proc/self/exe", 80, "scale").code, KSHIM_CODE_NONE);
@@ -168,17 +177,20 @@ TEST_F(Answers, FilesWithoutDeviceCode) {
   EXPECT_EQ(ask(write("f.o", Bytes(object)), 80).reason, "not_linked");
 }
 
-/// Module sm_90 with a wrapper of version 2, and parts for compute_70 (`a`) and compute_80 (`b`) in relocatable code.
+/// Module sm_90 with a wrapper of version 2, and parts for compute_70 (`a`) and compute_80 (`b`) in
+/// relocatable code.
 Buffer linked_program(std::initializer_list<int> listed) {
   constexpr std::uint64_t kFatbin = 0x4000, kWrapper = 0x8000, kParts = 0xc000, kList = 0xf000;
   ElfBuilder elf = host_elf();
-  elf.section(".nv_fatbin", SHT_PROGBITS, FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"a", "b"})).build(), 0, 0, kLoaded, kFatbin);
+  elf.section(".nv_fatbin", SHT_PROGBITS,
+              FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"a", "b"})).build(), 0, 0, kLoaded, kFatbin);
   Buffer parts;
   std::vector<std::uint64_t> at;
   for (const unsigned sm : {70U, 80U}) {
     pad_to(parts, 8);
     at.push_back(kParts + parts.size());
-    append(parts, Bytes(FatbinBuilder{}.ptx(arch_of(sm), {8, 0}, ptx_of(sm, {sm == 70 ? "a" : "b"})).build()));
+    append(parts,
+           Bytes(FatbinBuilder{}.ptx(arch_of(sm), {8, 0}, ptx_of(sm, {sm == 70 ? "a" : "b"})).build()));
   }
   elf.section("__nv_relfatbin", SHT_PROGBITS, parts, 0, 0, kLoaded, kParts);
   Buffer wrapper;
@@ -194,7 +206,7 @@ Buffer linked_program(std::initializer_list<int> listed) {
   return elf.build();
 }
 
-TEST_F(Answers, PartsOfRelocatableCodeBelongToTheModuleThatListsThem) {
+TEST_F(QueryAnswers, PartsOfRelocatableCodeBelongToTheModuleThatListsThem) {
   const std::string both = write("both", Bytes(linked_program({0, 1})));
   EXPECT_EQ(ask(both, 90, "a").code, KSHIM_CODE_SASS);
   EXPECT_EQ(ask(both, 86, "b").code, KSHIM_CODE_JIT);
@@ -209,9 +221,10 @@ TEST_F(Answers, PartsOfRelocatableCodeBelongToTheModuleThatListsThem) {
   EXPECT_EQ(ask(none, 86, "b").code, KSHIM_CODE_JIT);
 }
 
-TEST_F(Answers, ListsOfImagesEndWithinTheAnswer) {
+TEST_F(QueryAnswers, ListsOfImagesEndWithinTheAnswer) {
   FatbinBuilder fatbin;
-  for (unsigned number = 20; number < 99; ++number) fatbin.cubin(arch_of(number), cubin_of(number, {"scale"}));
+  for (unsigned number = 20; number < 99; ++number)
+    fatbin.cubin(arch_of(number), cubin_of(number, {"scale"}));
   const Asked asked = ask(write("f.fatbin", fatbin), 120);
   const std::string have = asked.answer.have;
   EXPECT_LT(have.size(), sizeof asked.answer.have);

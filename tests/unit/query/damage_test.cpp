@@ -9,12 +9,14 @@
 namespace kshim::test {
 namespace {
 
-class Damage : public Query {};
+class QueryDamage : public Query {};
 
 std::vector<std::pair<std::string, Buffer>> sound_files() {
   const Buffer plain = cubin_of(80, {"scale", "other"});
   FatbinBuilder packed;
-  packed.add({.arch = arch_of(80), .payload = pack(image::Compression::zstd, plain), .compression = image::Compression::zstd,
+  packed.add({.arch = arch_of(80),
+              .payload = pack(image::Compression::zstd, plain),
+              .compression = image::Compression::zstd,
               .uncompressed_size = plain.size()});
   packed.ptx(arch_of(80), {8, 0}, ptx_of(80, {"scale"}));
   return {{"fatbin", packed.build()},
@@ -23,11 +25,12 @@ std::vector<std::pair<std::string, Buffer>> sound_files() {
           {"host", host_of({packed, packed})}};
 }
 
-TEST_F(Damage, CutOffAnywhere) {
+TEST_F(QueryDamage, CutOffAnywhere) {
   for (const auto& [name, whole] : sound_files()) {
     const std::string file = write(name, Bytes(whole));
     ASSERT_EQ(ask(file, 80, "scale").code, name == "ptx" ? KSHIM_CODE_JIT : KSHIM_CODE_SASS) << name;
-    const std::size_t needed = name == "ptx" ? whole.size() - 1 : whole.size();  // the last line break says nothing
+    const std::size_t needed =
+        name == "ptx" ? whole.size() - 1 : whole.size();  // the last line break says nothing
     for (std::size_t size = 0; size < needed; ++size) {
       write(name, Bytes(whole).first(size));
       for (const char* kernel : {static_cast<const char*>(nullptr), "scale"}) {
@@ -38,7 +41,7 @@ TEST_F(Damage, CutOffAnywhere) {
   }
 }
 
-TEST_F(Damage, ByteByByte) {
+TEST_F(QueryDamage, ByteByByte) {
   // No answer is asked for but that there is one: many bytes of a file say nothing that is read.
   for (const auto& [name, whole] : sound_files()) {
     for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -54,21 +57,26 @@ TEST_F(Damage, ByteByByte) {
   }
 }
 
-TEST_F(Damage, APayloadThatDoesNotDecompress) {
+TEST_F(QueryDamage, APayloadThatDoesNotDecompress) {
   const Buffer plain = cubin_of(80, {"scale"});
   Buffer payload = pack(image::Compression::zstd, plain);
   payload[payload.size() / 2] ^= std::byte{0xff};
   payload.resize(payload.size() - 3);
   FatbinBuilder fatbin;
-  fatbin.add({.arch = arch_of(80), .payload = payload, .compression = image::Compression::zstd, .uncompressed_size = plain.size()});
+  fatbin.add({.arch = arch_of(80),
+              .payload = payload,
+              .compression = image::Compression::zstd,
+              .uncompressed_size = plain.size()});
   const std::string file = write("f.fatbin", fatbin);
   EXPECT_EQ(ask(file, 80).reason, "damaged");
   EXPECT_EQ(ask(file, 80, "scale").reason, "damaged");
 }
 
-TEST_F(Damage, AClaimOfManyGigabytes) {
+TEST_F(QueryDamage, AClaimOfManyGigabytes) {
   FatbinBuilder fatbin;
-  fatbin.add({.arch = arch_of(80), .payload = Buffer(4096), .compression = image::Compression::zstd,
+  fatbin.add({.arch = arch_of(80),
+              .payload = Buffer(4096),
+              .compression = image::Compression::zstd,
               .uncompressed_size = std::uint64_t{1} << 40U});
   EXPECT_EQ(ask(write("f.fatbin", fatbin), 80, "scale").code, KSHIM_CODE_UNKNOWN);
   // A file of holes: a terabyte that takes no room.
@@ -77,7 +85,7 @@ TEST_F(Damage, AClaimOfManyGigabytes) {
   EXPECT_EQ(ask(holes, 80).reason, "too_large");
 }
 
-TEST_F(Damage, NotAFile) {
+TEST_F(QueryDamage, NotAFile) {
   EXPECT_EQ(ask(path("missing"), 80).reason, "cannot_open");
   EXPECT_EQ(ask(folder_, 80).reason, "not_a_file");
   EXPECT_EQ(ask("/dev/null", 80).reason, "not_a_file");
@@ -89,7 +97,7 @@ TEST_F(Damage, NotAFile) {
 }
 
 /// One that another takes the place of keeps its contents for whoever has it open.
-TEST_F(Damage, ReplacedWhileItIsAskedFor) {
+TEST_F(QueryDamage, ReplacedWhileItIsAskedFor) {
   const Buffer ampere = host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))});
   const Buffer hopper = host_of({FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"scale"}))});
   const std::string file = write("f.so", Bytes(ampere));
@@ -120,7 +128,7 @@ TEST_F(Damage, ReplacedWhileItIsAskedFor) {
 }
 
 /// One that is cut and written anew in place: a mapping of it would have ended the process.
-TEST_F(Damage, OverwrittenWhileItIsAskedFor) {
+TEST_F(QueryDamage, OverwrittenWhileItIsAskedFor) {
   const Buffer whole = host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))});
   const std::string file = write("f.so", Bytes(whole));
   std::atomic<bool> stop{false};
@@ -144,7 +152,7 @@ TEST_F(Damage, OverwrittenWhileItIsAskedFor) {
   EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS);
 }
 
-TEST_F(Damage, AChangedFileIsReadAgain) {
+TEST_F(QueryDamage, AChangedFileIsReadAgain) {
   const std::string file = write("f.fatbin", FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"})));
   age(file);
   EXPECT_EQ(ask(file, 80).code, KSHIM_CODE_SASS);

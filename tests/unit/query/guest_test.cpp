@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -15,36 +16,39 @@
 namespace kshim::test {
 namespace {
 
-class Guest : public Query {
+class QueryGuest : public Query {
  protected:
   std::string sample(const char* name = "f.so") const {
-    const std::string file = write(name, Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));
+    const std::string file =
+        write(name, Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));
     age(file);
     return file;
   }
 };
 
-TEST_F(Guest, Version) { EXPECT_EQ(kshim_query_version(), KSHIM_QUERY_VERSION); }
+TEST_F(QueryGuest, Version) { EXPECT_EQ(kshim_query_version(), KSHIM_QUERY_VERSION); }
 
-TEST_F(Guest, NoMoreIsWrittenThanTheCallerHasRoomFor) {
+TEST_F(QueryGuest, NoMoreIsWrittenThanTheCallerHasRoomFor) {
   const std::string file = sample();
   const kshim_question question{sizeof question, file.c_str(), nullptr, 8, 0, 0, 0};
   EXPECT_EQ(kshim_query(&question, nullptr), KSHIM_CODE_SASS);
-  for (const std::size_t size : {std::size_t{0}, std::size_t{8}, offsetof(kshim_answer, reason), offsetof(kshim_answer, image),
-                                 sizeof(kshim_answer), sizeof(kshim_answer) + 64}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{8}, offsetof(kshim_answer, reason), offsetof(kshim_answer, image),
+        sizeof(kshim_answer), sizeof(kshim_answer) + 64}) {
     std::vector<char> memory(sizeof(kshim_answer) + 128, '\x5a');
     std::memcpy(memory.data(), &size, sizeof size);
     EXPECT_EQ(kshim_query(&question, reinterpret_cast<kshim_answer*>(memory.data())), KSHIM_CODE_SASS);
     std::size_t written = 0;
     std::memcpy(&written, memory.data(), sizeof written);
     EXPECT_EQ(written, size);
-    for (std::size_t i = std::max(size, sizeof size); i < memory.size(); ++i) ASSERT_EQ(memory[i], '\x5a') << size << " at " << i;
+    for (std::size_t i = std::max(size, sizeof size); i < memory.size(); ++i)
+      ASSERT_EQ(memory[i], '\x5a') << size << " at " << i;
     // What a later header has, and this library does not know, is 0.
     for (std::size_t i = sizeof(kshim_answer); i < size; ++i) ASSERT_EQ(memory[i], 0) << i;
   }
 }
 
-TEST_F(Guest, BadQuestions) {
+TEST_F(QueryGuest, BadQuestions) {
   const std::string file = sample();
   const kshim_question good{sizeof good, file.c_str(), "scale", 8, 0, 0, 0};
   const auto reason = [](const kshim_question* question) {
@@ -78,7 +82,7 @@ TEST_F(Guest, BadQuestions) {
   EXPECT_EQ(reason(&bad), "bad_question");
 }
 
-TEST_F(Guest, ErrnoStaysAndNoDescriptorDoes) {
+TEST_F(QueryGuest, ErrnoStaysAndNoDescriptorDoes) {
   const auto descriptors = [] {
     int count = 0;
     DIR* folder = ::opendir("/proc/self/fd");
@@ -88,7 +92,8 @@ TEST_F(Guest, ErrnoStaysAndNoDescriptorDoes) {
   };
   const std::string file = sample();
   const int before = descriptors();
-  for (const std::string& each : {file, path("missing"), write("damaged", Bytes(host_of({})).first(100)), std::string(folder_)}) {
+  for (const std::string& each :
+       {file, path("missing"), write("damaged", Bytes(host_of({})).first(100)), std::string(folder_)}) {
     errno = 77;
     ask(each, 80, "scale");
     EXPECT_EQ(errno, 77) << each;
@@ -96,8 +101,9 @@ TEST_F(Guest, ErrnoStaysAndNoDescriptorDoes) {
   EXPECT_EQ(descriptors(), before);
 }
 
-TEST_F(Guest, SixteenThreads) {
-  // More files than the cache keeps, each with a kernel of its own name, in an order of its own in each thread.
+TEST_F(QueryGuest, SixteenThreads) {
+  // More files than the cache keeps, each with a kernel of its own name, in an order of its own in each
+  // thread.
   constexpr unsigned kFiles = 100, kThreads = 16;
   std::vector<std::string> files;
   for (unsigned i = 0; i < kFiles; ++i) {
@@ -126,7 +132,7 @@ TEST_F(Guest, SixteenThreads) {
   EXPECT_EQ(wrong, 0U);
 }
 
-TEST_F(Guest, AForksChildAnswers) {
+TEST_F(QueryGuest, AForksChildAnswers) {
   const std::string file = sample();
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -154,13 +160,15 @@ TEST_F(Guest, AForksChildAnswers) {
   for (std::thread& each : threads) each.join();
 }
 
-TEST_F(Guest, ACancelledThreadLeavesNoLock) {
+TEST_F(QueryGuest, ACancelledThreadLeavesNoLock) {
   // Just written: it is read each time, by calls that are points of cancellation elsewhere.
-  const std::string file = write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));
+  const std::string file =
+      write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));
   for (int i = 0; i < 20; ++i) {
     pthread_t thread;
     const auto body = [](void* path) -> void* {
-      const kshim_question question{sizeof question, static_cast<const std::string*>(path)->c_str(), "scale", 8, 0, 0, 0};
+      const kshim_question question{
+          sizeof question, static_cast<const std::string*>(path)->c_str(), "scale", 8, 0, 0, 0};
       for (;;) {
         kshim_query(&question, nullptr);
         pthread_testcancel();
@@ -175,7 +183,7 @@ TEST_F(Guest, ACancelledThreadLeavesNoLock) {
   }
 }
 
-TEST_F(Guest, MemoryThatRunsOutIsAnAnswer) {
+TEST_F(QueryGuest, MemoryThatRunsOutIsAnAnswer) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer needs its address space";
 #endif

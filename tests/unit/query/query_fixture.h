@@ -27,10 +27,9 @@ struct Asked {
 
 inline Asked ask(const std::string& path, unsigned number, const char* kernel = nullptr, int driver = 0,
                  std::uint32_t flags = 0) {
-  const kshim_question question{sizeof(kshim_question), path.c_str(),
-                                kernel,                 static_cast<int>(number / 10),
-                                static_cast<int>(number % 10), driver,
-                                flags};
+  const kshim_question question{
+      sizeof(kshim_question),        path.c_str(), kernel, static_cast<int>(number / 10),
+      static_cast<int>(number % 10), driver,       flags};
   Asked out;
   out.answer.size = sizeof out.answer;
   out.code = kshim_query(&question, &out.answer);
@@ -47,8 +46,10 @@ inline Buffer cubin_of(unsigned number, std::initializer_list<const char*> kerne
   for (const char* kernel : kernels) spec.kernels.push_back({.name = kernel});
   return build_cubin(spec);
 }
-inline std::string ptx_of(unsigned number, std::initializer_list<const char*> kernels, const char* isa = "8.0") {
-  std::string out = ".version " + std::string(isa) + "\n.target sm_" + std::to_string(number) + "\n.address_size 64\n";
+inline std::string ptx_of(unsigned number, std::initializer_list<const char*> kernels,
+                          const char* isa = "8.0") {
+  std::string out =
+      ".version " + std::string(isa) + "\n.target sm_" + std::to_string(number) + "\n.address_size 64\n";
   for (const char* kernel : kernels) out += ".visible .entry " + std::string(kernel) + "()\n{\nret;\n}\n";
   return out;
 }
@@ -66,10 +67,13 @@ class Query : public ::testing::Test {
 
   std::string path(const std::string& name) const { return folder_ / name; }
   std::string write(const std::string& name, Bytes bytes) const {
-    std::ofstream(path(name), std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path(name), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     return path(name);
   }
-  std::string write(const std::string& name, const FatbinBuilder& fatbin) const { return write(name, Bytes(fatbin.build())); }
+  std::string write(const std::string& name, const FatbinBuilder& fatbin) const {
+    return write(name, Bytes(fatbin.build()));
+  }
   /// As if it had been written long ago, so that it is kept in the cache.
   static void age(const std::string& path) {
     const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
