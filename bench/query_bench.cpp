@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a question to libkshim-query.so costs: the first one about a file, in a process of its own, and the same again; beside one
-// look at every byte of the file (pread and memchr). Processor time: what else the machine does counts less. The file is in the page
-// cache. Rows of docs/query.md.
+// What a question to libkshim-query.so costs: the first one about a file, in a process of its own, and the
+// same again; beside one look at every byte of the file (pread and memchr). Processor time: what else the
+// machine does counts less. The file is in the page cache. Rows of docs/query.md.
 //   query_bench FILE [KERNEL [CAPABILITY]]      CAPABILITY as 80; of five rounds, the smallest
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -58,7 +58,10 @@ double memchr_seconds(const char* path, int byte) {
   std::uint64_t hits = 0;
   each_window(path, [&](const char* data, std::size_t size) {
     const char* const end = data + size;
-    for (const void* at = data; (at = std::memchr(at, byte, static_cast<std::size_t>(end - static_cast<const char*>(at)))) != nullptr; ++hits)
+    for (const void* at = data;
+         (at = std::memchr(at, byte, static_cast<std::size_t>(end - static_cast<const char*>(at)))) !=
+         nullptr;
+         ++hits)
       at = static_cast<const char*>(at) + 1;
   });
   const double seconds = now() - start;
@@ -74,7 +77,8 @@ struct Cost {
 
 /// In a process of its own, so that nothing is known of the file.
 Cost measure(const kshim_question& question) {
-  void* const shared = ::mmap(nullptr, sizeof(Cost), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const shared =
+      ::mmap(nullptr, sizeof(Cost), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) std::exit(1);
   auto* const cost = new (shared) Cost;
   const pid_t child = ::fork();
@@ -121,8 +125,9 @@ int main(int argc, char** argv) {
   ::stat(path, &facts);
   static const char* const kCodes[] = {"unknown", "sass", "jit", "none"};
   const char* const slash = std::strrchr(path, '/');
-  std::printf("| %s | %.0f MB | %s | %s | %.1f ms | %.1f ms | %.2f | %.2f µs | %.0f MB |\n", slash != nullptr ? slash + 1 : path,
-              static_cast<double>(facts.st_size) / 1e6, kernel != nullptr ? "one kernel" : "any kernel", kCodes[best.code], bare * 1e3,
+  std::printf("| %s | %.0f MB | %s | %s | %.1f ms | %.1f ms | %.2f | %.2f µs | %.0f MB |\n",
+              slash != nullptr ? slash + 1 : path, static_cast<double>(facts.st_size) / 1e6,
+              kernel != nullptr ? "one kernel" : "any kernel", kCodes[best.code], bare * 1e3,
               best.first * 1e3, best.first / bare, best.again * 1e6, static_cast<double>(best.memory) / 1024);
   return 0;
 }

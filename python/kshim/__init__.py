@@ -7,9 +7,21 @@
     kshim.covers(file)  does a file have code for this GPU, or for another one? docs/query.md
     kshim.version       "0.1.0"
 """
-from kshim._covers import Coverage, NoGpu, covers
+from typing import TYPE_CHECKING
+
 from kshim._places import command, path, simulator
 from kshim._version import version
 
+if TYPE_CHECKING:
+    from kshim._covers import Coverage, NoGpu, covers
+
 __version__ = version
 __all__ = ["Coverage", "NoGpu", "command", "covers", "path", "simulator", "version"]
+
+
+def __getattr__(name: str) -> object:
+    """ctypes is imported for covers() alone: pytest's plugin imports this package in every run."""
+    if name in ("Coverage", "NoGpu", "covers"):
+        from kshim import _covers
+        return getattr(_covers, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,8 @@ static int describe_gpu(struct kshim_question* question) {
   if (driver == NULL || !LOOK_UP(init, driver, "cuInit") || !LOOK_UP(version, driver, "cuDriverGetVersion") ||
       !LOOK_UP(attribute, driver, "cuDeviceGetAttribute"))
     return 0;
-  return init(0) == 0 && version(&question->driver) == 0 && attribute(&question->major, CAPABILITY_MAJOR, 0) == 0 &&
+  return init(0) == 0 && version(&question->driver) == 0 &&
+         attribute(&question->major, CAPABILITY_MAJOR, 0) == 0 &&
          attribute(&question->minor, CAPABILITY_MINOR, 0) == 0;
 }
 
@@ -64,8 +65,8 @@ int main(int argc, char** argv) {
       printf("guard: fast_scale runs as %s\n", answer.image);
       return scale_on_the_gpu(path);
     default: /* unknown as well: a guard lets nothing through that it is not sure of */
-      printf("guard: on the CPU: libfast.so has %s, not sm_%d%d (%s)\n", answer.have, question.major, question.minor,
-             answer.reason);
+      printf("guard: on the CPU: libfast.so has %s, not sm_%d%d (%s)\n", answer.have, question.major,
+             question.minor, answer.reason);
       return scale_on_the_cpu();
   }
 }
