@@ -2,6 +2,7 @@
 # Options, and the interface target every target of ours links: standard, warnings, sanitizers.
 option(KSHIM_BUILD_SHIM "libkshim.so, the preloaded library" ON)
 option(KSHIM_BUILD_ANALYZER "the kshim command" ON)
+option(KSHIM_BUILD_QUERY "libkshim-query.so, a library that says what code a file has" ON)
 option(KSHIM_BUILD_SIM "the simulated driver (needs cuda.h)" ON)
 option(KSHIM_BUILD_SAMPLES "the samples (need nvcc)" ON)
 option(KSHIM_BUILD_TESTS "unit, abi, e2e and sample tests" ${PROJECT_IS_TOP_LEVEL})

@@ -33,6 +33,24 @@ bool may_hold_magic(const std::byte* block) noexcept {
 
 }  // namespace
 
+SectionRole section_role(const ElfSection& section) noexcept {
+  constexpr std::uint32_t kProgramBits = 1;  // SHT_PROGBITS
+  constexpr std::uint32_t kNoBits = 8;       // SHT_NOBITS
+  constexpr std::uint64_t kAllocated = 0x2;  // SHF_ALLOC
+  constexpr std::uint64_t kCode = 0x4;       // SHF_EXECINSTR
+  constexpr std::uint64_t kCompressed = 0x800;
+  if (section.type == kNoBits || section.size == 0) return SectionRole::none;
+  if (section.name == ".nv_fatbin") return SectionRole::fatbins;
+  if (section.name == "__nv_relfatbin") return SectionRole::relocatable;
+  if (section.name == ".nvFatBinSegment") return SectionRole::wrappers;
+  if (section.type != kProgramBits || (section.flags & kAllocated) == 0) return SectionRole::none;
+  if ((section.flags & (kCode | kCompressed)) != 0) return SectionRole::none;
+  // Tables for unwinding are large and never hold any.
+  const bool unwinding =
+      section.name == ".eh_frame" || section.name == ".eh_frame_hdr" || section.name == ".gcc_except_table";
+  return unwinding ? SectionRole::none : SectionRole::data;
+}
+
 std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept {
   if (from > bytes.size() || bytes.size() < sizeof(std::uint64_t)) return bytes.size();
   std::size_t at = (static_cast<std::size_t>(from) + 7) & ~std::size_t{7};

@@ -28,6 +28,8 @@ struct Candidate {
   ImageKind kind = ImageKind::cubin;
   Arch arch;
   Version isa;  ///< of PTX; unknown means "not read", which never disqualifies
+  /// A driver that takes the one takes the other as well.
+  constexpr bool operator==(const Candidate&) const = default;
 };
 
 /// CUDA_FORCE_PTX_JIT and its relatives, and whether the driver's PTX compiler library is there.
