@@ -93,7 +93,9 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
       ->type_name("X.Y");
   app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
-  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  app.add_flag("--full", options->full,
+               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
+               "as they are");
   return [options] { return analyze(*options); };
 }
 

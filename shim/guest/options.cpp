@@ -72,6 +72,16 @@ bool parse_log(std::string_view value, LogLevel& out) noexcept {
   return false;
 }
 
+bool parse_arguments(std::string_view value, report::ArgumentDetail& out) noexcept {
+  constexpr std::string_view kDetails[] = {"names", "full", "off"};
+  for (std::size_t i = 0; i < std::size(kDetails); ++i)
+    if (value == kDetails[i]) {
+      out = static_cast<report::ArgumentDetail>(i);
+      return true;
+    }
+  return false;
+}
+
 bool parse_backtrace(std::string_view value, Options& out) noexcept {
   bool native = false;
   bool python = false;
@@ -143,6 +153,9 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
     case OptionId::repeats:
       good = value == "each" || value == "milestones";
       if (good) out.each_repeat = value == "each";
+      break;
+    case OptionId::argv:
+      good = parse_arguments(value, out.arguments);
       break;
     case OptionId::disable:
       good = parse_bool(value, disabled);

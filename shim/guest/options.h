@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kshim/image/arch.h"
+#include "kshim/report/redact.h"
 
 namespace kshim::shim {
 
@@ -19,8 +20,9 @@ struct Options {
   bool native_stacks = true;
   bool python_stacks = true;
   LogLevel log = LogLevel::warn;
-  bool report_given = false;        ///< KSHIM_REPORT is set
-  std::string_view report{};        ///< pattern
+  report::ArgumentDetail arguments = report::ArgumentDetail::names;  ///< KSHIM_ARGV
+  bool report_given = false;                                         ///< KSHIM_REPORT is set
+  std::string_view report{};                                         ///< pattern
   std::string_view start_folder{};  ///< working directory when the process started; empty where unknown
   std::string_view run_id{};        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
   std::string_view run_socket{};    ///< KSHIM_RUN_SOCKET of `kshim run`
