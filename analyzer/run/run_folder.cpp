@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "analyzer/core/user_error.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -81,19 +82,10 @@ std::string why_not_here() {
 // a FIFO or a link to a device of that name.
 std::string first_line(const fs::path& report) {
   constexpr std::size_t kHead = 65536;
-  const int fd = open(report.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return {};
-  std::string head;
-  struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
-    head.resize(kHead);
-    std::size_t size = 0;
-    for (ssize_t got = 1; got > 0 && size < kHead;
-         size += static_cast<std::size_t>(std::max<ssize_t>(got, 0)))
-      got = read(fd, head.data() + size, kHead - size);
-    head.resize(std::min(size, head.find('\n')));
-  }
-  close(fd);
+  std::error_code error;
+  if (fs::is_symlink(report, error)) return {};
+  std::string head = files::read_up_to(report, kHead).value_or("");
+  head.resize(std::min(head.size(), head.find('\n')));
   return head;
 }
 
