@@ -20,6 +20,7 @@
 #include "analyzer/input/report/record_parser.h"
 #include "kshim/files/open_file.h"
 #include "kshim/report/schema.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -241,6 +242,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
+  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   LineReader reader(report);
   if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;

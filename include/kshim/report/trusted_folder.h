@@ -60,13 +60,14 @@ class FolderWalk {
   /// Moves the next component of what is left into name_.
   bool next_name() noexcept {
     while (at_ < kLongest && rest_[at_] == '/') ++at_;
-    std::size_t size = 0;
-    while (at_ < kLongest && rest_[at_] != '/' && size < sizeof name_ - 1) name_[size++] = rest_[at_++];
-    name_[size] = 0;
-    return size != 0;
+    size_ = 0;
+    while (at_ < kLongest && rest_[at_] != '/' && size_ < sizeof name_ - 1) name_[size_++] = rest_[at_++];
+    name_[size_] = 0;
+    return size_ != 0;
   }
 
   int step(FolderRequest request) noexcept {
+    if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
     int next = System::open_at(fd_, name_, kOpen, 0);
     if (next < 0 && errno == ENOENT && request.make_missing) {
       if (System::make_folder_at(fd_, name_, request.mode) != 0 && errno != EEXIST) return errno;
@@ -107,7 +108,8 @@ class FolderWalk {
   unsigned links_ = 0;
   std::size_t at_ = kLongest;  ///< where what is left of the path begins
   char rest_[kLongest];
-  char name_[256];
+  char name_[257];  // no file system has longer names than 255
+  std::size_t size_ = 0;
 };
 
 }  // namespace kshim::report
