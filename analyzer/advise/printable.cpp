@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"

@@ -9,14 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <system_error>
 
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/left_behind.h"
 #include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
 #include "kshim/report/report_folder.h"
@@ -105,25 +104,6 @@ DefaultPlace default_place() {
           fmt::format("{} is another user's, or somebody else can write to it", kDefaultFolder)};
 }
 
-/// A run's folder stays behind empty where it was killed. Its name ends in the process that made it.
-void remove_left_behind(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::vector<fs::path> left;
-  std::size_t count = 0;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    const std::size_t dash = name.rfind('-');
-    pid_t pid = 0;
-    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) continue;
-    const auto [rest, bad] = std::from_chars(name.data() + dash + 1, name.data() + name.size(), pid);
-    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
-  }
-  for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
-}
-
 // The process record comes first in a report and names the run, far before this many bytes. CMD may have left
 // a FIFO or a link to a device of that name.
 std::string first_line(const fs::path& report) {
@@ -158,14 +138,14 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   const DefaultPlace place = default_place();
   const bool here = place.folder == kDefaultFolder;
   if ((here || make_private(place.folder)) && create(place.folder / run_id_)) {
-    remove_left_behind(place.folder);
+    remove_empty_runs(place.folder);
     if (!place.why_not.empty())
       remark_ = fmt::format("{}; the reports are in {}", place.why_not, path_.string());
     return;
   }
   const fs::path own = own_folder_in(temporary_folder());
   if (make_private(own) && create(own / run_id_)) {
-    remove_left_behind(own);
+    remove_empty_runs(own);
     return;
   }
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",

@@ -19,6 +19,7 @@
 
 #include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
+#include "analyzer/run/left_behind.h"
 #include "analyzer/run/unguessable.h"
 #include "kshim/files/open_file.h"
 
@@ -192,49 +193,8 @@ Watch::Watch(const std::vector<fs::path>& folders) {
     if (listen_in(folder)) break;
 }
 
-namespace {
-
-/// Whether nobody listens at any socket of the folder: the run that made it was killed.
-bool is_left_behind(const fs::path& folder) {
-  std::error_code error;
-  bool any = false;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = entry->path().string();
-    if (path.size() >= sizeof address.sun_path) return false;
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool refused = fd >= 0 &&
-                         connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-                         errno == ECONNREFUSED;
-    if (fd >= 0) close(fd);
-    if (!refused) return false;
-    any = true;
-  }
-  return any && !error;
-}
-
-void remove_left_behind(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::size_t count = 0;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
-    struct stat info {};
-    if (entry->path().filename().string().starts_with("kshim-run-") &&
-        lstat(entry->path().c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-        is_left_behind(entry->path()))
-      left.push_back(entry->path());
-  }
-  for (const fs::path& path : left) fs::remove_all(path, error);
-}
-
-}  // namespace
-
 bool Watch::listen_in(const fs::path& folder) {
-  remove_left_behind(folder);
+  remove_dead_sockets(folder);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();
