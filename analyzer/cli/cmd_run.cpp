@@ -245,7 +245,9 @@ std::function<int()> set_up(CLI::App& app) {
       "--audit", options->audit,
       "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
       "LD_AUDIT");
-  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  app.add_flag("--full", options->full,
+               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
+               "as they are");
   return [options, &app] {
     options->command = program_in(app.remaining());
     return run(*options);

@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
 #include "analyzer/run/program.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -29,13 +29,11 @@ constexpr std::uint16_t kMachine = EM_AARCH64;
 
 constexpr int kScriptDepth = 5;  // Linux follows at most 5 (BINPRM recursion, fs/exec.c)
 
-bool read_at(std::ifstream& file, std::uint64_t offset, char* out, std::size_t size) {
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  return static_cast<bool>(file.read(out, static_cast<std::streamsize>(size)));
+bool read_at(int file, std::uint64_t offset, char* out, std::size_t size) {
+  return files::read_at(file, offset, {out, size}) == size;
 }
 
-std::string read_string(std::ifstream& file, std::uint64_t offset, std::uint64_t size, std::uint64_t limit) {
+std::string read_string(int file, std::uint64_t offset, std::uint64_t size, std::uint64_t limit) {
   std::string text(static_cast<std::size_t>(std::min(size, limit)), '\0');
   return read_at(file, offset, text.data(), text.size()) ? text : std::string();
 }
@@ -52,7 +50,7 @@ bool gains_rights(const fs::path& path) {
 
 // DT_STRTAB is an address, so the string table is found by its section header; a stripped one (sstrip) is
 // taken for "does not say".
-bool names_asan(std::ifstream& file, const Elf64_Ehdr& header) {
+bool names_asan(int file, const Elf64_Ehdr& header) {
   constexpr std::uint64_t kMostStrings = 16U << 20U;
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section{};
@@ -68,7 +66,7 @@ bool names_asan(std::ifstream& file, const Elf64_Ehdr& header) {
 }
 
 // A file that ends within its headers stays Kind::other: the kernel refuses it, and that says enough.
-void read_elf(std::ifstream& file, Executable& executable) {
+void read_elf(int file, Executable& executable) {
   Elf64_Ehdr header{};
   if (!read_at(file, 0, reinterpret_cast<char*>(&header), offsetof(Elf64_Ehdr, e_version))) return;
   executable.same_class = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine;
@@ -89,12 +87,12 @@ void read_elf(std::ifstream& file, Executable& executable) {
   executable.wants_asan = names_asan(file, header);
 }
 
-void read_script(std::ifstream& file, Executable& executable) {
+void read_script(int file, Executable& executable) {
   executable.kind = Executable::Kind::script;
-  file.clear();
-  file.seekg(2);
-  std::string line;
-  std::getline(file, line);
+  constexpr std::size_t kMost = 4096;  // Linux reads 255
+  std::string line(kMost, '\0');
+  line.resize(files::read_at(file, 2, line).value_or(0));
+  line.resize(std::min(line.size(), line.find('\n')));
   const auto trim = [](std::string_view text) {
     const std::size_t begin = text.find_first_not_of(" \t");
     if (begin == std::string_view::npos) return std::string_view();
@@ -127,9 +125,10 @@ std::optional<fs::path> resolve(fs::path path) {
 }  // namespace
 
 std::optional<Executable> inspect(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  const files::OpenFile opened = files::open_to_read(path);
+  const int file = opened.fd.get();
   std::array<char, 4> magic{};
-  if (!file.read(magic.data(), magic.size())) return std::nullopt;
+  if (!opened || !read_at(file, 0, magic.data(), magic.size())) return std::nullopt;
   Executable executable;
   executable.gains_rights = gains_rights(path);
   if (std::memcmp(magic.data(), ELFMAG, SELFMAG) == 0) {

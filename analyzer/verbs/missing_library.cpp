@@ -2,6 +2,7 @@
 // library-not-found, of a program that the dynamic linker ended before it began: there is no report of it.
 #include <fmt/core.h>
 
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/aftermath.h"
 
@@ -35,7 +36,7 @@ void add_fixes(const MissingLibrary& missing, Finding& out) {
     out.fixes.push_back(
         {FixKind::reinstall,
          fmt::format("Install {} as the program was linked with it", missing.name),
-         {fmt::format("ldconfig -p | grep {}", library)},
+         {fmt::format("ldconfig -p | grep {}", shell_quote(library))},
          "the number behind .so is the major version, and another one does not count",
          "from NVIDIA's toolkit or its runtime packages, or the wheel nvidia-...-cuN of that version"});
     out.dead_ends.push_back({"updating the driver", "it does not bring this library"});
@@ -62,6 +63,7 @@ Finding missing_library(const MissingLibrary& missing) {
   if (!missing.folder.empty())
     out.evidence.push_back({fmt::format("There is one in {}, where it does not look.", missing.folder), ""});
   add_fixes(missing, out);
+  keep_printable(out.fixes);
   return out;
 }
 

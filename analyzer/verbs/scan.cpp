@@ -29,6 +29,7 @@
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_fleet_plans.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::scan {
 namespace {
@@ -64,15 +65,14 @@ struct Found {
 /// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
 /// `note`.
 Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
-    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) {
+    note = file.why;
     return {};
   }
-  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
-  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
-  ::close(fd);
-  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  const auto size = files::read_at(file.fd.get(), 0, {reinterpret_cast<char*>(buffer.data()), buffer.size()});
+  if (!size) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  return {buffer.data(), size.value_or(0)};
 }
 
 unsigned jobs_of(const Options& options) {
@@ -191,13 +191,17 @@ class Scanner {
       if (auto* why = std::get_if<std::string>(&opened)) {
         note = *why;
       } else {
-        const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
+        const auto& file = std::get<analysis::MappedFile>(opened);
         if (kind == FileKind::container) {
-          look_into(name, bytes, task, out);
+          look_into(name, file.bytes(), task, out);
         } else {
           ScannedObject object;
           object.path = name;
-          keep(scan_object(std::move(object), bytes, options_), out);
+          keep(scan_object(std::move(object), file.bytes(), options_), out);
+        }
+        if (file.has_shrunk()) {
+          out.objects.clear();  // what was read is not what any file has
+          note = "became shorter while it was read";
         }
       }
     } else if (input.named && note.empty()) {

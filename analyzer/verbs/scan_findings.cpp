@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/package_fixes.h"
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_counts.h"
@@ -178,6 +180,7 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
   }
   // No list of architectures mends what this driver cannot read.
   if (part && unreadable(facts)) situation.cause = Cause::driver_too_old_for_image;
+  situation.removable = analysis::removable_cache_entry(analysis::extension_folder(situation));
   analysis::Advice advice = analysis::advise(situation);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);

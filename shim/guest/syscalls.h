@@ -22,6 +22,22 @@ namespace kshim::shim::raw {
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
+inline int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
+  return static_cast<int>(syscall(SYS_openat, folder, name, flags, mode));
+}
+inline int make_folder_at(int folder, const char* name, unsigned mode) noexcept {
+  return static_cast<int>(syscall(SYS_mkdirat, folder, name, mode));
+}
+inline long read_link_at(int folder, const char* name, char* to, std::size_t size) noexcept {
+  return syscall(SYS_readlinkat, folder, name, to, size);
+}
+/// Entries of a folder as getdents64 has them: bytes, 0 at the end.
+inline long list_folder(int folder, void* to, std::size_t size) noexcept {
+  return syscall(SYS_getdents64, folder, to, size);
+}
+inline int change_mode(int fd, unsigned mode) noexcept {
+  return static_cast<int>(syscall(SYS_fchmod, fd, mode));
+}
 inline int close_file(int fd) noexcept { return static_cast<int>(syscall(SYS_close, fd)); }
 inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept {
   return syscall(SYS_read, fd, to, size);
@@ -78,9 +94,6 @@ inline int get_limit(int which, rlimit& out) noexcept {
   if (syscall(SYS_getrlimit, which, &out) == 0) return 0;
 #endif
   return static_cast<int>(syscall(SYS_prlimit64, 0, which, nullptr, &out));
-}
-inline int make_folder(const char* path, unsigned mode) noexcept {
-  return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 /// Does not wait.
 inline int poll_once(pollfd& descriptor) noexcept {

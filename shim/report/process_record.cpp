@@ -5,15 +5,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "guest/options.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/redact.h"
 #include "kshim/report/schema.h"
 #include "kshim/version.h"
-#include "report/redact.h"
 
 namespace kshim::shim {
 namespace {
@@ -43,24 +44,25 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
   return value;
 }
 
-/// argv with its secrets masked, in static memory: the report's lock is held.
-std::span<const std::string_view> masked_arguments() noexcept {
+/// What of argv may be written down, in static memory: the report's lock is held.
+std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail) noexcept {
   constexpr std::size_t kMaxArguments = 1024;
   static char g_raw[65536];
-  static char g_masked[65536];
+  static char g_shown[65536];
   static std::string_view g_rows[kMaxArguments];
+  if (detail == report::ArgumentDetail::off) return {};
   std::string_view rest(g_raw, read_whole("/proc/self/cmdline", g_raw, sizeof g_raw));
   std::size_t used = 0;
   std::size_t count = 0;
-  ArgumentMask mask;
+  report::ArgumentRedactor redactor(detail);
   while (!rest.empty() && count < kMaxArguments) {
     const std::string_view argument = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(argument.size() < rest.size() ? argument.size() + 1 : rest.size());
-    const MaskedText shown = mask.next(argument);
-    if (shown.size() > sizeof g_masked - used) break;
-    shown.view().copy(g_masked + used, shown.size());
-    g_rows[count++] = {g_masked + used, shown.size()};
-    used += shown.size();
+    const std::span<char> room(g_shown + used, std::min(sizeof g_shown - used, report::kElementStringLimit));
+    const std::size_t size = redactor.next(argument, room).size;
+    if (used + size == sizeof g_shown) break;
+    g_rows[count++] = {g_shown + used, size};
+    used += size;
   }
   return {g_rows, count};
 }
@@ -135,7 +137,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
   const ssize_t exe_size = raw::read_link("/proc/self/exe", g_exe, sizeof g_exe);
   const std::string_view exe(exe_size > 0 ? g_exe : nullptr,
                              exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
-  const std::span<const std::string_view> arguments = masked_arguments();
+  const std::span<const std::string_view> arguments = shown_arguments(options().arguments);
   const std::string_view folder = options().start_folder;
 
   record.add<Field::process_schema>(report::kReportSchema);

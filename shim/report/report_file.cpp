@@ -40,6 +40,8 @@ PatientLock g_lock;  // guards what follows
 std::uint32_t g_reports = 0;
 constinit ReportFile g_file;
 constinit EnvironmentCopy g_environment;
+std::uint64_t g_bytes = 0;
+bool g_full = false;  // it has been said
 std::uint64_t g_seq = 0;
 std::uint64_t g_start = 0;
 constinit char g_record[kRecordSize] = {};
@@ -75,6 +77,23 @@ bool append(std::string_view line) noexcept {
   return false;
 }
 
+/// Under the lock. Beyond KSHIM_MAX_BYTES only what there is a bounded number of: each distinct failure, the
+/// objects and devices that it refers to, and the end.
+bool has_place(std::string_view line) noexcept {
+  if (g_bytes + line.size() <= options().max_bytes) return true;
+  constexpr std::string_view kKept[] = {"{\"type\":\"failure\"", "{\"type\":\"object\"",
+                                        "{\"type\":\"device\"", "{\"type\":\"end\""};
+  if (!g_full) {
+    g_full = true;
+    PathText text;
+    text << g_file.path.view() << " has KSHIM_MAX_BYTES: from here on it gets new failures alone";
+    say(LogLevel::warn, text.view());
+  }
+  for (const std::string_view kept : kKept)
+    if (line.starts_with(kept)) return true;
+  return false;
+}
+
 /// Under the lock.
 void start_report(std::uint32_t process) noexcept {
   if (still_open(g_file)) raw::close_file(g_file.fd);  // the parent's
@@ -88,6 +107,8 @@ void start_report(std::uint32_t process) noexcept {
   g_dropped.store(0);
   g_ended.store(false);
   g_seq = 0;
+  g_bytes = 0;
+  g_full = false;
   std::uint32_t number = 0;
   if (open_report(options(), g_environment, names, g_file)) {
     number = ++g_reports;
@@ -181,8 +202,11 @@ std::uint64_t RecordSlot::time() const noexcept { return now_nanoseconds() - g_s
 bool RecordSlot::write(std::string_view line) noexcept {
   const ErrnoKeeper keeper;
   ++g_seq;
-  const bool written = append(line);
-  if (!written) count_dropped();
+  const bool written = has_place(line) && append(line);
+  if (written)
+    g_bytes += line.size();
+  else
+    count_dropped();
   return written;
 }
 
