@@ -69,12 +69,21 @@ struct ScannedObject {
   std::string name() const { return member.empty() ? path : path + "!" + member; }
 };
 
+/// An image of a container: its layers' files are objects whose member is the path in the image.
+struct ScannedImage {
+  std::string path;      ///< of the archive or folder
+  std::string name;      ///< "vllm/vllm:0.32"; empty where nothing names it
+  std::string platform;  ///< "linux/amd64"; empty where nothing says
+  std::size_t layers = 0;
+};
+
 struct Scan {
   std::vector<image::Arch> targets;
   image::Version driver;
   std::vector<ScannedObject> objects;       ///< with device code only, by name
   std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
   std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
+  std::vector<ScannedImage> images;         ///< of containers
   std::vector<std::string> notes;           ///< what could not be read, and where
   std::uint64_t files = 0;                  ///< looked at
   std::uint64_t bytes = 0;                  ///< of those

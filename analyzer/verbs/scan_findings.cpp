@@ -321,7 +321,8 @@ std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   std::vector<Finding> out;
   std::vector<std::string> clauses;
   for (const analysis::Damage& row : at.code.damage)
-    clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
+    if (row.of != analysis::Damage::Of::unknown_kind)
+      clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
   clauses.insert(clauses.end(), at.judgement.damage.begin(), at.judgement.damage.end());
   if (!clauses.empty()) out.push_back(damage(at, std::move(clauses)));
   for (std::size_t target = 0; target < at.judgement.targets.size(); ++target) {

@@ -78,6 +78,7 @@ class Walk {
 
 void walk_ar(Walk& walk, Bytes bytes, const Place& place);
 void walk_zip(Walk& walk, Bytes bytes, const Place& place);
+void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit);
 /// `memory`: the archive's bytes where they are in memory, so that members need not be copied.
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place);
 

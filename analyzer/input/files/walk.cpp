@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/walk.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "analyzer/input/files/container.h"
+#include "analyzer/input/files/image_archive.h"
 #include "kshim/image/image.h"
 
 namespace kshim::scan {
@@ -35,10 +39,14 @@ class Walk {
  public:
   void add(const fs::path& path) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
+    if (path == "-") {
+      add_standard_input();
+    } else if (::stat(path.c_str(), &status) != 0) {
       note(path, errno);
     } else if (S_ISDIR(status.st_mode)) {
-      add_folder(path);
+      const std::size_t before = out_.files.size() + out_.notes.size() + out_.duplicates;
+      is_image_folder(path) ? add_image_folder(path, true) : add_folder(path);
+      if (out_.files.size() + out_.notes.size() + out_.duplicates == before) note(path, "holds no files");
     } else if (S_ISREG(status.st_mode)) {
       add_file(path, status, {.named = true});
     } else {
@@ -82,16 +90,44 @@ class Walk {
     } else if (S_ISREG(status.st_mode)) {
       add_file(path, status, {.link = link});
     } else if (S_ISDIR(status.st_mode) && !link) {
-      folders.push_back(path);
+      if (is_image_folder(path)) {
+        add_image_folder(path, false);
+      } else {
+        folders.push_back(path);
+      }
     }
     return true;
+  }
+
+  void add_image_folder(const fs::path& path, bool named) {
+    out_.files.push_back({.path = path, .bytes = 0, .named = named, .image_folder = true});
+  }
+
+  void add_standard_input() {
+    UnnamedFile file;
+    if (file.path().empty())
+      return note("-", "no file can be made in the folder for temporary files to keep it");
+    std::vector<std::byte> block(std::size_t{1} << 20);
+    std::uint64_t all = 0;
+    for (;;) {
+      const ssize_t size = ::read(STDIN_FILENO, block.data(), block.size());
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return note("-", errno);
+      if (size == 0) break;
+      all += static_cast<std::uint64_t>(size);
+      if (!file.append(Bytes(block.data(), static_cast<std::size_t>(size))))
+        return note("-", "does not fit into the folder for temporary files");
+    }
+    out_.files.push_back({.path = file.path(), .bytes = all, .named = true, .name = "-"});
+    out_.kept.push_back(std::move(file));
   }
 
   void add_file(const fs::path& path, const struct stat& status, Rank rank) {
     const auto [at, added] = known_.try_emplace({status.st_dev, status.st_ino}, out_.files.size(), rank);
     if (added) {
-      out_.files.push_back(
-          {path, static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)), rank.named});
+      out_.files.push_back({.path = path,
+                            .bytes = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)),
+                            .named = rank.named});
       return;
     }
     ++out_.duplicates;
@@ -121,6 +157,35 @@ bool is_package(std::string_view name) {
 }
 
 }  // namespace
+
+UnnamedFile::UnnamedFile() {
+  std::error_code error;
+  const fs::path folder = fs::temp_directory_path(error);
+  if (error) return;
+  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ >= 0) return;
+  std::string name = (folder / "kshim-XXXXXX").string();  // a file system without O_TMPFILE
+  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd_ >= 0) ::unlink(name.c_str());
+}
+
+UnnamedFile::~UnnamedFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool UnnamedFile::append(Bytes bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::write(fd_, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+fs::path UnnamedFile::path() const {
+  return fd_ < 0 ? fs::path() : fs::path(fmt::format("/proc/self/fd/{}", fd_));
+}
 
 Inputs list_inputs(const std::vector<fs::path>& paths) {
   Walk walk;

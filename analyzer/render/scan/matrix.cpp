@@ -39,7 +39,7 @@ std::vector<image::Arch> columns_of(const std::vector<MatrixRow>& rows) {
 
 /// "SP": SASS and PTX.
 std::string cell(const MatrixRow& row, image::Arch arch) {
-  std::array<bool, 3> has{};
+  std::array<bool, 4> has{};
   for (const ImageCount& image : row.images) {
     if (image.candidate.arch == arch) has[static_cast<std::size_t>(image.candidate.kind)] = true;
   }
@@ -47,6 +47,7 @@ std::string cell(const MatrixRow& row, image::Arch arch) {
   if (has[static_cast<std::size_t>(ImageKind::cubin)]) out += 'S';
   if (has[static_cast<std::size_t>(ImageKind::ptx)]) out += 'P';
   if (has[static_cast<std::size_t>(ImageKind::ltoir)]) out += 'L';
+  if (has[static_cast<std::size_t>(ImageKind::tileir)]) out += 'T';
   return out.empty() ? "." : out;
 }
 

@@ -56,8 +56,9 @@ std::string number_of(image::Arch arch) {
 
 std::string kinds_of(const MatrixRow& row, image::Arch arch) {
   std::vector<std::string> kinds;
-  for (const auto& [kind, name] : {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
-                                   std::pair{ImageKind::ltoir, "LTO-IR"}}) {
+  for (const auto& [kind, name] :
+       {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
+        std::pair{ImageKind::ltoir, "LTO-IR"}, std::pair{ImageKind::tileir, "Tile IR"}}) {
     const bool has = std::any_of(row.images.begin(), row.images.end(), [&, k = kind](const auto& image) {
       return image.candidate.kind == k && image.candidate.arch == arch;
     });
