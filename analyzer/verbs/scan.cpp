@@ -25,13 +25,13 @@
 
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
-#include "analyzer/input/files/container_memory.h"
 #include "analyzer/input/files/container_queue.h"
 #include "analyzer/input/files/images.h"
 #include "analyzer/input/files/object.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_fleet_plans.h"
+#include "analyzer/verbs/scan_groups.h"
 #include "analyzer/verbs/scan_images.h"
 
 namespace kshim::scan {
@@ -45,8 +45,10 @@ constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 // Of what tells an image's packages, a layer: RECORD files and databases.
 constexpr std::uint64_t kMostPackageBytes = std::uint64_t{256} << 20;
 
-// Of inflated members, for each thread; what one member needs beyond that comes on top (docs/scan.md).
-constexpr std::uint64_t kMemoryOfThread = std::uint64_t{128} << 20;
+// What a thread inflates takes this part of its memory, so that containers in containers, and what is found,
+// have room; but never less than that.
+constexpr std::uint64_t kSharesOfThread = 4;
+constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
@@ -64,6 +66,7 @@ struct Task {
 
 struct Found {
   std::vector<ObjectResult> objects;
+  LooseFindings loose;  ///< of images without a host file around them
   std::vector<std::string> notes;
   bool named_unread = false;
   bool no_memory = false;
@@ -107,7 +110,7 @@ void let_go(Bytes passed) {
 class Scanner {
  public:
   Scanner(const Inputs& inputs, const Options& options)
-      : inputs_(inputs), options_(options), jobs_(jobs_of(options)), memory_(kMemoryOfThread * jobs_) {}
+      : inputs_(inputs), options_(options), jobs_(jobs_of(options)) {}
 
   void run() {
     open();
@@ -324,7 +327,7 @@ class Scanner {
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
-    visitor.memory = &memory_;
+    visitor.member_memory = std::max(options_.memory / jobs_ / kSharesOfThread, kLeastMemory);
     visitor.passed = [this, bytes, &task](Bytes passed) {
       if (!is_of(bytes, passed)) return;
       let_go(passed);
@@ -359,13 +362,17 @@ class Scanner {
     // No green light for device code that nobody can judge, whoever named the file.
     out.named_unread = out.named_unread || (result->has_device_code && !result->notes.empty());
     std::move(result->notes.begin(), result->notes.end(), std::back_inserter(out.notes));
-    if (result->has_device_code) out.objects.push_back(std::move(*result));
+    if (!result->has_device_code) return;
+    if (result->loose) {
+      for (analysis::Finding& finding : result->findings) out.loose.add(std::move(finding));
+      result->findings = {};
+    }
+    out.objects.push_back(std::move(*result));
   }
 
   const Inputs& inputs_;
   const Options& options_;
   unsigned jobs_;
-  MemoryPool memory_;
   std::vector<Task> tasks_;                   ///< each taken by one thread
   std::vector<Found> found_;                  ///< by task; the first is of all
   std::map<std::size_t, OpenImages> images_;  ///< by input
@@ -412,7 +419,9 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   scanner.run();
   scanner.add_images(out);
   packages::Finder packages;
+  LooseFindings loose;
   for (Found& found : std::move(scanner).take()) {
+    loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
       if (result.object.package.empty()) {
         const auto& package = packages.of(fs::absolute(result.object.path).string());
@@ -425,6 +434,8 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     for (std::string& note : found.notes) out.notes.push_back(std::move(note));
     out.named_unread = out.named_unread || found.named_unread;
   }
+  for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
+  excuse_files_for_other_gpus(out);
   sort_results(out);
   out.fleet = fleet_plans(out);
   // A folder without device code was read all right; what was named and cannot be read was not.

@@ -21,6 +21,8 @@ struct Options {
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
   unsigned jobs = 0;                 ///< threads; 0 = one a core
+  std::uint64_t memory =
+      512U << 20;  ///< about what may be used; what does not fit goes to files without a name
   /// Called now and then, from one thread at a time, with bytes done and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

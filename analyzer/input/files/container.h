@@ -12,7 +12,6 @@
 namespace kshim::scan {
 
 class MemberQueue;
-class MemoryPool;
 
 enum class ContainerKind : std::uint8_t {
   none,
@@ -63,8 +62,9 @@ struct ContainerVisitor {
   std::function<void(Bytes passed)> passed;
   /// Shared by the threads that read this container. May be null.
   MemberQueue* queue = nullptr;
-  /// What members are inflated to, shared by threads. Null: not bounded but by Limits.
-  MemoryPool* memory = nullptr;
+  /// A member that inflates to more goes to a file without a name. Containers in containers have so much
+  /// each.
+  std::uint64_t member_memory = 64U << 20;
 };
 
 /// The same for a tar, compressed or not, whatever it is called.

@@ -11,25 +11,31 @@ namespace kshim::scan {
 namespace {
 
 constexpr std::size_t kTarHeader = 512;
-constexpr std::size_t kTarName = 100;
 
-/// The first bytes of what a compressed stream holds.
-std::vector<std::byte> peek(Bytes packed) {
-  std::vector<std::byte> head;
-  inflate(packed, UINT64_MAX, [&](Bytes block) {
-    head.insert(
-        head.end(), block.begin(),
-        block.begin() + static_cast<std::ptrdiff_t>(std::min(block.size(), kTarHeader - head.size())));
-    return head.size() < kTarHeader;
-  });
-  return head;
+bool is_tar(Bytes head) {
+  return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
 }
 
-bool is_tar(Bytes head) { return container_kind(head, ".tar") == ContainerKind::tar; }
+/// The name of the first entry of a compressed tar; nothing where the bytes are none.
+std::optional<std::string> first_name(Bytes packed) {
+  constexpr std::size_t kEnough = std::size_t{1} << 20;  // headers before the first entry belong to it
+  std::vector<std::byte> head;
+  inflate(packed, UINT64_MAX, [&](Bytes block) {
+    head.insert(head.end(), block.begin(), block.end());
+    return head.size() < kEnough;
+  });
+  std::optional<std::string> out;
+  if (is_tar(head))
+    each_tar_entry(head, [&](const TarEntry& entry) {
+      out = entry.name;
+      return false;
+    });
+  return out;
+}
 
 }  // namespace
 
-bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && is_tar(peek(bytes)); }
+bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && first_name(bytes).has_value(); }
 
 std::optional<OpenImages> open_images(const Input& input, std::vector<std::string>& notes) {
   OpenImages out;
@@ -43,11 +49,10 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<std::strin
   if (!std::holds_alternative<analysis::MappedFile>(opened)) return std::nullopt;
   Bytes tar = std::get<analysis::MappedFile>(opened).bytes();
   if (is_compressed(tar)) {
-    const std::vector<std::byte> head = peek(tar);
-    const std::string_view name = text_of(head).substr(0, kTarName);
-    if (!is_tar(head) || !may_be_image_archive(name.substr(0, name.find('\0')))) return std::nullopt;
+    const auto name = first_name(tar);
+    if (!name || !may_be_image_archive(*name)) return std::nullopt;
     UnnamedFile file;
-    bool full = file.path().empty();
+    bool full = !file.create();
     const std::string failure = full ? std::string() : inflate(tar, Limits{}.total_bytes, [&](Bytes block) {
       full = !file.append(block);
       return !full;
@@ -60,7 +65,7 @@ std::optional<OpenImages> open_images(const Input& input, std::vector<std::strin
     if (!std::holds_alternative<analysis::MappedFile>(opened)) return std::nullopt;
     tar = std::get<analysis::MappedFile>(opened).bytes();
     out.kept.push_back(std::move(file));
-  } else if (!is_tar(tar.first(std::min(tar.size(), kTarHeader)))) {
+  } else if (!is_tar(tar)) {
     return std::nullopt;
   }
   auto archive = ImageArchive::of_tar(tar);

@@ -118,6 +118,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   for (const analysis::Damage& damage : code.damage)
     if (damage.of == analysis::Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
   result.object = std::move(object);
+  result.loose = code.host == analysis::HostFormat::none;
   result.has_device_code = true;
   return result;
 }

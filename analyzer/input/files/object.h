@@ -14,6 +14,7 @@ struct ObjectResult {
   std::vector<analysis::Finding> findings;
   /// What could not be judged: damage of the file, images of unknown kinds. Each is a sentence with the name.
   std::vector<std::string> notes;
+  bool loose = false;            ///< an image, or several, without a host file around them
   bool has_device_code = false;  ///< else nothing says that the damaged file holds any: there are only notes
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/walk.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -105,8 +103,7 @@ class Walk {
 
   void add_standard_input() {
     UnnamedFile file;
-    if (file.path().empty())
-      return note("-", "no file can be made in the folder for temporary files to keep it");
+    if (!file.create()) return note("-", "no file can be made in the folder for temporary files to keep it");
     std::vector<std::byte> block(std::size_t{1} << 20);
     std::uint64_t all = 0;
     for (;;) {
@@ -157,35 +154,6 @@ bool is_package(std::string_view name) {
 }
 
 }  // namespace
-
-UnnamedFile::UnnamedFile() {
-  std::error_code error;
-  const fs::path folder = fs::temp_directory_path(error);
-  if (error) return;
-  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd_ >= 0) return;
-  std::string name = (folder / "kshim-XXXXXX").string();  // a file system without O_TMPFILE
-  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd_ >= 0) ::unlink(name.c_str());
-}
-
-UnnamedFile::~UnnamedFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
-bool UnnamedFile::append(Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::write(fd_, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(size));
-  }
-  return true;
-}
-
-fs::path UnnamedFile::path() const {
-  return fd_ < 0 ? fs::path() : fs::path(fmt::format("/proc/self/fd/{}", fd_));
-}
 
 Inputs list_inputs(const std::vector<fs::path>& paths) {
   Walk walk;

@@ -4,33 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "analyzer/input/files/unnamed_file.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
-
-/// A file that has no name: it is gone when this is.
-class UnnamedFile {
- public:
-  /// In $TMPDIR. An empty path() says that none can be made there.
-  UnnamedFile();
-  UnnamedFile(UnnamedFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UnnamedFile& operator=(UnnamedFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  UnnamedFile(const UnnamedFile&) = delete;
-  UnnamedFile& operator=(const UnnamedFile&) = delete;
-  ~UnnamedFile();
-  bool append(Bytes bytes);
-  /// Where this process can open it.
-  std::filesystem::path path() const;
-
- private:
-  int fd_ = -1;
-};
 
 struct Input {
   std::filesystem::path path;

@@ -80,11 +80,13 @@ Line marked(bool good, std::string text) {
 
 Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
   const std::string modules = analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module");
+  if (verdict.mixed())
+    return {{fmt::format("{} of {} files; {} built for other GPUs only", verdict.files - verdict.files_none,
+                         verdict.files,
+                         verdict.files_none == 1 ? "1 is" : fmt::format("{} are", verdict.files_none))}};
   switch (verdict.worst) {
     case Outcome::none:
-      return marked(false, files == 1
-                               ? std::string("nothing runs")
-                               : fmt::format("nothing runs of {} of {} files", verdict.files_none, files));
+      return marked(false, files == 1 ? "nothing runs" : "nothing runs of any file");
     case Outcome::part:
       if (verdict.lacking == 0)
         return marked(false, fmt::format("{} without code",

@@ -116,7 +116,7 @@ std::string verdict_legend(const Scan& scan, bool ltoir, bool summed) {
     });
   });
   if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
-  if (summed) out += "; several files show the worst of them";
+  if (summed) out += "; 4/9 = something runs of 4 of 9 files, the others are built for other GPUs only";
   return out;
 }
 
