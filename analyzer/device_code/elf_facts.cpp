@@ -129,8 +129,8 @@ std::optional<ElfFacts> elf_facts(const std::filesystem::path& path) {
 
 bool links_torch(const std::optional<ElfFacts>& file) {
   return file && std::any_of(file->needed.begin(), file->needed.end(), [](const std::string& name) {
-           return name.starts_with("libtorch.so") || name.starts_with("libtorch_") || name.starts_with("libc10.so") ||
-                  name.starts_with("libc10_cuda.so");
+           return name.starts_with("libtorch.so") || name.starts_with("libtorch_") ||
+                  name.starts_with("libc10.so") || name.starts_with("libc10_cuda.so");
          });
 }
 

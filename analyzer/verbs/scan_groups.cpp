@@ -28,8 +28,9 @@ bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0
 }  // namespace
 
 LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
-  return groups_[fmt::format("{} {} {} {} {}", static_cast<int>(finding.cause), static_cast<int>(finding.severity),
-                             finding.need, finding.package, analysis::join(finding.have, " "))];
+  return groups_[fmt::format("{} {} {} {} {}", static_cast<int>(finding.cause),
+                             static_cast<int>(finding.severity), finding.need, finding.package,
+                             analysis::join(finding.have, " "))];
 }
 
 void LooseFindings::add(Finding finding) {
@@ -57,7 +58,8 @@ std::vector<Finding> LooseFindings::take() && {
       continue;
     }
     Finding finding = std::move(group.first.front());
-    for (std::size_t i = 1; i < group.first.size(); ++i) group.others.push_back(std::move(group.first[i].object));
+    for (std::size_t i = 1; i < group.first.size(); ++i)
+      group.others.push_back(std::move(group.first[i].object));
     finding.other_objects = std::move(group.others);
     std::sort(finding.other_objects.begin(), finding.other_objects.end());
     finding.count = 1 + finding.other_objects.size();

@@ -26,8 +26,8 @@ class LooseFindings {
   std::map<std::string, Group> groups_;
 };
 
-/// A file with `a` or `f` code alone, in a package whose other files run on the target, is one that the package
-/// has for other GPUs: no problem.
+/// A file with `a` or `f` code alone, in a package whose other files run on the target, is one that the
+/// package has for other GPUs: no problem.
 void excuse_files_for_other_gpus(Scan& scan);
 
 }  // namespace kshim::scan

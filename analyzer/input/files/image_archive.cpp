@@ -74,6 +74,8 @@ class Reader {
 
   void read_docker() {
     const Json manifest = json_of("manifest.json");
+    flat_ = manifest.is_object();  // `skopeo copy ... dir:`: a manifest of the image, blobs beside it
+    if (flat_) return this->manifest(manifest, {}, {});
     if (!manifest.is_array()) return;
     for (const Json& each : manifest) {
       ContainerImage image;
@@ -123,14 +125,13 @@ class Reader {
     ContainerImage image;
     image.name = name;
     if (platform.empty())
-      platform = platform_of(json_of(blob_name(text_of(part_of(json, "config"), "digest"))));
+      platform = platform_of(json_of(blob_of(text_of(part_of(json, "config"), "digest"))));
     image.platform = std::move(platform);
     for (const Json& layer : layers) {
       const std::string digest = text_of(layer, "digest");
       // Artifacts have "layers" that are no layers of a root.
       const std::string type = text_of(layer, "mediaType");
-      if (type.empty() || type.find("image") != std::string::npos)
-        add_layer(digest, blob_name(digest), image);
+      if (type.empty() || type.find("image") != std::string::npos) add_layer(digest, blob_of(digest), image);
     }
     keep(std::move(image));
   }
@@ -140,6 +141,11 @@ class Reader {
     const Bytes bytes = blob.empty() ? Bytes() : find_(blob);
     if (bytes.empty()) notes_.push_back(fmt::format("the layer {} is not there", name));
     image.layers.push_back({std::move(name), bytes});
+  }
+
+  std::string blob_of(const std::string& digest) const {
+    const std::string name = blob_name(digest);
+    return flat_ ? name.substr(name.rfind('/') + 1) : name;
   }
 
   void keep(ContainerImage image) {
@@ -156,6 +162,7 @@ class Reader {
   std::vector<std::string>& notes_;
   std::size_t layers_ = 0;
   bool told_ = false;
+  bool flat_ = false;
 };
 
 }  // namespace
@@ -232,7 +239,8 @@ bool is_image_folder(const fs::path& folder) {
   const auto opened = analysis::MappedFile::open(folder / "manifest.json");
   const auto* file = std::get_if<analysis::MappedFile>(&opened);
   return file != nullptr && file->bytes().size() <= kLargestManifest &&
-         kshim::text_of(file->bytes()).find("\"Layers\"") != std::string_view::npos;
+         kshim::text_of(file->bytes()).find("ayers\"") !=
+             std::string_view::npos;  // docker's "Layers", skopeo's "layers"
 }
 
 void LayerNames::add(std::string_view name, bool folder) {

@@ -15,7 +15,8 @@ std::string pretty_name(const Machine& machine) {
       constexpr std::string_view kKey = "PRETTY_NAME=";
       if (!line.starts_with(kKey)) continue;
       std::string_view value = trim(std::string_view(line).substr(kKey.size()));
-      if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
+          value.back() == value.front())
         value = value.substr(1, value.size() - 2);
       return std::string(value);
     }

@@ -20,8 +20,9 @@ class Block {
     system();
     gpus();
     for (const Toolkit& toolkit : facts_.toolkits)
-      fact("CUDA toolkit", fmt::format("{} in {} ({}){}", version(toolkit.version), toolkit.folder,
-                                       analysis::join(toolkit.known_by, ", "), toolkit.compiler ? "" : ", no nvcc"));
+      fact("CUDA toolkit",
+           fmt::format("{} in {} ({}){}", version(toolkit.version), toolkit.folder,
+                       analysis::join(toolkit.known_by, ", "), toolkit.compiler ? "" : ", no nvcc"));
     fact("nvcc", facts_.nvcc);
     fact("ptxas", facts_.ptxas);
     for (const Python& python : facts_.pythons) {
@@ -53,7 +54,8 @@ class Block {
   void system() {
     std::vector<std::string> parts;
     if (!facts_.system.os.empty()) parts.push_back(facts_.system.os);
-    if (!facts_.system.kernel.empty()) parts.push_back("Linux " + facts_.system.kernel + " " + facts_.system.machine);
+    if (!facts_.system.kernel.empty())
+      parts.push_back("Linux " + facts_.system.kernel + " " + facts_.system.machine);
     if (!facts_.system.glibc.empty()) parts.push_back("glibc " + facts_.system.glibc);
     if (facts_.place.container) parts.emplace_back("in a container");
     if (facts_.place.wsl) parts.emplace_back("WSL");
@@ -62,9 +64,10 @@ class Block {
 
   void gpus() {
     for (const Gpu& gpu : facts_.gpus)
-      fact("GPU", fmt::format("{}{}{}", gpu.name.empty() ? "an NVIDIA GPU" : gpu.name,
-                              gpu.cc ? fmt::format(", compute capability {}", image::to_name(*gpu.cc).view()) : "",
-                              gpu.mig ? ", split (MIG)" : ""));
+      fact("GPU",
+           fmt::format("{}{}{}", gpu.name.empty() ? "an NVIDIA GPU" : gpu.name,
+                       gpu.cc ? fmt::format(", compute capability {}", image::to_name(*gpu.cc).view()) : "",
+                       gpu.mig ? ", split (MIG)" : ""));
     if (facts_.gpus.empty()) fact("GPU", "none found");
     const Driver& driver = facts_.driver;
     fact("driver", driver.kernel_module.empty() && !driver.cuda.known()

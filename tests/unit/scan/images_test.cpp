@@ -156,6 +156,18 @@ TEST_F(Images, OfADockerArchive) {
   }
 }
 
+TEST_F(Images, OfASkopeoFolder) {
+  Files files;
+  for (auto& [name, bytes] : oci(Packing::tar_gz))
+    if (name.starts_with("blobs/sha256/") && !name.ends_with('/'))
+      files.emplace_back(name == blob('a') ? "manifest.json" : name.substr(name.rfind('/') + 1), bytes);
+  const Scan got = scan_of(unpack("copied", files));
+  ASSERT_THAT(got.images, SizeIs(1));
+  EXPECT_EQ(got.images[0].platform, "linux/arm64/v8");
+  EXPECT_THAT(got.objects, SizeIs(4));
+  EXPECT_THAT(got.notes, IsEmpty());
+}
+
 TEST_F(Images, OfAnArchiveThatIsCompressedAsAWhole) {
   for (const Packing packing : {Packing::tar_gz, Packing::tar_zst, Packing::tar_xz}) {
     expect_demo(scan_of(write("image", test::pack(packing, oci(Packing::tar)))), "linux/arm64/v8");
