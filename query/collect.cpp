@@ -77,17 +77,21 @@ void Collector::walk(const CodeRange& range) noexcept {
 void Collector::search(const CodeRange& range) noexcept {
   if (window_ == nullptr) window_ = static_cast<std::byte*>(std::malloc(kWindow));
   if (window_ == nullptr) return fail(Reason::no_memory);
-  std::uint64_t from = range.begin;  // of the window in the file
+  constexpr std::uint64_t kStart = sizeof(std::uint64_t);  // what find_fatbin() compares
+  std::uint64_t from = range.begin;                        // of the window in the file
   std::uint64_t size = 0;
   for (std::uint64_t at = range.begin; at < range.end && reason_ == Reason::none;) {
-    if (at >= from + size) {
-      // Windows begin on a multiple of 8, so no start of a fatbin lies across two.
+    const bool is_used_up = at + kStart > from + size && from + size < range.end;
+    if (size == 0 || is_used_up) {
       from = at;
       size = std::min(range.end - at, kWindow);
       if (!file_.copy(from, size, window_)) return;
     }
     const std::uint64_t found = image::find_fatbin({window_, static_cast<std::size_t>(size)}, at - from);
-    at = found < size ? add_fatbin(from + found, range) : from + size;
+    if (found < size)
+      at = add_fatbin(from + found, range);
+    else  // a start may lie across the window's end
+      at = from + size < range.end ? std::max(at + 1, from + size - (kStart - 1)) : range.end;
     if (at - kept_from_ >= kMostKept) {
       file_.drop(kept_from_, at - kept_from_);
       kept_from_ = at;
@@ -102,7 +106,7 @@ std::uint64_t Collector::add_fatbin(std::uint64_t at, const CodeRange& range) no
       file_.bytes().subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at)));
   if (!opened) {
     if (!data) fail(Reason::damaged);
-    return at + kAlignment;
+    return at + (data ? 1 : kAlignment);
   }
   FatbinReader reader = *opened;
   const auto first = static_cast<std::uint32_t>(out_.images.size());
@@ -123,12 +127,13 @@ std::uint64_t Collector::add_fatbin(std::uint64_t at, const CodeRange& range) no
       out_.unknown_kind = true;  // the walk goes on behind it
       continue;
     }
-    if (data && out_.images.size() == first) return at + kAlignment;
+    if (data && out_.images.size() == first) return at + 1;
     fail(Reason::damaged);
     return range.end;
   }
   add_group(at, first, range.role);
-  return std::max(at + kAlignment, aligned(at + reader.size()));
+  const std::uint64_t end = at + reader.size();  // in data, the next one may begin anywhere
+  return std::max(at + kAlignment, data ? end : aligned(end));
 }
 
 bool Collector::add_image(const image::Image& entry) noexcept {

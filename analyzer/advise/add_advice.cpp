@@ -11,7 +11,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/pythons.h"
-#include "analyzer/device_code/torch_link.h"
+#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
@@ -200,7 +200,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
   // is linked with what, and the file need not be on this machine.
   at.links_torch = lies_beside_torch(at.object) ||
-                   file_links_torch(path_at_hand(scene, subject, at.object)) ||
+                   links_torch(elf_facts(path_at_hand(scene, subject, at.object))) ||
                    (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
   at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
   at.switches = switch_names(scene.report);

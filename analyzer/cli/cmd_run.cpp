@@ -195,6 +195,10 @@ int run(const RunOptions& options) {
     analysis_options.blind.push_back(
         {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
   explain_failed_start(outcome, child.program, search_path, analysis_options);
+  const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
+  if (failed && reports.empty() && options.simulate.empty() && analysis_options.missing.empty() &&
+      doctor::lacks_driver(child.program, search_path))
+    analysis_options.driverless = child.program.string();
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
   analysis_options.record_packages = true;

@@ -49,9 +49,7 @@ void add_images(const std::vector<analysis::ImageEntry>& entries, Object& object
     const auto arch = image::parse_arch(entry.arch);
     if (!arch) continue;
     analysis::ImageCount row;
-    row.candidate.kind = entry.kind == "ptx"     ? image::ImageKind::ptx
-                         : entry.kind == "ltoir" ? image::ImageKind::ltoir
-                                                 : image::ImageKind::cubin;
+    row.candidate.kind = image::parse_kind(entry.kind).value_or(image::ImageKind::cubin);
     row.candidate.arch = *arch;
     if (const auto isa = image::parse_version(entry.isa)) row.candidate.isa = *isa;
     row.count = entry.count;

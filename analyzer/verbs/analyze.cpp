@@ -101,6 +101,7 @@ class Run {
         notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
       }
     }
+    if (!options_.driverless.empty()) findings_.add(no_driver(options_.driverless), std::nullopt);
   }
 
   void finish() {

@@ -97,6 +97,15 @@ Verdict judge_ptx(const Candidate& image, const Platform& platform) noexcept {
   return target;
 }
 
+/// tileiras 13.1 to 13.5 compile for these and later GPUs.
+constexpr ComputeCapability kFirstTileDevice{8, 0};
+/// Bytecode versions are those of the toolkits, from 13.1 on.
+Verdict judge_tileir(const Candidate& image, const Platform& platform) noexcept {
+  if (platform.device < kFirstTileDevice) return refuse(Rule::tileir_compiled);
+  if (platform.driver.known() && platform.driver < image.isa) return refuse(Rule::tileir_version);
+  return accept(Rule::tileir_compiled);
+}
+
 /// 0 where the rule says nothing about the whole container. Larger wins: see rule N2.
 struct Refusal {
   int error = kNoBinary;
@@ -150,7 +159,7 @@ Best best_of(std::span<const Candidate> images, const Platform& platform, ImageK
       continue;
     }
     const Candidate& holder = images[best.index];
-    if (kind == ImageKind::ptx) {
+    if (kind != ImageKind::cubin) {
       if (image.arch == holder.arch && image.isa == holder.isa) continue;
       best.rule = Rule::highest_ptx;
       if (better_ptx(image, holder)) best.index = index;
@@ -177,6 +186,8 @@ Verdict judge(const Candidate& image, const Platform& platform) noexcept {
     }
     case ImageKind::ptx:
       return judge_ptx(image, platform);
+    case ImageKind::tileir:
+      return judge_tileir(image, platform);
     case ImageKind::ltoir:
       break;
   }
@@ -193,6 +204,8 @@ Selection select_image(std::span<const Candidate> images, const Platform& platfo
     return {Choice::sass, cubin.index, ptx.found && !ordered ? Rule::sass_before_ptx : cubin.rule, 0};
   }
   if (ptx.found) return {Choice::jit, ptx.index, ptx.rule, 0};
+  if (const Best tile = best_of(images, platform, ImageKind::tileir); tile.found)
+    return {Choice::jit, tile.index, Rule::tileir_compiled, 0};
   Selection none{Choice::none, 0, Rule::nothing_fits, kNoBinary};
   Refusal strongest;
   bool contested = false;

@@ -27,7 +27,8 @@ const RuleText& rule_text(Rule rule) noexcept;
 struct Candidate {
   ImageKind kind = ImageKind::cubin;
   Arch arch;
-  Version isa;  ///< of PTX; unknown means "not read", which never disqualifies
+  Version isa;  ///< of PTX, or the bytecode version of Tile IR; unknown means "not read", which never
+                ///< disqualifies
   /// A driver that takes the one takes the other as well.
   constexpr bool operator==(const Candidate&) const = default;
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/device_code/elf_dynamic.h"
+#include "analyzer/device_code/elf_facts.h"
 
 #include <elf.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <variant>
 
 #include "analyzer/device_code/mapped_file.h"
-#include "analyzer/input/machine/machine.h"
 #include "kshim/image/elf.h"
 
-namespace kshim::doctor {
+namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kMostEntries = 65536;
@@ -25,11 +25,24 @@ constexpr std::uint16_t kMachine = EM_X86_64;
 constexpr std::uint16_t kMachine = EM_AARCH64;
 #endif
 
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':')) {
+    out.emplace_back(text.substr(0, colon));
+    text.remove_prefix(colon + 1);
+  }
+  out.emplace_back(text);
+  return out;
+}
+
+std::string first_text(Bytes bytes) {
+  const std::string_view text = text_of(bytes).substr(0, kMostName);
+  return std::string(text.substr(0, text.find('\0')));
+}
+
 std::string text_at(const image::ElfReader& elf, std::uint64_t address) {
   const auto bytes = elf.from_address(address);
-  if (!bytes) return {};
-  const std::string_view text = text_of(*bytes).substr(0, kMostName);
-  return std::string(text.substr(0, text.find('\0')));
+  return bytes ? first_text(*bytes) : std::string();
 }
 
 struct Symbols {
@@ -38,7 +51,7 @@ struct Symbols {
 };
 
 // The table of symbols has no length of its own; in what linkers write the strings stand behind it.
-void read_symbols(const image::ElfReader& elf, const Symbols& where, DynamicFile& out) {
+void read_symbols(const image::ElfReader& elf, const Symbols& where, ElfFacts& out) {
   if (where.table == 0 || where.strings <= where.table) return;
   const std::uint64_t count =
       std::min(kMostSymbols, (where.strings - where.table) / std::uint64_t{sizeof(Elf64_Sym)});
@@ -56,7 +69,7 @@ void read_symbols(const image::ElfReader& elf, const Symbols& where, DynamicFile
 }
 
 /// True for an executable that is linked to run at any address, static ones among them.
-bool read_entries(const image::ElfReader& elf, Bytes entries, DynamicFile& out) {
+bool read_entries(const image::ElfReader& elf, Bytes entries, ElfFacts& out) {
   bool pie = false;
   Symbols symbols;
   std::vector<std::pair<std::int64_t, std::uint64_t>> texts;
@@ -74,8 +87,8 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, DynamicFile& out) 
     const std::string text = text_at(elf, symbols.strings + offset);
     if (tag == DT_NEEDED && out.needed.size() < kMostNeeded) out.needed.push_back(text);
     if (tag == DT_SONAME) out.soname = text;
-    if (tag == DT_RPATH) out.rpath = split(text, ":");
-    if (tag == DT_RUNPATH) out.runpath = split(text, ":");
+    if (tag == DT_RPATH) out.rpath = split(text);
+    if (tag == DT_RUNPATH) out.runpath = split(text);
   }
   if (!out.runpath.empty()) out.rpath.clear();
   read_symbols(elf, symbols, out);
@@ -84,24 +97,22 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, DynamicFile& out) 
 
 }  // namespace
 
-std::optional<DynamicFile> read_dynamic(const std::filesystem::path& path) {
-  const auto mapped = analysis::MappedFile::open(path);
-  const auto* file = std::get_if<analysis::MappedFile>(&mapped);
-  if (file == nullptr) return std::nullopt;
-  const Bytes bytes = file->bytes();
-  if (bytes.size() < EI_NIDENT || text_of(bytes.first(SELFMAG)) != std::string_view(ELFMAG, SELFMAG))
+std::optional<ElfFacts> elf_facts(Bytes file) {
+  if (file.size() < EI_NIDENT || text_of(file.first(SELFMAG)) != std::string_view(ELFMAG, SELFMAG))
     return std::nullopt;
-  DynamicFile out;
-  const auto elf = image::ElfReader::open_damaged(bytes);
-  if (!elf || elf->machine() != kMachine) {
-    out.same_class = false;
-    return out;
-  }
+  ElfFacts out;
+  const auto elf = image::ElfReader::open_damaged(file);
+  if (!elf && elf.error().code == Errc::truncated) return std::nullopt;
+  out.same_class = elf && elf->machine() == kMachine;
+  if (!out.same_class) return out;
+  const auto segments = read_le<std::uint16_t>(file, offsetof(Elf64_Ehdr, e_phnum));
+  if (elf->segment_count() == 0 && segments.value_or(0) != 0) return std::nullopt;
   bool pie = false;
   for (std::uint32_t i = 0; i < elf->segment_count(); ++i) {
     const auto segment = elf->segment(i);
     if (!segment) return std::nullopt;
-    if (segment->type == PT_INTERP) out.loader = text_at(*elf, segment->address);
+    if (segment->type == PT_INTERP)
+      if (const auto name = slice(file, segment->offset, segment->file_size)) out.loader = first_text(*name);
     if (segment->type != PT_DYNAMIC) continue;
     if (const auto entries = elf->at_address(segment->address, segment->file_size))
       pie = read_entries(*elf, *entries, out);
@@ -110,4 +121,22 @@ std::optional<DynamicFile> read_dynamic(const std::filesystem::path& path) {
   return out;
 }
 
-}  // namespace kshim::doctor
+std::optional<ElfFacts> elf_facts(const std::filesystem::path& path) {
+  const auto mapped = MappedFile::open(path);
+  const auto* file = std::get_if<MappedFile>(&mapped);
+  return file == nullptr ? std::nullopt : elf_facts(file->bytes());
+}
+
+bool links_torch(const std::optional<ElfFacts>& file) {
+  return file && std::any_of(file->needed.begin(), file->needed.end(), [](const std::string& name) {
+           return name.starts_with("libtorch.so") || name.starts_with("libtorch_") ||
+                  name.starts_with("libc10.so") || name.starts_with("libc10_cuda.so");
+         });
+}
+
+bool lies_beside_torch(std::string_view path) {
+  return path.starts_with("torch/") || path.find("/torch/") != std::string_view::npos ||
+         path.find("torch_extensions/") != std::string_view::npos;
+}
+
+}  // namespace kshim::analysis
