@@ -2,8 +2,6 @@
 // The rules in prose, with their sources: include/kshim/image/compat_rules.def.
 #include "kshim/image/select.h"
 
-#include <iterator>
-
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::image {
@@ -15,17 +13,7 @@ constexpr RuleText kRules[] = {
 #undef KSHIM_RULE
 };
 
-struct IsaRow {
-  Version cuda;
-  Version isa;
-};
-constexpr IsaRow kIsas[] = {
-#define KSHIM_PTX_ISA(cuda_major, cuda_minor, isa_major, isa_minor) \
-  {{cuda_major, cuda_minor}, {isa_major, isa_minor}},
-#include "kshim/image/ptx_isa.def"
-#undef KSHIM_PTX_ISA
-};
-constexpr IsaRow kNewestIsa = kIsas[std::size(kIsas) - 1];
+std::span<const PtxIsaRow> isas() noexcept { return compat_tables().isas; }
 
 constexpr int kInvalidPtx = 218;
 constexpr int kCompilerMissing = 221;
@@ -73,15 +61,15 @@ Verdict judge_target(Arch arch, const Platform& platform) noexcept {
   if (renamed(image, device)) return accept(Rule::thor_renamed);
   if (arch.suffix == Suffix::a) return {image == device, Rule::ptx_arch_specific};
   if (image > device) return refuse(Rule::ptx_forward);
-  const Version driver = platform.driver.known() ? platform.driver : kNewestIsa.cuda;
+  const Version driver = platform.driver.known() ? platform.driver : isas().back().cuda;
   return accept(dropped_by(image, driver) ? Rule::old_ptx_stays_valid : Rule::ptx_forward);
 }
 
 bool isa_readable(Version isa, Version driver) noexcept {
-  if (!isa.known() || !driver.known() || driver > kNewestIsa.cuda)
+  if (!isa.known() || !driver.known() || driver > isas().back().cuda)
     return true;  // nothing known speaks against it
   // Drivers older than the table: all that is known is that the table's first row is beyond them.
-  if (driver < kIsas[0].cuda) return isa < kIsas[0].isa;
+  if (driver < isas().front().cuda) return isa < isas().front().isa;
   return isa <= ptx_isa_of_cuda(driver);
 }
 
@@ -230,14 +218,14 @@ Selection select_image(std::span<const Candidate> images, const Platform& platfo
 
 Version ptx_isa_of_cuda(Version cuda) noexcept {
   Version isa;
-  if (cuda > kNewestIsa.cuda) return isa;
-  for (const IsaRow& row : kIsas)
+  if (cuda > isas().back().cuda) return isa;
+  for (const PtxIsaRow& row : isas())
     if (row.cuda <= cuda) isa = row.isa;
   return isa;
 }
 
 Version cuda_of_ptx_isa(Version isa) noexcept {
-  for (const IsaRow& row : kIsas)
+  for (const PtxIsaRow& row : isas())
     if (row.isa == isa) return row.cuda;
   return {};
 }
