@@ -42,9 +42,15 @@ struct Facts {
 };
 PatientLock g_lock;
 PatientLock g_announcing;                   // of writing what is known; taken before report_file.cpp's
-constinit Facts g_facts;                    // written under g_lock, once
-std::atomic<std::uint32_t> g_learned{0};    // 1: of the driver alone; 2: of the devices too
+constinit Facts g_facts[2];                 // by what was learned: of the driver alone; of the devices, too
+std::atomic<std::uint32_t> g_learned{0};    // how many of them are complete; they never change then
 std::atomic<std::uint64_t> g_announced{0};  // number of the report * 4 + what was learned by then
+
+/// What is known; nullptr before something is.
+const Facts* known_facts() noexcept {
+  const std::uint32_t learned = g_learned.load(std::memory_order_acquire);
+  return learned == 0 ? nullptr : &g_facts[learned - 1];
+}
 
 template <class Fn>
 Fn ask(const char* name) noexcept {
@@ -153,13 +159,10 @@ void learn_driver(bool initialised) noexcept {
   const std::uint32_t wanted = initialised ? 2 : 1;
   if (g_learned.load(std::memory_order_acquire) >= wanted) return;
   const ErrnoKeeper keeper;
-  static constinit Facts g_fresh;
-  // The lock keeps a second thread from g_fresh; it is asked for once, and the driver takes none of the
-  // shim's.
+  // The driver takes none of the shim's locks.
   const LockGuard guard(g_lock);
   if (!guard || g_learned.load(std::memory_order_acquire) >= wanted) return;
-  learn(g_fresh, initialised);
-  g_facts = g_fresh;
+  learn(g_facts[wanted - 1], initialised);
   g_learned.store(wanted, std::memory_order_release);
 }
 
@@ -174,24 +177,47 @@ void announce_driver() noexcept {
   const LockGuard guard(g_announcing);
   const std::uint64_t before = g_announced.load(std::memory_order_acquire);
   if (!guard || before >= now) return;  // reports and what is known only grow
-  const Facts& facts = g_facts;
+  const Facts& facts = g_facts[learned - 1];
   if (before / 4 != number) write_driver(facts);
   if (learned == 2) write_devices(facts);
   g_announced.store(now, std::memory_order_release);
 }
 
 std::size_t device_count() noexcept {
-  return g_learned.load(std::memory_order_acquire) == 0 ? 0 : g_facts.count;
+  const Facts* facts = known_facts();
+  return facts == nullptr ? 0 : facts->count;
 }
 
 const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept {
-  return ordinal && *ordinal < device_count() ? &g_facts.devices[*ordinal] : nullptr;
+  const Facts* facts = known_facts();
+  return facts != nullptr && ordinal && *ordinal < facts->count ? &facts->devices[*ordinal] : nullptr;
 }
 
+namespace {
+
+/// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
+ContextDevice context_device() noexcept {
+  static std::atomic<std::uint64_t> g_driver{0};
+  static std::atomic<ContextDevice> g_function{nullptr};
+  if (g_learned.load(std::memory_order_acquire) != 2) return nullptr;
+  const std::uint64_t driver = current_driver();
+  if (driver == 0) return nullptr;
+  // Written in this order, read in the other one.
+  const ContextDevice known = g_function.load(std::memory_order_acquire);
+  if (g_driver.load(std::memory_order_acquire) == driver &&
+      known == g_function.load(std::memory_order_acquire))
+    return known;
+  const auto fresh = ask<ContextDevice>("cuCtxGetDevice");
+  g_driver.store(0, std::memory_order_release);
+  g_function.store(fresh, std::memory_order_release);
+  g_driver.store(driver, std::memory_order_release);
+  return fresh;
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> current_device() noexcept {
-  // Looked up each time: the driver may have been unloaded, and loaded again at another address.
-  const auto ask_context =
-      g_learned.load(std::memory_order_acquire) == 2 ? ask<ContextDevice>("cuCtxGetDevice") : nullptr;
+  const ContextDevice ask_context = context_device();
   abi::CUdevice device = -1;
   if (ask_context != nullptr && ask_context(&device) == 0 && device >= 0)
     return static_cast<std::uint64_t>(device);
@@ -202,10 +228,9 @@ std::optional<std::uint64_t> current_device() noexcept {
 image::Platform platform_of(image::ComputeCapability device) noexcept {
   image::Platform platform;
   platform.device = device;
-  if (g_learned.load(std::memory_order_acquire) != 0) {
-    platform.driver = g_facts.version;
-    platform.jit = {g_facts.force_ptx_jit, g_facts.disable_ptx_jit, g_facts.force_jit, g_facts.disable_jit,
-                    true};
+  if (const Facts* facts = known_facts(); facts != nullptr) {
+    platform.driver = facts->version;
+    platform.jit = {facts->force_ptx_jit, facts->disable_ptx_jit, facts->force_jit, facts->disable_jit, true};
   }
   return platform;
 }

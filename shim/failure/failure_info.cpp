@@ -44,7 +44,7 @@ void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module,
   if (module == 0) module = handle.module;
   if (module == 0) module = recall_handle(call.container).module;
   if (wrapper == 0) wrapper = registered.wrapper;
-  if (out.object == 0 && call.host != 0) out.object = object_at(call.host).identity;
+  if (out.object == 0 && call.host != 0) out.object = find_loaded_object(call.host).identity;
 }
 
 /// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
@@ -59,7 +59,7 @@ bool is_about_code(abi::Result code) noexcept {
 }
 
 bool is_trying(const FailureFacts& facts) noexcept {
-  return facts.stage != Stage::launch && is_nvidia_library(facts_of_file(facts.owner).path);
+  return facts.stage != Stage::launch && is_nvidia_library(file_of_identity(facts.owner).path);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t
   }
   out.module_written = out.module.record != 0 && out.module.report == report;
   if (out.module.code.object != 0) out.object = out.module.code.object;
-  out.owner = out.object != 0 ? out.object : object_at(outer.caller).identity;
+  out.owner = out.object != 0 ? out.object : find_loaded_object(outer.caller).identity;
 }
 
 void gather(const Refusal& refusal, FailureFacts& out) noexcept {
@@ -105,7 +105,7 @@ void gather(const Refusal& refusal, FailureFacts& out) noexcept {
                                    static_cast<std::uint64_t>(refusal.code), refusal.code_name};
   out.device = current_device();
   out.object = refusal.library;
-  out.owner = object_at(refusal.caller).identity;
+  out.owner = find_loaded_object(refusal.caller).identity;
   out.refusal = &refusal;
 }
 
@@ -150,7 +150,7 @@ void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::Sh
   out.runtime = facts.runtime;
   out.api = row_of(facts.hook).name;
   out.kernel = facts.kernel;
-  out.object = facts_of_file(facts.object).path;
+  out.object = file_of_identity(facts.object).path;
   out.device = facts.device;
   if (facts.refusal != nullptr) {
     out.compiler = row_of(facts.hook).layer == Layer::nvrtc ? "NVRTC" : "nvJitLink";

@@ -159,7 +159,7 @@ void note_gaps_of_failure(const DeviceCode& code, std::optional<std::uint64_t> d
 void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
                        const void* caller) noexcept {
   const bool chosen =
-      code.object == 0 && !options().targets.empty() && is_nvidia_library(object_at(caller).path);
+      code.object == 0 && !options().targets.empty() && is_nvidia_library(find_loaded_object(caller).path);
   note_gaps_for(code, device, !chosen, Why::loading);
 }
 

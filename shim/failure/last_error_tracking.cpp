@@ -87,7 +87,7 @@ void note_read(Hook hook, abi::Result code, const void* caller) noexcept {
   const ErrnoKeeper keeper;
   const Busy busy;
   if (!busy) return;
-  const std::uint32_t reader = object_at(caller).identity;
+  const std::uint32_t reader = find_loaded_object(caller).identity;
   const auto tell = [&] { write(left, hook, reader, reader != left.owner); };
   if (is_first(left, reader) && !with_room(tell)) count_dropped();
 }

@@ -45,7 +45,7 @@ bool take_pending(DriverFailure& out) noexcept {
 
 void note_driver_failure(const DriverFailure& failure) noexcept {
   if (failure.facts.code == kDeinitialized) return;
-  if (!is_shared_runtime(object_at(failure.facts.caller).path) || !inside_runtime_call()) {
+  if (!is_shared_runtime(find_loaded_object(failure.facts.caller).path) || !inside_runtime_call()) {
     record_failure(&failure, nullptr);
     return;
   }

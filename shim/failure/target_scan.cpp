@@ -52,7 +52,7 @@ Place wrappers_of(std::string_view path) noexcept {
   return section ? Place{section->address, section->size} : Place{};
 }
 
-bool survey(void* context, const ObjectView& object) {
+bool survey(void* context, const LoadedObject& object) {
   const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
   if (object.identity >= kMaxIdentities || is_shim(object.elf.low())) return true;
   if (g_surveyed[object.identity].exchange(number, std::memory_order_acq_rel) == number) return true;
@@ -60,8 +60,8 @@ bool survey(void* context, const ObjectView& object) {
   for (std::uint64_t at = 0; at + sizeof(image::FatbinWrapper) <= place.size;
        at += sizeof(image::FatbinWrapper)) {
     const std::uintptr_t address = object.elf.base() + place.address + at;
-    // Of an object that another thread may unload meanwhile, nothing is read but by object_at().
-    if (object_at(address).identity != object.identity) break;
+    // Of an object that another thread may unload meanwhile, nothing is read but by find_loaded_object().
+    if (find_loaded_object(address).identity != object.identity) break;
     DeviceCode code;
     examine_memory(address, false, code);
     if (code.wrapped) note_gaps(code, {});
@@ -75,7 +75,7 @@ void survey_targets() noexcept {
   if (options().targets.empty()) return;
   const ErrnoKeeper keeper;
   std::uint32_t number = begin_report();
-  if (number != 0) each_object(survey, &number);
+  if (number != 0) for_each_loaded_object(survey, &number);
 }
 
 }  // namespace kshim::shim

@@ -7,8 +7,8 @@
 namespace kshim::shim {
 
 /// One `bypass` record for each such file that is still mapped, in a report that is begun for it where there
-/// is none. For the end of a process: it takes the dynamic linker's lock, so never from a signal handler.
-/// Without CUDA it is one look at the names of what is mapped.
+/// is none. For the end of a process through its destructors. Without CUDA it is one look at the names of
+/// what is mapped.
 void announce_bypasses() noexcept;
 
 }  // namespace kshim::shim

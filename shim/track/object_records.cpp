@@ -12,6 +12,7 @@
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 #include "report/report_file.h"
 
 namespace kshim::shim {
@@ -25,19 +26,12 @@ PatientLock g_lock;  // of writing an object; taken before those of objects.cpp 
 std::atomic<std::uint32_t> g_objects[kMaxIdentities];
 std::atomic<std::uint32_t> g_libraries[kMaxIdentities];
 
+std::atomic<std::uint32_t> g_visited_report{0};
+std::atomic<std::uint64_t> g_visited{
+    0};  ///< `load` of the last object that was looked at for g_visited_report
+
 bool is_new(std::atomic<std::uint32_t>& seen, std::uint32_t number) noexcept {
   return seen.exchange(number, std::memory_order_acq_rel) != number;
-}
-
-struct Wanted {
-  std::uint32_t identity;
-  ObjectView found;
-};
-bool find_identity(void* context, const ObjectView& object) {
-  auto& wanted = *static_cast<Wanted*>(context);
-  if (object.identity != wanted.identity) return true;
-  wanted.found = object;
-  return false;
 }
 
 /// A file's name; little of the stack, as _exit may be called in a signal handler.
@@ -57,7 +51,7 @@ std::string_view version_of(std::string_view path, NameText& target) noexcept {
 
 /// Each part of cuDNN exports its release as four bytes, 0x00091300 = 9.19.0, which no file's name in a wheel
 /// tells. cuDNN 8 and 9.
-bool add_cudnn_version(const ObjectView& object, ReleaseText& out) noexcept {
+bool add_cudnn_version(const LoadedObject& object, ReleaseText& out) noexcept {
   static constexpr std::string_view kNames[] = {"cudnn_graph_version", "cudnn_ops_infer_version",
                                                 "cudnn_cnn_infer_version", "cudnn_adv_infer_version",
                                                 "cudnn_ops_train_version"};
@@ -65,16 +59,17 @@ bool add_cudnn_version(const ObjectView& object, ReleaseText& out) noexcept {
   for (const std::string_view name : kNames) {
     const void* datum = object.elf.find_symbol(name, gnu_hash(name));
     if (datum == nullptr) continue;
-    const Bytes bytes = object.elf.bytes_from(reinterpret_cast<std::uintptr_t>(datum));
-    const auto value = read_le<std::uint32_t>(bytes, 0);
-    if (!value || (*value >> 24U) != 0 || (*value >> 16U) == 0) return false;
-    out << (*value >> 16U) << "." << ((*value >> 8U) & 0xffU) << "." << (*value & 0xffU);
+    std::uint32_t value = 0;
+    if (!object.elf.copy(reinterpret_cast<std::uintptr_t>(datum), value) || (value >> 24U) != 0 ||
+        (value >> 16U) == 0)
+      return false;
+    out << (value >> 16U) << "." << ((value >> 8U) & 0xffU) << "." << (value & 0xffU);
     return true;
   }
   return false;
 }
 
-bool write_library(void* context, const ObjectView& object) {
+bool write_library(void* context, const LoadedObject& object) {
   const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
@@ -85,7 +80,7 @@ bool write_library(void* context, const ObjectView& object) {
   if (version.find('.') == std::string_view::npos && add_cudnn_version(object, release))
     version = release.view();
   const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
-  const FileFacts file = facts_of_file(object.identity);
+  const FileInfo file = file_of_identity(object.identity);
   write_record<RecordType::library>([&](auto& record) {
     record.template add<Field::library_soname>(soname);
     record.template add<Field::library_path>(object.path);
@@ -105,10 +100,11 @@ void announce_object(std::uint32_t identity, std::string_view runtime) noexcept 
   // Nobody may refer to it before it is written: a second thread waits here for the first.
   const LockGuard guard(g_lock);
   if (!guard || g_objects[identity].load(std::memory_order_acquire) == number) return;
-  Wanted wanted{identity, {}};
-  each_object(find_identity, &wanted);
-  if (wanted.found && wanted.found.elf.imports("__cudaRegisterFatBinary")) runtime = "shared";
-  const FileFacts file = facts_of_file(identity);
+  if (const LoadedObject object = find_object_of_identity(identity); object) {
+    PageCache pages;
+    if (object.elf.through(pages).imports("__cudaRegisterFatBinary")) runtime = "shared";
+  }
+  const FileInfo file = file_of_identity(identity);
   write_record<RecordType::object>([&](auto& record) {
     record.template add<Field::object_id>(std::uint64_t{identity});
     record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
@@ -124,7 +120,10 @@ void announce_object(std::uint32_t identity, std::string_view runtime) noexcept 
 void announce_libraries() noexcept {
   const ErrnoKeeper keeper;
   std::uint32_t number = begin_report();
-  if (number != 0) each_object(write_library, &number);
+  if (number == 0) return;
+  // Only what was loaded since the last time.
+  const std::uint64_t seen = g_visited_report.exchange(number) == number ? g_visited.load() : 0;
+  g_visited.store(for_each_loaded_object(write_library, &number, seen));
 }
 
 }  // namespace kshim::shim

@@ -16,7 +16,6 @@ KNOWN = {
     ("cuda/driver_table", "failure/observer"),
     ("cuda/next_symbol", "track/coverage"),
     ("guest/options", "report/stderr_log"),
-    ("guest/safe_memory", "process/link_map"),
     ("track/fatbin_registry", "failure/gaps"),
     ("track/modules", "failure/failures"),
     ("track/modules", "failure/gaps"),

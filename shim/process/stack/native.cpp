@@ -19,9 +19,8 @@ struct Addresses {
   std::size_t count = 0;
 };
 
-// Unwinding takes the dynamic linker's lock and none of ours. A stack pointer that does not grow means that a
-// frame was misread (hand-written assembly, JIT code): going on from there could touch memory that is not
-// there.
+// A stack pointer that does not grow means that a frame was misread (hand-written assembly, JIT code): going
+// on from there could touch memory that is not there.
 void unwind(void* context_of_walk) noexcept {
   auto& out = *static_cast<Addresses*>(context_of_walk);
   unw_context_t context;
@@ -49,22 +48,26 @@ void unwind(void* context_of_walk) noexcept {
 void NativeStack::capture() noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
+  names_used_ = 0;
   Addresses addresses;
   guarded_walk(unwind, &addresses);  // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
     report::FrameRow& row = rows_[count_];
     // The byte before: a call at a function's very end returns to the next function.
-    const ObjectView object = object_at(address - 1);
+    const LoadedObject object = find_loaded_object(address - 1);
     row = {};
     row.offset = address;
     if (object) {
-      build_ids_[count_] = to_hex(object.elf.build_id());
+      build_ids_[count_] = to_hex(object.build_id.view());
       row.object = object.path;
       if (!build_ids_[count_].empty()) row.build_id = build_ids_[count_].view();
       row.offset = object.offset_of(address);
-      const std::string_view symbol = object.elf.symbol_at(address - 1);
-      if (!symbol.empty()) row.symbol = symbol;
+      char* const name = names_ + names_used_;
+      if (object.elf.symbol_at(address - 1, name, sizeof names_ - names_used_)) {
+        row.symbol = name;
+        names_used_ += row.symbol.size() + 1;
+      }
     }
     ++count_;
   }

@@ -10,14 +10,13 @@
 
 namespace kshim::shim {
 
-/// About 8 KiB: keep it static and under the lock that guards the failure being written.
+/// About 16 KiB: keep it static and under the lock that guards the failure being written.
 class NativeStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;
   /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to;
-  /// `symbol` comes from the dynamic symbol table only. Texts live until the next capture and as long as
-  /// their objects are mapped. Frames outside of every file (JIT code) have no object and their address as
-  /// offset.
+  /// `symbol` comes from the dynamic symbol table only. Texts live until the next capture. Frames outside of
+  /// every file (JIT code) have no object and their address as offset.
   void capture() noexcept;
   void clear() noexcept { count_ = 0; }
   std::span<const report::FrameRow> rows() const noexcept { return {rows_, count_}; }
@@ -26,6 +25,8 @@ class NativeStack {
   report::FrameRow rows_[kMaxFrames] = {};
   Text<40> build_ids_[kMaxFrames] = {};
   std::size_t count_ = 0;
+  char names_[8192] = {};
+  std::size_t names_used_ = 0;
 };
 
 }  // namespace kshim::shim
