@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "cuda/call_args.h"
+#include "failure/observer.h"
 #include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
-#include "track/compiler_errors.h"
 
 namespace kshim::shim {
 namespace {
@@ -112,7 +112,7 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
 abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program, unsigned count,
                  const char* const* options) noexcept {
   const abi::Result code = reinterpret_cast<abi::CompilerFunction>(real)(program, count, options);
-  if (code != 0) note_compiler_failure({hook, code, caller, address_of(real), count, options});
+  if (code != 0) on_compiler_failed({hook, code, caller, address_of(real), count, options});
   return code;
 }
 

@@ -10,14 +10,10 @@
 
 #include "cuda/cuda_abi.h"
 #include "cuda/next_symbol.h"
-#include "guest/errno_keeper.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-#include "guest/timed_lock.h"
-#include "process/loaded_objects.h"
+#include "report/environment.h"
 #include "report/report_file.h"
-
-extern char** environ;
 
 namespace kshim::shim {
 namespace {
@@ -28,41 +24,9 @@ using report::RecordType;
 constexpr int kMajor = 75;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kMinor = 76;
 
-using ContextDevice = abi::Result (*)(abi::CUdevice*);
-
-struct Facts {
-  PathText path;
-  image::Version version;
-  Text<64> kernel_module;
-  bool simulated = false;
-  bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false,
-       disable_jit = false;  // the compiler's presence is not known here
-  std::size_t count = 0;
-  DeviceFacts devices[kMaxDevices];
-};
-PatientLock g_lock;
-PatientLock g_announcing;                   // of writing what is known; taken before report_file.cpp's
-constinit Facts g_facts[2];                 // by what was learned: of the driver alone; of the devices, too
-std::atomic<std::uint32_t> g_learned{0};    // how many of them are complete; they never change then
-std::atomic<std::uint64_t> g_announced{0};  // number of the report * 4 + what was learned by then
-
-/// What is known; nullptr before something is.
-const Facts* known_facts() noexcept {
-  const std::uint32_t learned = g_learned.load(std::memory_order_acquire);
-  return learned == 0 ? nullptr : &g_facts[learned - 1];
-}
-
 template <class Fn>
 Fn ask(const char* name) noexcept {
   return reinterpret_cast<Fn>(driver_function(name));
-}
-
-bool is_set(const char* name) noexcept {
-  const std::size_t length = strlen(name);
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (strncmp(*entry, name, length) == 0 && (*entry)[length] == '=')
-      return strcmp(*entry + length + 1, "1") == 0;
-  return false;
 }
 
 void read_kernel_module(Text<64>& out) noexcept {
@@ -105,31 +69,9 @@ void learn_device(int ordinal, DeviceFacts& out) noexcept {
   if (pci != nullptr && pci(bus, sizeof bus - 1, device) == 0) out.pci << std::string_view(bus);
 }
 
-void learn(Facts& facts, bool initialised) noexcept {
-  facts.path.shrink(0);  // asked again once it is initialised
-  facts.path << driver_path();
-  int number = 0;
-  const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
-  if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);
-  facts.force_ptx_jit = is_set("CUDA_FORCE_PTX_JIT");
-  facts.disable_ptx_jit = is_set("CUDA_DISABLE_PTX_JIT");
-  facts.force_jit = is_set("CUDA_FORCE_JIT");
-  facts.disable_jit = is_set("CUDA_DISABLE_JIT");
-  const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount");
-  int devices = 0;
-  if (initialised && count != nullptr && count(&devices) == 0 && devices > 0)
-    facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), kMaxDevices);
-  for (std::size_t i = 0; i < facts.count; ++i) {
-    learn_device(static_cast<int>(i), facts.devices[i]);
-    facts.simulated = facts.simulated || facts.devices[i].name.view().ends_with(" (simulated)");
-  }
-  facts.kernel_module.shrink(0);
-  if (!facts.simulated) read_kernel_module(facts.kernel_module);
-}
-
-void write_driver(const Facts& facts) noexcept {
+void write_driver(Report& report, const DriverFacts& facts) noexcept {
   const image::ShortName version = to_name(facts.version);
-  write_record<RecordType::driver>([&](auto& record) {
+  report.write<RecordType::driver>([&](auto& record) {
     record.template add<Field::driver_path>(facts.path.empty() ? std::string_view() : facts.path.view());
     record.template add<Field::driver_cuda_version>(facts.version.known() ? version.view()
                                                                           : std::string_view());
@@ -139,11 +81,11 @@ void write_driver(const Facts& facts) noexcept {
   });
 }
 
-void write_devices(const Facts& facts) noexcept {
+void write_devices(Report& report, const DriverFacts& facts) noexcept {
   for (std::size_t i = 0; i < facts.count; ++i) {
     const DeviceFacts& device = facts.devices[i];
     const image::ShortName cc = to_name(device.cc);
-    write_record<RecordType::device>([&](auto& record) {
+    report.write<RecordType::device>([&](auto& record) {
       record.template add<Field::device_ordinal>(std::uint64_t{i});
       record.template add<Field::device_name>(device.name.empty() ? std::string_view() : device.name.view());
       record.template add<Field::device_compute_capability>(cc.view());
@@ -155,58 +97,43 @@ void write_devices(const Facts& facts) noexcept {
 
 }  // namespace
 
-void learn_driver(bool initialised) noexcept {
-  const std::uint32_t wanted = initialised ? 2 : 1;
-  if (g_learned.load(std::memory_order_acquire) >= wanted) return;
-  const ErrnoKeeper keeper;
-  // The driver takes none of the shim's locks.
-  const LockGuard guard(g_lock);
-  if (!guard || g_learned.load(std::memory_order_acquire) >= wanted) return;
-  learn(g_facts[wanted - 1], initialised);
-  g_learned.store(wanted, std::memory_order_release);
-}
-
-void announce_driver() noexcept {
-  const std::uint32_t learned = g_learned.load(std::memory_order_acquire);
-  if (learned == 0) return;
-  const std::uint64_t number = begin_report();
-  if (number == 0) return;
-  const std::uint64_t now = number * 4 + learned;
-  if (g_announced.load(std::memory_order_acquire) == now) return;
-  // Nobody may refer to a device before it is written: a second thread waits here for the first.
-  const LockGuard guard(g_announcing);
-  const std::uint64_t before = g_announced.load(std::memory_order_acquire);
-  if (!guard || before >= now) return;  // reports and what is known only grow
-  const Facts& facts = g_facts[learned - 1];
-  if (before / 4 != number) write_driver(facts);
-  if (learned == 2) write_devices(facts);
-  g_announced.store(now, std::memory_order_release);
-}
-
-std::size_t device_count() noexcept {
-  const Facts* facts = known_facts();
-  return facts == nullptr ? 0 : facts->count;
-}
-
-const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept {
-  const Facts* facts = known_facts();
-  return facts != nullptr && ordinal && *ordinal < facts->count ? &facts->devices[*ordinal] : nullptr;
+void ask_driver(bool initialised, DriverFacts& facts) noexcept {
+  facts.initialised = initialised;
+  facts.path << driver_path();
+  facts.driver = current_driver();
+  int number = 0;
+  const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
+  if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);
+  facts.force_ptx_jit = is_set_to("CUDA_FORCE_PTX_JIT", "1");
+  facts.disable_ptx_jit = is_set_to("CUDA_DISABLE_PTX_JIT", "1");
+  facts.force_jit = is_set_to("CUDA_FORCE_JIT", "1");
+  facts.disable_jit = is_set_to("CUDA_DISABLE_JIT", "1");
+  const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount");
+  int devices = 0;
+  if (initialised && count != nullptr && count(&devices) == 0 && devices > 0)
+    facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), DriverFacts::kMaxDevices);
+  for (std::size_t i = 0; i < facts.count; ++i) {
+    learn_device(static_cast<int>(i), facts.devices[i]);
+    facts.simulated = facts.simulated || facts.devices[i].name.view().ends_with(" (simulated)");
+  }
+  if (!facts.simulated) read_kernel_module(facts.kernel_module);
 }
 
 namespace {
+
+using ContextDevice = abi::Result (*)(abi::CUdevice*);
 
 /// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
 ContextDevice context_device() noexcept {
   static std::atomic<std::uint64_t> g_driver{0};
   static std::atomic<ContextDevice> g_function{nullptr};
-  if (g_learned.load(std::memory_order_acquire) != 2) return nullptr;
   const std::uint64_t driver = current_driver();
   if (driver == 0) return nullptr;
-  // Written in this order, read in the other one.
-  const ContextDevice known = g_function.load(std::memory_order_acquire);
-  if (g_driver.load(std::memory_order_acquire) == driver &&
-      known == g_function.load(std::memory_order_acquire))
-    return known;
+  // The function is written between two numbers and read between two reads of the number.
+  if (g_driver.load(std::memory_order_acquire) == driver) {
+    const ContextDevice known = g_function.load(std::memory_order_acquire);
+    if (g_driver.load(std::memory_order_acquire) == driver) return known;
+  }
   const auto fresh = ask<ContextDevice>("cuCtxGetDevice");
   g_driver.store(0, std::memory_order_release);
   g_function.store(fresh, std::memory_order_release);
@@ -216,21 +143,49 @@ ContextDevice context_device() noexcept {
 
 }  // namespace
 
-std::optional<std::uint64_t> current_device() noexcept {
-  const ContextDevice ask_context = context_device();
+std::optional<std::uint64_t> ask_current_device() noexcept {
+  const ContextDevice current = context_device();
   abi::CUdevice device = -1;
-  if (ask_context != nullptr && ask_context(&device) == 0 && device >= 0)
-    return static_cast<std::uint64_t>(device);
-  if (device_count() == 1) return 0;
+  if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
   return {};
 }
 
-image::Platform platform_of(image::ComputeCapability device) noexcept {
+bool DriverInfo::knows(bool initialised) const noexcept {
+  return known_ && facts_.driver == current_driver() && (facts_.initialised || !initialised);
+}
+
+void DriverInfo::learn(const DriverFacts& facts) noexcept {
+  facts_ = facts;
+  known_ = true;
+}
+
+void DriverInfo::announce(Report& report) noexcept {
+  const std::uint32_t number = known_ ? report.begin() : 0;
+  if (number == 0) return;
+  if (driver_report_ != number) write_driver(report, facts_);
+  driver_report_ = number;
+  if (facts_.initialised && devices_report_ != number) {
+    write_devices(report, facts_);
+    devices_report_ = number;
+  }
+}
+
+const DeviceFacts* DriverInfo::device(std::optional<std::uint64_t> ordinal) const noexcept {
+  return ordinal && *ordinal < facts_.count ? &facts_.devices[*ordinal] : nullptr;
+}
+
+std::optional<std::uint64_t> DriverInfo::device_or_only(std::optional<std::uint64_t> asked) const noexcept {
+  if (asked) return asked;
+  if (facts_.count == 1) return 0;
+  return {};
+}
+
+image::Platform DriverInfo::platform_of(image::ComputeCapability device) const noexcept {
   image::Platform platform;
   platform.device = device;
-  if (const Facts* facts = known_facts(); facts != nullptr) {
-    platform.driver = facts->version;
-    platform.jit = {facts->force_ptx_jit, facts->disable_ptx_jit, facts->force_jit, facts->disable_jit, true};
+  if (known_) {
+    platform.driver = facts_.version;
+    platform.jit = {facts_.force_ptx_jit, facts_.disable_ptx_jit, facts_.force_jit, facts_.disable_jit, true};
   }
   return platform;
 }

@@ -2,12 +2,14 @@
 // The driver and its devices: asked once, after the first cuInit that succeeds, and written into each report
 // of the process.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "guest/text_buffer.h"
 #include "kshim/image/select.h"
+#include "report/report_file.h"
 
 namespace kshim::shim {
 
@@ -17,19 +19,50 @@ struct DeviceFacts {
   Text<40> uuid;
   Text<32> pci;
 };
-constexpr std::size_t kMaxDevices = 64;
 
-/// Asks the driver. Call it after cuInit, outside of any lock; a second call does nothing.
-void learn_driver(bool initialised) noexcept;
-/// Writes the driver and device records into the present report, once each.
-void announce_driver() noexcept;
+/// What the driver answered.
+struct DriverFacts {
+  static constexpr std::size_t kMaxDevices = 64;
+  bool initialised = false;  ///< devices were asked for, too
+  std::uint64_t driver = 0;  ///< number of the mapping of the driver that was asked (current_driver)
+  PathText path;
+  image::Version version;
+  Text<64> kernel_module;
+  bool simulated = false;
+  bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false,
+       disable_jit = false;  // the compiler's presence is not known here
+  std::size_t count = 0;
+  DeviceFacts devices[kMaxDevices];
+};
 
-std::size_t device_count() noexcept;
-/// nullptr for an ordinal that is not known.
-const DeviceFacts* device_facts(std::optional<std::uint64_t> ordinal) noexcept;
-/// Ordinal of the calling thread's current device, or of the only one; nothing where the driver does not say.
-std::optional<std::uint64_t> current_device() noexcept;
-/// What select_image needs to know about a device.
-image::Platform platform_of(image::ComputeCapability device) noexcept;
+/// Asks the driver. The shim's lock must not be held: another thread may be in the driver and wait for that
+/// lock.
+void ask_driver(bool initialised, DriverFacts& out) noexcept;
+/// Ordinal of the calling thread's current device; nothing where the driver does not say. Asks the driver, as
+/// above.
+std::optional<std::uint64_t> ask_current_device() noexcept;
+
+/// Lies in zeroed memory. Under the shim's lock.
+class DriverInfo {
+ public:
+  /// Whether as much is known of the driver that is mapped now.
+  bool knows(bool initialised) const noexcept;
+  void learn(const DriverFacts& facts) noexcept;
+  /// Writes the driver and device records into the present report, once each.
+  void announce(Report& report) noexcept;
+
+  /// nullptr for an ordinal that is not known.
+  const DeviceFacts* device(std::optional<std::uint64_t> ordinal) const noexcept;
+  /// `asked`, or the only device there is.
+  std::optional<std::uint64_t> device_or_only(std::optional<std::uint64_t> asked) const noexcept;
+  /// What select_image needs to know about a device.
+  image::Platform platform_of(image::ComputeCapability device) const noexcept;
+
+ private:
+  bool known_;
+  DriverFacts facts_;
+  std::uint32_t driver_report_;   ///< the report that has the driver's record
+  std::uint32_t devices_report_;  ///< the same of the devices'
+};
 
 }  // namespace kshim::shim

@@ -12,7 +12,6 @@
 #include "guest/options.h"
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
-#include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
 #include "process/loaded_objects.h"
@@ -49,8 +48,8 @@ Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
   const std::uint64_t begin = load_begins();
   const Word answer = real(first, second, KSHIM_PASS_WORDS);
   const auto code = static_cast<abi::Result>(answer);
-  note_load(facts_of(hook, code, __builtin_return_address(0), first, second), begin,
-            code == 0 ? handle_written(first, second) : 0);
+  on_load(facts_of(hook, code, __builtin_return_address(0), first, second), begin,
+          code == 0 ? handle_written(first, second) : 0);
   return answer;
 }
 
@@ -162,9 +161,8 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
       std::memcmp(id->bytes, kInterface, sizeof kInterface) != 0 || in_driver(caller))
     return;
   const ErrnoKeeper keeper;
-  const Busy busy;
-  const auto watch = [&] { watch_for(address_of(*table), caller); };
-  if (busy && !with_room(watch)) return;  // its loads are not recorded
+  const ReentryGuard guard;
+  if (guard) watch_for(address_of(*table), caller);
 }
 
 void note_loads_libraries(const void* caller) noexcept {

@@ -7,7 +7,6 @@
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
 #include "process/scattered_read.h"
-#include "track/coverage.h"
 
 namespace kshim::shim {
 
@@ -125,7 +124,7 @@ void fill_driver(std::uint64_t load) noexcept {
     for (std::size_t i = 0; i < kHookCount; ++i)
       if (kHooks[i].layer == Layer::driver) {
         const auto hook = static_cast<Hook>(i);
-        g_driver_next[i].store(counting(hook, true, search.found[i]), std::memory_order_release);
+        g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
         set_driver_own(hook,
                        search.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
       }
@@ -143,7 +142,7 @@ constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 }  // namespace
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
-  g_driver_own[index_of(hook)].store(counting(hook, false, address), std::memory_order_release);
+  g_driver_own[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);
   g_driver_address[index_of(hook)].store(address, std::memory_order_release);
   if (address == nullptr) return;
   const auto entry = static_cast<std::uint16_t>(index_of(hook) + 1);

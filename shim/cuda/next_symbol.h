@@ -63,6 +63,8 @@ void adopt_driver(const LoadedObject& object) noexcept;
 bool in_driver(const void* address) noexcept;
 /// Our export for a hook: what a caller gets instead of the real one.
 AnyFunction routed_wrapper(Hook hook) noexcept;
+/// With KSHIM_COVERAGE, the function that counts launches before it goes on to `real`; else `real`.
+AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexcept;
 AnyFunction runtime_wrapper(Runtime runtime, Hook hook) noexcept;
 
 }  // namespace kshim::shim

@@ -24,8 +24,7 @@ using namespace kshim::shim::abi;
   asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
 #define KSHIM_DECLARE_routed(name, ret, params) static ret kshim_routed_##name params;
 
-// The first call of all goes round by a function of the same shape, so that the path of all others need not
-// keep the arguments anywhere.
+// First calls take a cold function of the same signature, so the hot path spills no arguments.
 #define KSHIM_FIRST(path, name, ret, params, args)                                                  \
   KSHIM_DECLARE_##path(name, ret, params)                                                           \
       [[gnu::noinline, gnu::cold]] static ret kshim_first_##path##_##name params {                  \
@@ -37,46 +36,47 @@ using namespace kshim::shim::abi;
     return kshim_first_##path##_##name args;
 
 // Call, test, return.
-#define KSHIM_PLAIN(path, name, ret, params, args)                                                      \
-  KSHIM_FIRST(path, name, ret, params, args)                                                            \
-  ret kshim_##path##_##name params {                                                                    \
-    KSHIM_REAL(path, name, args)                                                                        \
-    const Result code = real args;                                                                      \
-    if (code != 0) [[unlikely]]                                                                         \
-      return Picked<note_failure>::from(Hook::name, code, __builtin_return_address(0) KSHIM_MORE args); \
-    return code;                                                                                        \
+#define KSHIM_PLAIN(path, name, ret, params, args)                                          \
+  KSHIM_FIRST(path, name, ret, params, args)                                                \
+  ret kshim_##path##_##name params {                                                        \
+    KSHIM_REAL(path, name, args)                                                            \
+    const Result code = real args;                                                          \
+    if (code != 0) [[unlikely]]                                                             \
+      return SelectArgs<on_call_failed>::from(Hook::name, code,                             \
+                                              __builtin_return_address(0) KSHIM_MORE args); \
+    return code;                                                                            \
   }
 
-#define KSHIM_LOAD(path, name, ret, params, args)                                                     \
-  KSHIM_FIRST(path, name, ret, params, args)                                                          \
-  ret kshim_##path##_##name params {                                                                  \
-    KSHIM_REAL(path, name, args)                                                                      \
-    const std::uint64_t begin = load_begins();                                                        \
-    const Result code = real args;                                                                    \
-    note_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
-    return code;                                                                                      \
+#define KSHIM_LOAD(path, name, ret, params, args)                                                   \
+  KSHIM_FIRST(path, name, ret, params, args)                                                        \
+  ret kshim_##path##_##name params {                                                                \
+    KSHIM_REAL(path, name, args)                                                                    \
+    const std::uint64_t begin = load_begins();                                                      \
+    const Result code = real args;                                                                  \
+    on_load(KSHIM_FACTS(name, code, KSHIM_STRIP args), begin, code == 0 ? handle_written args : 0); \
+    return code;                                                                                    \
   }
 
-#define KSHIM_LOOKUP(path, name, ret, params, args)                                \
-  KSHIM_FIRST(path, name, ret, params, args)                                       \
-  ret kshim_##path##_##name params {                                               \
-    KSHIM_REAL(path, name, args)                                                   \
-    const Result code = real args;                                                 \
-    if (code == 0)                                                                 \
-      note_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
-    else                                                                           \
-      note_failure(KSHIM_FACTS(name, code, KSHIM_STRIP args));                     \
-    return code;                                                                   \
+#define KSHIM_LOOKUP(path, name, ret, params, args)                              \
+  KSHIM_FIRST(path, name, ret, params, args)                                     \
+  ret kshim_##path##_##name params {                                             \
+    KSHIM_REAL(path, name, args)                                                 \
+    const Result code = real args;                                               \
+    if (code == 0)                                                               \
+      on_lookup(KSHIM_FACTS(name, code, KSHIM_STRIP args), handle_written args); \
+    else                                                                         \
+      on_call_failed(KSHIM_FACTS(name, code, KSHIM_STRIP args));                 \
+    return code;                                                                 \
   }
 
-#define KSHIM_INIT(path, name, ret, params, args)         \
-  KSHIM_FIRST(path, name, ret, params, args)              \
-  ret kshim_##path##_##name params {                      \
-    KSHIM_REAL(path, name, args)                          \
-    init_begins();                                        \
-    const Result code = real args;                        \
-    note_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
-    return code;                                          \
+#define KSHIM_INIT(path, name, ret, params, args)       \
+  KSHIM_FIRST(path, name, ret, params, args)            \
+  ret kshim_##path##_##name params {                    \
+    KSHIM_REAL(path, name, args)                        \
+    on_init_begins();                                   \
+    const Result code = real args;                      \
+    on_init(KSHIM_FACTS(name, code, KSHIM_STRIP args)); \
+    return code;                                        \
   }
 
 // cuGetProcAddress and its version 2: route.cpp.

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the shim begins and ends: the library's constructor (options, stderr, the sign of life for `kshim
-// run`), its destructor and _exit (the end record). Besides, link_map.cpp notes what is mapped at the start;
-// no other part of the shim has constructors or destructors.
+// Where the shim begins and ends. It begins in the library's constructor (options, stderr, the sign of life
+// for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for exit() and a return
+// from main; `end_now` is for _exit, which a signal handler may call. link_map.cpp has a constructor that
+// notes what is mapped at the start; no other part of the shim has constructors or destructors.
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <atomic>
 
-#include "cuda/hooks.h"
-#include "guest/errno_keeper.h"
+#include "failure/state.h"
 #include "guest/options.h"
+#include "guest/process_generation.h"
 #include "guest/syscalls.h"
 #include "process/link_map.h"
-#include "report/report_file.h"
 #include "report/run_socket.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
+#include "track/coverage.h"
 
 namespace kshim::shim {
 namespace {
@@ -34,13 +35,43 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
   send_sign_of_life();
 }
 
-/// A fork's child, which has the threads of its parent no more, looks at nothing that is mapped, and one
-/// without a report does nothing at all.
+/// `whole`: with what the tables and the list of mapped files tell, too.
+void end_report(State& state, bool whole) noexcept {
+  if (current_report() == 0) return;
+  if (whole) {
+    state.objects.announce_libraries(state.report);
+    state.target_scan.run(state.gap_scene(), state.gaps);
+  }
+  write_launch_counts(state.report);
+  state.failures.flush_repeats(state.report);
+  state.report.end();
+}
+
+/// exit() and a return from main. A fork's child looks at nothing that is mapped, and one without
+/// a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled) return;
   const bool forked = g_process.load() != raw::process();
-  if (!forked) announce_bypasses();
-  end_report(forked ? Ending::immediate : Ending::normal);
+  if (forked && (!is_state_mapped() || current_report() == 0)) return;
+  const SlowPath path;
+  if (!path) return;
+  const bool bypassed = !forked && find_bypasses();
+  if (!bypassed && (!is_state_mapped() || current_report() == 0)) return;
+  path.run([&](State& state) {
+    if (bypassed) write_bypasses(state.report, state.objects);
+    end_report(state, !forked);
+  });
+}
+
+/// _exit. Waits for no lock and enumerates nothing: in a signal handler, this thread or another one may be in
+/// the middle of anything.
+void end_now() noexcept {
+  if (!options().enabled || !is_state_mapped() || current_report() == 0) return;
+  // A vfork's child that could not exec ends itself, not its parent.
+  if (process_id() != raw::process()) return;
+  const SlowPath path;
+  if (path && path.try_run([](State& state) { end_report(state, false); })) return;
+  Report::end_immediately();
 }
 
 }  // namespace
@@ -51,10 +82,10 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
 // destructor.
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
-  kshim::shim::end_report(kshim::shim::Ending::immediate);
+  kshim::shim::end_now();
   if (const auto next = kshim::shim::g_next_exit.load(std::memory_order_relaxed); next != nullptr)
     next(status);
-  for (;;) syscall(SYS_exit_group, status);
+  for (;;) kshim::shim::raw::call(SYS_exit_group, status);
 }
 [[gnu::visibility("default")]] void _Exit(int status) noexcept { _exit(status); }
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrappers of the shared runtime's functions, expanded from hooks.def: one a runtime version, exported as
 // name@libcudart.so.N, so that each knows its real target where several runtimes live in one process. None is
-// the default version: a reference without one belongs to whoever lends a runtime under names of its own
-// (TensorFlow's libtensorflow_framework.so.2, which opens NVIDIA's when it is first called); ld.so passes us
-// by.
+// the default version, so that unversioned references do not bind to the shim: they belong to libraries that
+// export a runtime of their own (TensorFlow's libtensorflow_framework.so.2, which opens NVIDIA's when it is
+// first called).
 #include "cuda/call_args.h"
 #include "cuda/next_symbol.h"
-#include "failure/last_error_tracking.h"
 #include "failure/observer.h"
-#include "track/registered.h"
+#include "track/fatbin_registry.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
-// Their own section tells whether a driver call happens inside a runtime call that is being watched
-// (within.h).
+// A section of their own tells whether a driver call happens inside a hooked runtime call (cudart_frame.h).
+// Only wrappers are in it that call on_runtime_returned(): an error held for any other would never be
+// recorded.
 #define KSHIM_RUNTIME_CODE gnu::section("kshim_runtime")
 
 #define KSHIM_STRIP(...) __VA_ARGS__
@@ -25,9 +25,12 @@ using namespace kshim::shim::abi;
 #define KSHIM_DECLARE(v, version, name, ret, params)                                           \
   extern "C" [[gnu::visibility("default"), KSHIM_RUNTIME_CODE]] ret kshim_##v##_##name params; \
   asm(".symver kshim_" #v "_" #name ", " #name version);
+#define KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                 \
+  extern "C" [[gnu::visibility("default")]] ret kshim_##v##_##name params; \
+  asm(".symver kshim_" #v "_" #name ", " #name version);
 
-// The first call of all goes round by a function of the same shape, so that the path of all others need not
-// keep the arguments anywhere. (Its address lies outside of the section; the second attempt does not.)
+// First calls take a cold function of the same signature, so the hot path spills no arguments. (It is outside
+// of the section; the wrapper that it calls is inside.)
 #define KSHIM_FIRST(v, name, ret, params, args)                                          \
   [[gnu::noinline, gnu::cold]] static ret kshim_first_##v##_##name params {              \
     return resolve_runtime(Runtime::v, Hook::name) == nullptr ? absent(Hook::name)       \
@@ -50,8 +53,8 @@ using namespace kshim::shim::abi;
     KSHIM_KNOWN(v, name, args)                                                                       \
     const Result code = real args;                                                                   \
     if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
-      return Picked<note_runtime_return>::from(Hook::name, code,                                     \
-                                               __builtin_return_address(0) KSHIM_MORE args);         \
+      return SelectArgs<on_runtime_returned>::from(Hook::name, code,                                 \
+                                                   __builtin_return_address(0) KSHIM_MORE args);     \
     return code;                                                                                     \
   }
 
@@ -61,57 +64,60 @@ using namespace kshim::shim::abi;
     KSHIM_KNOWN(v, name, args)                                                                       \
     const Result code = real args;                                                                   \
     const CallFacts facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                               \
-    if (code == 0) note_lookup(facts, handle_written args);                                          \
+    if (code == 0) on_lookup(facts, handle_written args);                                            \
     if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
-      note_runtime_return(facts);                                                                    \
+      on_runtime_returned(facts);                                                                    \
     return code;                                                                                     \
   }
 
 #define KSHIM_READ(v, version, name, ret, params, args)                   \
-  KSHIM_DECLARE(v, version, name, ret, params)                            \
+  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                      \
   KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params { \
     KSHIM_KNOWN(v, name, args)                                            \
     const Result code = real args;                                        \
     if (code != 0) [[unlikely]]                                           \
-      note_read(Hook::name, code, __builtin_return_address(0));           \
+      on_error_read(Hook::name, code, __builtin_return_address(0));       \
     return code;                                                          \
   }
 
 #define KSHIM_REGISTRATION(v, version, name, ret, params, args)                   \
-  KSHIM_DECLARE(v, version, name, ret, params)                                    \
+  KSHIM_DECLARE_PLAIN(v, version, name, ret, params)                              \
   ret kshim_##v##_##name params {                                                 \
     if (Hook::name == Hook::__cudaRegisterFatBinary) recheck_runtime(Runtime::v); \
     KSHIM_REAL(v, name)                                                           \
-    return register_with(Told<Hook::name>{}, real, KSHIM_STRIP args);             \
+    return register_with(HookTag<Hook::name>{}, real, KSHIM_STRIP args);          \
   }
 
 namespace {
 
 template <Hook kHook>
-struct Told {};
+struct HookTag {};
 
-FatbinHandle register_with(Told<Hook::__cudaRegisterFatBinary>, FatbinHandle (*real)(void*), void* wrapper) {
+FatbinHandle register_with(HookTag<Hook::__cudaRegisterFatBinary>, FatbinHandle (*real)(void*),
+                           void* wrapper) {
   if (real == nullptr) return nullptr;
   const FatbinHandle handle = real(wrapper);
   registered::fatbin(handle, address_of(wrapper));
   return handle;
 }
-void register_with(Told<Hook::__cudaRegisterFatBinaryEnd>, void (*real)(FatbinHandle), FatbinHandle fatbin) {
+void register_with(HookTag<Hook::__cudaRegisterFatBinaryEnd>, void (*real)(FatbinHandle),
+                   FatbinHandle fatbin) {
   if (real != nullptr) real(fatbin);
-  registered::fatbin_complete(fatbin);
+  on_fatbin_registered(fatbin);
 }
-void register_with(Told<Hook::__cudaUnregisterFatBinary>, void (*real)(FatbinHandle), FatbinHandle fatbin) {
+void register_with(HookTag<Hook::__cudaUnregisterFatBinary>, void (*real)(FatbinHandle),
+                   FatbinHandle fatbin) {
   registered::fatbin_gone(fatbin);
   if (real != nullptr) real(fatbin);
 }
 template <class Real, class... Rest>
-void register_with(Told<Hook::__cudaRegisterFunction>, Real real, FatbinHandle fatbin, const char* host,
+void register_with(HookTag<Hook::__cudaRegisterFunction>, Real real, FatbinHandle fatbin, const char* host,
                    char* device, const char* name, Rest... rest) {
   if (real != nullptr) real(fatbin, host, device, name, rest...);
   registered::kernel(fatbin, address_of(host), name);
 }
 template <Hook kHook, class Real, class... Rest>
-void register_with(Told<kHook>, Real real, Rest... rest) {
+void register_with(HookTag<kHook>, Real real, Rest... rest) {
   if (real != nullptr) real(rest...);
 }
 

@@ -4,7 +4,6 @@
 #include "cuda/call_args.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
-#include "failure/gaps.h"
 #include "guest/safe_memory.h"
 #include "kshim/base/cuda_error.h"
 #include "kshim/base/hash.h"
@@ -33,16 +32,19 @@ bool asks_for_kernel(Hook hook) noexcept {
 }
 
 /// What one call's arguments say about the kernel and its module.
-void look_at(const CallFacts& call, FailureFacts& out, std::uint64_t& module,
+void look_at(const CallFacts& call, HandleInfo& handle, FailureFacts& out, std::uint64_t& module,
              std::uintptr_t& wrapper) noexcept {
-  const HandleFacts handle = recall_handle(call.handle);
   const Registered registered = registered_kernel(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
     out.kernel = readable_text(call.symbol);
-  if (out.kernel.empty()) out.kernel = handle.name;
+  // `handle` keeps the text, so only the first call that has one may use it.
+  if (out.kernel.empty()) {
+    recall_handle(call.handle, handle);
+    out.kernel = handle.name();
+  }
   if (out.kernel.empty()) out.kernel = registered.kernel;
-  if (module == 0) module = handle.module;
-  if (module == 0) module = recall_handle(call.container).module;
+  if (module == 0) module = module_of_handle(call.handle);
+  if (module == 0) module = module_of_handle(call.container);
   if (wrapper == 0) wrapper = registered.wrapper;
   if (out.object == 0 && call.host != 0) out.object = find_loaded_object(call.host).identity;
 }
@@ -64,7 +66,7 @@ bool is_trying(const FailureFacts& facts) noexcept {
 
 }  // namespace
 
-void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+void gather(const DriverFailure* driver, const CallFacts* runtime, const FailureSources& sources,
             FailureFacts& out) noexcept {
   const CallFacts& outer = runtime != nullptr ? *runtime : driver->facts;
   out.hook = outer.hook;
@@ -78,32 +80,31 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t
     out.layers[out.layer_count++] = layer_row(driver->facts);
     out.device = driver->device;
     module = driver->module;
-    look_at(driver->facts, out, module, wrapper);
+    look_at(driver->facts, sources.names, out, module, wrapper);
   }
   if (runtime != nullptr) {
     out.layers[out.layer_count++] = layer_row(*runtime);
-    if (!out.device) out.device = current_device();
-    look_at(*runtime, out, module, wrapper);
+    look_at(*runtime, sources.names, out, module, wrapper);
   }
-  if (!find_module(module, out.module) && wrapper != 0) {
+  if (!sources.modules.find(module, out.module) && wrapper != 0) {
     // Remembered by the runtime, or never asked of the driver: the registration tells what code it is.
     DeviceCode code;
     examine_memory(wrapper, false, code);
-    if (!find_module_of(code.address, out.module)) out.module.code = code;
+    if (!sources.modules.find_code(code.address, out.module)) out.module.code = code;
   }
-  out.module_written = out.module.record != 0 && out.module.report == report;
+  out.module_written = out.module.record != 0 && out.module.report == sources.report;
   if (out.module.code.object != 0) out.object = out.module.code.object;
   out.owner = out.object != 0 ? out.object : find_loaded_object(outer.caller).identity;
 }
 
-void gather(const Refusal& refusal, FailureFacts& out) noexcept {
+void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept {
   const HookRow& row = row_of(refusal.hook);
   out.hook = refusal.hook;
   out.stage = row.stage;
   out.code = refusal.code;
   out.layers[out.layer_count++] = {row.layer == Layer::nvrtc ? "nvrtc" : "nvjitlink", row.name,
                                    static_cast<std::uint64_t>(refusal.code), refusal.code_name};
-  out.device = current_device();
+  out.device = device;
   out.object = refusal.library;
   out.owner = find_loaded_object(refusal.caller).identity;
   out.refusal = &refusal;
@@ -121,10 +122,9 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   if (facts.refusal != nullptr)
     return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_trying(facts)) return key;
-  const DeviceCode& code = facts.module.code;
   // A launch is one thing, however many calls it takes.
   if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
-  key = mix(key, code.object != 0 ? code.offset : code.hash != 0 ? code.hash : code.address);
+  key = mix(key, facts.module.code.key());
   return key_hash(bytes_of(facts.kernel), key);
 }
 
@@ -145,7 +145,8 @@ bool is_alarming(const FailureFacts& facts) noexcept {
   }
 }
 
-void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::ShortName& arch) noexcept {
+void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out, ArchList& have,
+                image::ShortName& arch) noexcept {
   out.code = facts.code;
   out.runtime = facts.runtime;
   out.api = row_of(facts.hook).name;
@@ -163,11 +164,12 @@ void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::Sh
   const DeviceCode& code = facts.module.code;
   code.list(have);
   out.have = have.all();
-  if (const DeviceFacts* device = device_facts(facts.device)) {
+  if (const DeviceFacts* device = driver.device(facts.device)) {
     arch = to_name(image::ImageKind::cubin, image::Arch{device->cc, image::Suffix::none});
     out.device_name = device->name.view();
     out.device_arch = arch.view();
-    if (code.image_count != 0 && selection_for(code, device->cc).choice == image::Choice::none)
+    if (code.image_count != 0 &&
+        code.selection_for(driver.platform_of(device->cc)).choice == image::Choice::none)
       out.need = arch.view();
   }
 }

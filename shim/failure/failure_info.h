@@ -8,11 +8,19 @@
 
 #include "cuda/call_args.h"
 #include "failure/failure_notice.h"
-#include "failure/failures.h"
 #include "kshim/report/writer.h"
+#include "track/compiler_errors.h"
+#include "track/handle_names.h"
 #include "track/modules.h"
 
 namespace kshim::shim {
+
+/// A failed call of the driver, with what was known when it came back.
+struct DriverFailure {
+  CallFacts facts;
+  std::uint64_t module = 0;  ///< number of the load; 0 = none
+  std::optional<std::uint64_t> device;
+};
 
 struct FailureFacts {
   Hook hook{};  ///< the outermost call
@@ -30,15 +38,23 @@ struct FailureFacts {
   const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
 };
 
-void gather(const DriverFailure* driver, const CallFacts* runtime, std::uint32_t report,
+/// What the facts are gathered from. Texts of `out` lie in `names`.
+struct FailureSources {
+  const Modules& modules;
+  const DriverInfo& driver;
+  HandleInfo& names;
+  std::uint32_t report;
+};
+void gather(const DriverFailure* driver, const CallFacts* runtime, const FailureSources& sources,
             FailureFacts& out) noexcept;
-void gather(const Refusal& refusal, FailureFacts& out) noexcept;
+void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept;
 /// Failures with the same key are one failure and its repetitions.
 std::uint64_t key_of(const FailureFacts& facts) noexcept;
 /// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries
 /// out.
 bool is_alarming(const FailureFacts& facts) noexcept;
 /// Python frames are left to the caller. `have` and `arch` keep the texts.
-void fill_alarm(const FailureFacts& facts, Alarm& out, ArchList& have, image::ShortName& arch) noexcept;
+void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out, ArchList& have,
+                image::ShortName& arch) noexcept;
 
 }  // namespace kshim::shim

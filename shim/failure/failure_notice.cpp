@@ -9,7 +9,6 @@
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
 #include "kshim/base/cuda_error.h"
-#include "report/report_file.h"
 #include "report/stderr_log.h"
 
 namespace kshim::shim {
@@ -181,20 +180,20 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
   return size + tail.size();
 }
 
-void raise_alarm(const Alarm& alarm) noexcept {
+void raise_alarm(const Alarm& alarm, std::string_view report) noexcept {
   constexpr std::size_t kMaxKinds = 16;
   constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
   static std::atomic<int> g_raised[kMaxKinds];
   constexpr int kInvalidHandle = 400;
   if (!wants(LogLevel::warn)) return;
-  // The handle that an earlier failure left empty: the report has it, a second block would hide the first.
+  // The handle is empty because an earlier call failed, which a block was written for.
   if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
   const int kind = alarm.compiler.empty() ? alarm.code : alarm.code | kCompilers;
   for (std::atomic<int>& slot : g_raised) {
     int none = 0;
     if (slot.compare_exchange_strong(none, kind)) {
       char text[4096];
-      write_stderr({text, format_alarm(alarm, report_path(), text)});
+      write_stderr({text, format_alarm(alarm, report, text)});
       return;
     }
     if (none == kind) return;

@@ -31,8 +31,9 @@ struct Alarm {
   std::string_view python_function;
 };
 
-/// Writes the block unless one for the same error code was written before, or KSHIM_LOG=off.
-void raise_alarm(const Alarm& alarm) noexcept;
+/// Writes the block unless one for the same error code was written before, or KSHIM_LOG=off. `report`: as
+/// below.
+void raise_alarm(const Alarm& alarm, std::string_view report) noexcept;
 
 /// The block itself, at most 4 KiB; `report` is the report's path, empty when there is none. For raise_alarm
 /// and the tests.

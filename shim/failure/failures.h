@@ -1,31 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failed calls: which are one and the same, what is known about each, the record, its repetitions, the alarm.
+// Failed calls: which are one and the same, what is known about each, the record, its repetitions, the notice
+// on stderr.
 #pragma once
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 
-#include "cuda/call_args.h"
-#include "track/compiler_errors.h"
+#include "failure/failure_info.h"
+#include "failure/gaps.h"
+#include "failure/known_stacks.h"
+#include "process/python/frames.h"
+#include "process/stack/native.h"
 
 namespace kshim::shim {
 
-/// A failed call of the driver, with what was known when it came back.
-struct DriverFailure {
-  CallFacts facts;
-  std::uint64_t module = 0;  ///< number of the load; 0 = none
-  std::optional<std::uint64_t> device;
+/// Lies in zeroed memory. Under the shim's lock.
+class Failures {
+ public:
+  /// Where records go, and what the facts come from.
+  struct Scene {
+    Report& report;
+    const DriverInfo& driver;
+    ObjectRecords& objects;
+    const Modules& modules;
+    Gaps& gaps;
+  };
+  /// One failure, seen at the driver, at the runtime or at both: at least one is given.
+  void add(const Scene& scene, const DriverFailure* driver, const CallFacts* runtime,
+           std::optional<std::uint64_t> device) noexcept;
+  /// A compiler library refused an architecture.
+  void add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept;
+  /// Writes the repetitions that the report does not have yet.
+  void flush_repeats(Report& report) noexcept;
+
+ private:
+  struct Known {
+    std::uint64_t key;
+    std::uint64_t count;         ///< how often it happened
+    std::uint64_t written;       ///< how often the report says
+    std::uint64_t last_written;  ///< time of the last repeat, with KSHIM_REPEATS=each
+  };
+  static constexpr std::size_t kMax = KnownStacks::kMax;
+
+  void record(const Scene& scene, const FailureFacts& facts) noexcept;
+  void begin_again(std::uint32_t report) noexcept;
+  std::size_t find_or_add(std::uint64_t key) noexcept;
+  void write_repeat(Report& report, std::size_t index) noexcept;
+  void capture_stacks() noexcept;
+  void write(Report& report, const FailureFacts& facts, std::uint64_t id) noexcept;
+  void notify(const Scene& scene, const FailureFacts& facts) noexcept;
+
+  std::uint32_t report_;  ///< the report that known_ belongs to
+  std::size_t count_;
+  Known known_[kMax];
+  NativeStack native_;
+  PythonStack python_;
+  PythonStack python_main_;
+  KnownStacks known_native_;
+  KnownStacks known_python_;
+  KnownStacks known_python_main_;
+  HandleInfo names_;  ///< room for gather()
 };
-
-/// One failure, seen at the driver, at the runtime or at both: at least one is given. The thread is Busy.
-void record_failure(const DriverFailure* driver, const CallFacts* runtime) noexcept;
-
-/// A compiler library refused an architecture. The thread is Busy.
-void record_refusal(const Refusal& refusal) noexcept;
-
-/// A load failed that has its module record. The thread is Busy. calls.cpp.
-void note_failed_load(const CallFacts& facts, std::uint64_t module,
-                      std::optional<std::uint64_t> device) noexcept;
-/// The end record is to know the numbers of failures and modules, and the report the last repetitions.
-void count_failures_at_end() noexcept;
 
 }  // namespace kshim::shim

@@ -1,23 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // gap records: device code without an image for the current device, or for one of KSHIM_TARGET.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "cuda/driver_info.h"
+#include "guest/seen_keys.h"
 #include "track/device_code.h"
+#include "track/fatbin_registry.h"
+#include "track/object_records.h"
 
 namespace kshim::shim {
 
-/// What the driver would take for a device.
-image::Selection selection_for(const DeviceCode& code, image::ComputeCapability device) noexcept;
-/// Writes a gap for the device, if there is one, and for each target; each once a report.
-void note_gaps(const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
-/// The same after a failure in the module. But for that of a load, the gap for the device lists all kernels,
-/// also where it is there already and lists a few.
-void note_gaps_of_failure(const DeviceCode& code, std::optional<std::uint64_t> device, bool of_load) noexcept;
-/// The same after a load by `caller`: what an NVIDIA library hands over from memory it has chosen for this
-/// device, and would choose otherwise for a target.
-void note_gaps_of_load(const DeviceCode& code, std::optional<std::uint64_t> device,
-                       const void* caller) noexcept;
+/// Lies in zeroed memory. Under the shim's lock.
+class Gaps {
+ public:
+  /// Where records go, and what is known of the driver.
+  struct Scene {
+    Report& report;
+    const DriverInfo& driver;
+    ObjectRecords& objects;
+  };
+  /// Writes a gap for the device, if there is one, and for each target; each once a report.
+  void note(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
+  /// The same after a failure in the module. Unless the load itself failed, rewrites the device's gap with
+  /// the full list of kernels, even if a shortened one was written before.
+  void note_failure(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+                    bool of_load) noexcept;
+  /// The same after a load by `caller`. Images that an NVIDIA library loads from memory were picked for this
+  /// device: gaps for targets are skipped for them.
+  void note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
+                 const void* caller) noexcept;
+
+ private:
+  /// Why a module is looked at.
+  enum class Why : std::uint8_t {
+    known,    ///< it is there
+    loading,  ///< its image is still where the driver was told to look
+    failed    ///< something in it failed, other than its load
+  };
+  struct Gap {
+    std::uint64_t key = 0;
+    std::size_t account = 0;
+    std::optional<std::uint64_t> device;
+    image::Arch need;
+  };
+
+  void note_for(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device, bool targets,
+                Why why) noexcept;
+  void note_targets(const Scene& scene, const DeviceCode& code, std::uint32_t number, Why why) noexcept;
+  void write(const Scene& scene, const DeviceCode& code, const Gap& gap, std::uint32_t number,
+             Why why) noexcept;
+  bool choose_names(const Gap& gap, std::uint32_t number, Why why, bool first, const KernelNames& kernels,
+                    bool& few) noexcept;
+  bool names_fit(std::size_t account, std::uint32_t number) const noexcept;
+  void count_names(std::size_t account, std::uint32_t number,
+                   std::span<const std::string_view> names) noexcept;
+
+  static constexpr std::size_t kAccounts = 64;  // half for devices, half for targets
+  struct Account {
+    std::uint32_t report;
+    std::uint64_t bytes;  ///< of names that were written for it
+  };
+  Account accounts_[kAccounts];
+  // A collision or a full neighborhood loses a gap that the command finds again in the file.
+  SeenKeys<16384> written_;
+};
 
 }  // namespace kshim::shim

@@ -1,20 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime keeps a thread's last error until somebody asks for it (cudaGetLastError, cudaPeekAtLastError).
-// Who asks need not be who failed: a library probes, goes on and leaves its error behind, and innocent code
-// reports it. Who asked for the error of a failure is written once a reader; that nobody asked is a fact,
-// too.
+// The runtime keeps a thread's last error until the program asks for it (cudaGetLastError,
+// cudaPeekAtLastError). The code that asks may be other code than the one that failed: a library probes, goes
+// on and leaves its error behind, and innocent code reports it. A `read` record says who consumed the error
+// of a failure, once for each consumer; a failure without one was never asked for.
 #pragma once
 #include <cstdint>
 
 #include "cuda/cuda_abi.h"
 #include "cuda/hooks.h"
+#include "guest/seen_keys.h"
+#include "process/python/frames.h"
+#include "process/stack/native.h"
+#include "track/object_records.h"
 
 namespace kshim::shim {
 
-/// A runtime call of this thread has failed, and its failure has this number in the present report. `owner`:
-/// identity of the file whose code it was about. The thread is Busy.
-void leave_error(abi::Result code, std::uint64_t failure, std::uint32_t report, std::uint32_t owner) noexcept;
-/// Somebody asked and got `code`. errno is kept.
-void note_read(Hook hook, abi::Result code, const void* caller) noexcept;
+/// The error that the runtime keeps for this thread, as far as the shim saw it come.
+struct LastError {
+  abi::Result code = 0;
+  std::uint32_t report = 0;
+  std::uint64_t failure = 0;
+  std::uint32_t owner = 0;  ///< identity of the file whose code it was about
+};
+
+/// A runtime call of this thread has failed.
+void set_last_error(const LastError& error) noexcept;
+/// The program asked and got `code`. False where that is not the error of a failure in the present report.
+/// Needs no lock.
+bool take_last_error(Hook hook, abi::Result code, LastError& out) noexcept;
+
+/// Lies in zeroed memory. Under the shim's lock.
+class ErrorReads {
+ public:
+  void add(const LastError& error, Hook hook, const void* caller, Report& report,
+           ObjectRecords& objects) noexcept;
+
+ private:
+  SeenKeys<2048> written_;
+  NativeStack native_;
+  PythonStack python_;
+};
 
 }  // namespace kshim::shim

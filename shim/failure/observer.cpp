@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers call. A driver failure inside a watched runtime call waits for what the runtime makes of
-// it, so that one error at two layers is one failure; everything else is recorded at once.
 #include "failure/observer.h"
 
-#include "cuda/call_args.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
 #include "cuda/next_symbol.h"
 #include "failure/cudart_frame.h"
-#include "failure/failures.h"
 #include "failure/launch_syntax.h"
-#include "failure/target_scan.h"
-#include "guest/errno_keeper.h"
+#include "failure/state.h"
+#include "guest/clock.h"
 #include "guest/options.h"
-#include "guest/reentry_guard.h"
-#include "guest/scratch_stack.h"
+#include "guest/syscalls.h"
 #include "process/loaded_objects.h"
-#include "report/report_file.h"
-#include "track/compiler_errors.h"
-#include "track/object_records.h"
+#include "track/coverage.h"
+#include "track/fatbin_registry.h"
+#include "track/handle_names.h"
 
 namespace kshim::shim {
 
@@ -26,7 +21,9 @@ std::atomic<std::uint32_t> g_pending{0};
 
 namespace {
 
-constinit thread_local DriverFailure t_pending;  // facts.code 0: nothing waits
+/// A driver error raised inside a hooked runtime call is held until that call returns, so that one error seen
+/// at two layers gives one record. facts.code 0: none is held.
+constinit thread_local DriverFailure t_pending;
 
 // Programs and runtimes release what they had while the driver is going away already.
 constexpr abi::Result kDeinitialized = 4;
@@ -34,6 +31,8 @@ constexpr abi::Result kNotInitialized = 3;
 constexpr abi::Result kNoDevice = 100;
 constexpr abi::Result kNotFound = 500;
 constexpr abi::Result kInsufficientDriver = 35;
+
+using Device = std::optional<std::uint64_t>;
 
 bool take_pending(DriverFailure& out) noexcept {
   if (t_pending.facts.code == 0) return false;
@@ -43,89 +42,174 @@ bool take_pending(DriverFailure& out) noexcept {
   return true;
 }
 
-void note_driver_failure(const DriverFailure& failure) noexcept {
+void add_failure(State& state, const DriverFailure* driver, const CallFacts* runtime,
+                 Device device) noexcept {
+  if (state.report.begin() == 0) return;
+  state.driver.announce(state.report);
+  state.failures.add(state.failure_scene(), driver, runtime, device);
+}
+
+void add_driver_failure(State& state, const DriverFailure& failure) noexcept {
   if (failure.facts.code == kDeinitialized) return;
   if (!is_shared_runtime(find_loaded_object(failure.facts.caller).path) || !inside_runtime_call()) {
-    record_failure(&failure, nullptr);
+    add_failure(state, &failure, nullptr, failure.device);
     return;
   }
   if (t_pending.facts.code == failure.facts.code) return;  // the same error, asked for again
   DriverFailure before;
-  if (take_pending(before)) record_failure(&before, nullptr);
+  if (take_pending(before)) add_failure(state, &before, nullptr, before.device);
   t_pending = failure;
   g_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-void note_return(const CallFacts& returned) noexcept {
+void add_runtime_return(State& state, const CallFacts& returned, Device device) noexcept {
   DriverFailure driver;
   const bool waited = take_pending(driver);
   CallFacts facts = returned;
   const bool failed = facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts);
   if (waited && failed && driver.facts.code == facts.code) {
-    record_failure(&driver, &facts);
+    add_failure(state, &driver, &facts, device);
     return;
   }
-  if (waited) record_failure(&driver, nullptr);
-  if (failed) record_failure(nullptr, &facts);
+  if (waited) add_failure(state, &driver, nullptr, driver.device);
+  if (failed) add_failure(state, nullptr, &facts, device);
 }
 
-void note_refusal(const CompilerCall& call) noexcept {
-  Refusal refusal;
-  if (examine_refusal(call, refusal)) record_refusal(refusal);
+/// Asks the driver what is not known of it yet. Its answers take more room than a small stack has.
+void learn_driver(const SlowPath& path, bool initialised) noexcept {
+  bool known = true;
+  path.run([&](State& state) { known = state.driver.knows(initialised); });
+  if (known) return;
+  void* const memory = raw::map_memory(sizeof(DriverFacts));
+  if (memory == nullptr) return;
+  auto* const facts = static_cast<DriverFacts*>(memory);
+  ask_driver(initialised, *facts);
+  path.run([&](State& state) { state.driver.learn(*facts); });
+  raw::unmap_memory(memory, sizeof(DriverFacts));
 }
 
-void note_driver(const CallFacts& facts) noexcept {
-  learn_driver(facts.code == 0);
-  announce_driver();
-  announce_libraries();
-  survey_targets();
-  if (facts.code != 0) note_driver_failure({facts, 0, {}});
-}
+bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
 
 }  // namespace
 
-void note_failure(const CallFacts& facts) noexcept {
-  if (!options().enabled || in_driver(facts.caller)) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy && !with_room([&] { note_driver_failure({facts, 0, current_device()}); })) count_dropped();
-}
-
-void note_failed_load(const CallFacts& facts, std::uint64_t module,
-                      std::optional<std::uint64_t> device) noexcept {
-  note_driver_failure({facts, module, device});
-}
-
-void note_runtime_return(const CallFacts& returned) noexcept {
+void on_init_begins() noexcept {
   if (!options().enabled) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy && !with_room([&] { note_return(returned); })) count_dropped();
+  const SlowPath path;
+  if (path) path.run([](State& state) { state.report.begin(); });
 }
 
-void note_compiler_failure(const CompilerCall& call) noexcept {
+void on_init(const CallFacts& facts) noexcept {
+  if (!is_recording(facts.caller)) return;
+  const SlowPath path;
+  if (!path) return;
+  learn_driver(path, facts.code == 0);
+  path.run([&](State& state) {
+    if (state.report.begin() == 0) return;
+    state.driver.announce(state.report);
+    state.objects.announce_libraries(state.report);
+    state.target_scan.run(state.gap_scene(), state.gaps);
+    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}});
+  });
+}
+
+void on_call_failed(const CallFacts& facts) noexcept {
+  if (!is_recording(facts.caller)) return;
+  const SlowPath path;
+  if (!path) return;
+  const Device asked = ask_current_device();
+  path.run([&](State& state) { add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}); });
+}
+
+void on_runtime_returned(const CallFacts& returned) noexcept {
+  // g_pending counts all threads' errors: most calls that come here have nothing to do.
+  if (!options().enabled || (returned.code == 0 && t_pending.facts.code == 0)) return;
+  const SlowPath path;
+  if (!path) return;
+  // The runtime has asked the driver for its version and for nothing else.
+  if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
+  const Device asked = ask_current_device();
+  path.run([&](State& state) { add_runtime_return(state, returned, state.driver.device_or_only(asked)); });
+}
+
+std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
+
+void on_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
+  if (!is_recording(facts.caller)) return;
+  const std::uint64_t nanoseconds = now_nanoseconds() - begin;
+  const SlowPath path;
+  if (!path) return;
+  const Device asked = ask_current_device();
+  path.run([&](State& state) {
+    if (state.report.begin() == 0) return;
+    const Device device = state.driver.device_or_only(asked);
+    state.driver.announce(state.report);
+    Module module;
+    state.modules.add(facts, nanoseconds, device, state.report, state.driver, state.objects, module);
+    if (remember_handle(handle, {}, module.number)) forget_launches(handle);
+    state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
+    if (facts.code != 0) add_driver_failure(state, {facts, module.number, device});
+  });
+}
+
+void on_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept {
+  if (!options().enabled || handle == 0) return;
+  bool changed = false;
+  if (facts.host != 0) {
+    // A runtime's handle, which may be the driver's that is known already.
+    const Registered kernel = registered_kernel(facts.host);
+    if (kernel.kernel.empty() || handle_has_name(handle, kernel.kernel)) return;
+    changed = remember_handle(handle, kernel.kernel, 0);
+  } else {
+    const std::uintptr_t source = facts.container != 0 ? facts.container : facts.handle;
+    changed = facts.symbol == nullptr ? remember_alias(handle, source)
+                                      : remember_handle(handle, facts.symbol, module_of_handle(source));
+  }
+  if (!changed || !options().coverage) return;
+  const SlowPath path;
+  if (path) path.run([handle](State&) { forget_launches(handle); });
+}
+
+void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
+  LastError error;
+  if (!take_last_error(hook, code, error)) return;
+  const SlowPath path;
+  if (!path) return;
+  path.run([&](State& state) { state.error_reads.add(error, hook, caller, state.report, state.objects); });
+}
+
+void on_fatbin_registered(abi::FatbinHandle handle) noexcept {
+  if (!options().enabled || options().targets.empty()) return;
+  const SlowPath path;
+  if (!path) return;
+  path.run([handle](State& state) {
+    const std::uintptr_t wrapper = registered::wrapper_of(handle);
+    if (wrapper == 0) return;
+    DeviceCode code;
+    examine_memory(wrapper, false, code);
+    state.gaps.note(state.gap_scene(), code, {});
+  });
+}
+
+void on_compiler_failed(const CompilerCall& call) noexcept {
   // A report begins with the driver: a program that only compiles leaves none.
   if (!options().enabled || current_report() == 0) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy && !with_room([&] { note_refusal(call); })) count_dropped();
+  const SlowPath path;
+  if (!path) return;
+  Refusal refusal;
+  if (!examine_refusal(call, refusal)) return;  // asks the library
+  const Device asked = ask_current_device();
+  path.run([&](State& state) {
+    if (state.report.begin() == 0) return;
+    state.driver.announce(state.report);
+    state.failures.add(state.failure_scene(), refusal, state.driver.device_or_only(asked));
+  });
 }
 
-void init_begins() noexcept {
-  if (!options().enabled) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  const auto begin = [] {
-    if (begin_report() != 0) count_failures_at_end();
-  };
-  if (busy && !with_room(begin)) count_dropped();
-}
-
-void note_init(const CallFacts& facts) noexcept {
-  if (!options().enabled || in_driver(facts.caller)) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy && !with_room([&] { note_driver(facts); })) count_dropped();
+void on_launch(std::uintptr_t handle) noexcept {
+  if (count_launch(handle)) return;
+  const SlowPath path;
+  if (!path) return;
+  path.run([handle](State& state) { introduce_launch(handle, state.report, state.modules, state.objects); });
 }
 
 void* resolve_export(Hook hook) noexcept {

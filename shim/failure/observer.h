@@ -1,66 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a wrapper and what the shim makes of it. A wrapper calls, tests and returns; when the test fails it
-// hands the arguments over as CallFacts, picked by their types alone (cuda_abi.h), and what follows is cold.
+// What the wrappers report. A wrapper calls, tests and returns; when the test fails it hands the arguments
+// over as CallFacts (cuda/call_args.h), and what follows is cold.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 #include "cuda/call_args.h"
+#include "track/compiler_errors.h"
 
 namespace kshim::shim {
 
-/// Driver failures that a call of the shared runtime is still to answer for: see failures.h.
+/// Driver errors of this process that wait for the runtime call that they were raised in to return.
 extern std::atomic<std::uint32_t> g_pending;
 
-// --- what the wrappers call when there is something to do; all of it cold
-// -----------------------------------------
+// errno is kept by all of them.
 
-/// Notes a failed call. errno is kept.
-void note_failure(const CallFacts& facts) noexcept;
-/// A runtime call came back, well or not, while a driver failure was waiting for it.
-void note_runtime_return(const CallFacts& facts) noexcept;
+/// cuInit: the report begins before it, driver and devices are written after it.
+void on_init_begins() noexcept;
+void on_init(const CallFacts& facts) noexcept;
+/// A driver call failed.
+void on_call_failed(const CallFacts& facts) noexcept;
+/// A hooked runtime call returned, and it failed or g_pending is not 0.
+void on_runtime_returned(const CallFacts& facts) noexcept;
+/// A load returned; `begin` is load_begins() of before. `handle`: what it has written, 0 when it failed.
+std::uint64_t load_begins() noexcept;
+void on_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept;
+/// A look-up succeeded: `handle` is now known under a name, or means what another handle means.
+void on_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept;
+/// cudaGetLastError or cudaPeekAtLastError returned an error.
+void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept;
+/// __cudaRegisterFatBinaryEnd returned.
+void on_fatbin_registered(abi::FatbinHandle handle) noexcept;
+/// A call of a compiler library failed: recorded where the library refuses an architecture.
+void on_compiler_failed(const CompilerCall& call) noexcept;
+/// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
+void on_launch(std::uintptr_t handle) noexcept;
+
 /// Fills the table of real functions; nullptr where there is none, which `absent` answers.
 void* resolve_export(Hook hook) noexcept;
 void* resolve_routed(Hook hook) noexcept;
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
-/// What a driver or runtime function answers that does not exist: only programs that test for it by a weak
-/// reference, or look it up while it goes away, ever see it.
+/// What a driver or runtime function answers that does not exist: only programs see it that test for it by a
+/// weak reference, or look it up while it goes away.
 abi::Result absent(Hook hook) noexcept;
 
-/// Hands a failed call over and answers its code. Only the arguments that tell something are carried across
-/// the real call, which is what keeps the launch path short: Picked drops the others, hand_over is out of
-/// line.
-using Noted = void (*)(const CallFacts&) noexcept;
-template <Noted kNoted, class... Kept>
-[[gnu::noinline, gnu::cold]] abi::Result hand_over(Hook hook, abi::Result code, const void* caller,
-                                                   Kept... kept) noexcept {
-  kNoted(facts_of(hook, code, caller, kept...));
+/// Passes a failed call on and returns its code. SelectArgs drops the arguments that a report cannot use, so
+/// the launch path does not carry them across the real call; report_cold is out of line for the same reason.
+using Callback = void (*)(const CallFacts&) noexcept;
+template <Callback kCallback, class... Kept>
+[[gnu::noinline, gnu::cold]] abi::Result report_cold(Hook hook, abi::Result code, const void* caller,
+                                                     Kept... kept) noexcept {
+  kCallback(facts_of(hook, code, caller, kept...));
   return code;
 }
-template <Noted kNoted, class... Kept>
-struct Picked {
+template <Callback kCallback, class... Kept>
+struct SelectArgs {
   [[gnu::always_inline]] static abi::Result from(Hook hook, abi::Result code, const void* caller,
                                                  Kept... kept) noexcept {
-    return hand_over<kNoted, Kept...>(hook, code, caller, kept...);
+    return report_cold<kCallback, Kept...>(hook, code, caller, kept...);
   }
   template <class First, class... Rest>
   [[gnu::always_inline]] static abi::Result from(Hook hook, abi::Result code, const void* caller,
                                                  Kept... kept, First first, Rest... rest) noexcept {
     if constexpr (kTells<First>)
-      return Picked<kNoted, Kept..., First>::from(hook, code, caller, kept..., first, rest...);
+      return SelectArgs<kCallback, Kept..., First>::from(hook, code, caller, kept..., first, rest...);
     else
-      return Picked<kNoted, Kept...>::from(hook, code, caller, kept..., rest...);
+      return SelectArgs<kCallback, Kept...>::from(hook, code, caller, kept..., rest...);
   }
 };
-
-/// A load: when it began, and what it became.
-std::uint64_t load_begins() noexcept;
-void note_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept;
-/// A look-up that succeeded: `handle` is now known under a name, or as another handle's kin.
-void note_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept;
-
-/// cuInit: the report begins before it, driver and devices are written after it.
-void init_begins() noexcept;
-void note_init(const CallFacts& facts) noexcept;
 
 }  // namespace kshim::shim

@@ -2,22 +2,16 @@
 #include "failure/target_scan.h"
 
 #include <algorithm>
-#include <atomic>
 
-#include "failure/gaps.h"
-#include "guest/errno_keeper.h"
 #include "guest/file_copy.h"
 #include "guest/options.h"
 #include "guest/text_buffer.h"
 #include "kshim/image/elf.h"
 #include "kshim/image/fatbin.h"
 #include "process/loaded_objects.h"
-#include "report/report_file.h"
 
 namespace kshim::shim {
 namespace {
-
-std::atomic<std::uint32_t> g_surveyed[kMaxIdentities];  // by identity: the number of the report
 
 constexpr std::size_t kHead = 4096;  // the ELF header, and the program headers right behind it
 constexpr std::uint64_t kSectionHeader = 64;
@@ -52,30 +46,40 @@ Place wrappers_of(std::string_view path) noexcept {
   return section ? Place{section->address, section->size} : Place{};
 }
 
-bool survey(void* context, const LoadedObject& object) {
-  const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
+struct Scan {
+  const Gaps::Scene& scene;
+  Gaps& gaps;
+  std::uint32_t number;
+  std::uint32_t* scanned;
+};
+
+bool scan_file(void* context, const LoadedObject& object) {
+  const Scan& scan = *static_cast<const Scan*>(context);
   if (object.identity >= kMaxIdentities || is_shim(object.elf.low())) return true;
-  if (g_surveyed[object.identity].exchange(number, std::memory_order_acq_rel) == number) return true;
+  if (scan.scanned[object.identity] == scan.number) return true;
+  scan.scanned[object.identity] = scan.number;
   const Place place = wrappers_of(object.path);
   for (std::uint64_t at = 0; at + sizeof(image::FatbinWrapper) <= place.size;
        at += sizeof(image::FatbinWrapper)) {
     const std::uintptr_t address = object.elf.base() + place.address + at;
-    // Of an object that another thread may unload meanwhile, nothing is read but by find_loaded_object().
+    // Another thread may unload it meanwhile.
     if (find_loaded_object(address).identity != object.identity) break;
     DeviceCode code;
     examine_memory(address, false, code);
-    if (code.wrapped) note_gaps(code, {});
+    if (code.wrapped) scan.gaps.note(scan.scene, code, {});
   }
   return true;
 }
 
 }  // namespace
 
-void survey_targets() noexcept {
+void TargetScan::run(const Gaps::Scene& scene, Gaps& gaps) noexcept {
   if (options().targets.empty()) return;
-  const ErrnoKeeper keeper;
-  std::uint32_t number = begin_report();
-  if (number != 0) for_each_loaded_object(survey, &number);
+  Scan scan{scene, gaps, scene.report.begin(), scanned_};
+  if (scan.number == 0) return;
+  const std::uint64_t seen = visited_report_ == scan.number ? visited_ : 0;
+  visited_report_ = scan.number;
+  visited_ = for_each_loaded_object(scan_file, &scan, seen);
 }
 
 }  // namespace kshim::shim

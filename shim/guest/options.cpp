@@ -12,7 +12,6 @@
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-#include "report/stderr_log.h"
 
 extern char** environ;
 
@@ -155,7 +154,6 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
 }
 
 std::atomic<int> g_state{0};  // 0: to be parsed, 1: being parsed, 2: done
-std::atomic<bool> g_complained{false};
 constinit OptionsStorage g_storage;
 constinit Options g_options;
 constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
@@ -197,18 +195,9 @@ const Options& options() noexcept {
   return g_options;
 }
 
-void complain_about_options() noexcept {
-  if (g_state.load(std::memory_order_acquire) != 2 || g_complained.exchange(true)) return;
-  for (std::size_t i = 0; i < g_storage.complaint_count; ++i) {
-    const OptionsStorage::Complaint& complaint = g_storage.complaints[i];
-    Text<600> line;
-    line << complaint.name << "=" << complaint.value << " is not understood";
-    if (complaint.fallback.empty())
-      line << "; it is ignored";
-    else
-      line << "; using " << complaint.fallback;
-    say(LogLevel::error, line.view());
-  }
+std::span<const OptionsStorage::Complaint> option_complaints() noexcept {
+  if (g_state.load(std::memory_order_acquire) != 2) return {};
+  return {g_storage.complaints, g_storage.complaint_count};
 }
 
 }  // namespace kshim::shim

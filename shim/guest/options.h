@@ -30,10 +30,6 @@ struct Options {
 /// Never changes once the environment was there to be read. What it refers to lives as long as the process.
 const Options& options() noexcept;
 
-/// Names the bad values on stderr, once a process. Called when a report begins, so that processes without
-/// CUDA stay silent.
-void complain_about_options() noexcept;
-
 /// Parses `environment` ("NAME=value" strings, the last one nullptr) into `out`; `storage` keeps its texts.
 /// For options() and the tests.
 struct OptionsStorage {
@@ -47,5 +43,7 @@ struct OptionsStorage {
   std::size_t complaint_count = 0;
 };
 void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept;
+/// The values that options() did not understand.
+std::span<const OptionsStorage::Complaint> option_complaints() noexcept;
 
 }  // namespace kshim::shim

@@ -13,7 +13,7 @@
 
 namespace kshim::shim {
 
-constinit thread_local std::uintptr_t t_busy = 0;
+constinit thread_local bool t_inside = false;
 
 namespace {
 
@@ -59,9 +59,9 @@ std::uint32_t process_id() noexcept { return process_mark() & ((1U << kProcessId
 
 std::uint64_t thread_mark() noexcept {
   return std::uint64_t{process_mark()} << 32U |
-         (reinterpret_cast<std::uintptr_t>(&t_busy) >> 6U & 0xffffffffU);
+         (reinterpret_cast<std::uintptr_t>(&t_inside) >> 6U & 0xffffffffU);
 }
 
-std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(raw::call(SYS_gettid)); }
 
 }  // namespace kshim::shim

@@ -12,6 +12,7 @@
 
 #include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
+#include "guest/syscalls.h"
 
 namespace kshim::shim {
 
@@ -24,7 +25,7 @@ constexpr std::size_t kPage = 4096;
 /// allowed in sandboxes that forbid that (old container run times).
 bool page_is_readable(std::uintptr_t page) noexcept {
   constexpr int kNoSuchHow = -1;
-  return syscall(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
+  return raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
 }
 
 enum : int { unknown, yes, no };
@@ -52,7 +53,7 @@ bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   const iovec local{to, size};
   const iovec remote{reinterpret_cast<void*>(from), size};
-  const long got = syscall(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
+  const long got = raw::call(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
   if (got >= 0 || !is_refusal(errno)) return got == static_cast<long>(size);
   if (!pages_can_be_asked() || readable_bytes(from, size) != size) return false;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host's thread may have as little stack as PTHREAD_STACK_MIN (16 KiB), a signal handler half of that, and
-// a recursion may have used up what there was. What the shim does when something is loaded or fails needs up
-// to 45 KiB: it is done on a stack of the shim's own, but for the main thread's where that has them left. Of
-// other threads nobody can tell what lies below their stack.
+// The stack that the shim works on. A host's thread may have as little as PTHREAD_STACK_MIN (16 KiB), a
+// signal handler or a coroutine less, and what can be read below its frame may be somebody's data. All
+// signals are blocked while a thread is on it (reentry_guard.h), so no handler and no collector ever sees a
+// thread there.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace kshim::shim {
 
-/// Whether a frame lies on one of the shim's own stacks.
-bool is_on_own_stack(std::uintptr_t frame) noexcept;
+/// Part of memory that the shim has mapped, where untouched pages cost nothing. One thread at a time.
+class ScratchStack {
+ public:
+  /// Call it once: takes access away from the lowest page, so that an overflow faults.
+  void prepare() noexcept;
+  void call(void (*work)(const void*), const void* context) noexcept;
 
-/// Calls work(context). False where neither the thread's stack has room nor one of ours is free: then nothing
-/// was called.
-[[nodiscard]] bool run_with_room(void (*work)(const void*), const void* context) noexcept;
+ private:
+  static constexpr std::size_t kSize = std::size_t{512} << 10U;
+  std::byte bytes_[kSize];
+};
 
-template <class Work>
-[[nodiscard]] bool with_room(const Work& work) noexcept {
-  return run_with_room([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
-}
+/// Whether a frame lies on it.
+bool is_on_scratch_stack(std::uintptr_t frame) noexcept;
 
 }  // namespace kshim::shim

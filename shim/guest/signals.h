@@ -1,62 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// A write of ours must not bring the host a signal: SIGPIPE from a closed stderr, SIGXFSZ from a size limit.
-// And a signal of the host's must not interrupt us while libc's locks are held.
+// Signals of the calling thread, blocked for a while.
 #pragma once
 #include <signal.h>
 
 #include <cerrno>
+#include <cstdint>
 
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
 
-/// Holds back one synchronous signal of this thread and takes it away if it came meanwhile. One that was
-/// pending before, or that the host itself blocks, stays as it was.
+constexpr raw::SignalSet signal_bit(int signal) noexcept {
+  return raw::SignalSet{1} << static_cast<unsigned>(signal - 1);
+}
+
+/// All signals but those that the thread's own faults raise: blocking these would end the process.
+constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
+                                        signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
+
+/// A write of the shim's must not bring the host a signal: SIGPIPE from a closed stderr, SIGXFSZ from a size
+/// limit. Blocks one such signal of this thread and discards it if it came meanwhile. One that was pending
+/// before stays.
 class SignalShield {
  public:
-  explicit SignalShield(int signal) noexcept : signal_(signal) {
-    sigset_t pending;
-    sigemptyset(&pending);
+  explicit SignalShield(int signal) noexcept : signal_(signal_bit(signal)) {
+    raw::SignalSet pending = 0;
     raw::pending_signals(pending);
-    was_pending_ = sigismember(&pending, signal_) == 1;
-    sigset_t blocked;
-    sigemptyset(&blocked);
-    sigaddset(&blocked, signal_);
-    armed_ = raw::change_mask(SIG_BLOCK, blocked, &before_) == 0;
+    was_pending_ = (pending & signal_) != 0;
+    armed_ = raw::change_mask(SIG_BLOCK, signal_, &before_) == 0;
   }
   ~SignalShield() {
     if (!armed_) return;
-    if (!was_pending_) {
-      sigset_t mine;
-      sigemptyset(&mine);
-      sigaddset(&mine, signal_);
-      raw::discard_signal(mine);
-    }
+    if (!was_pending_) raw::discard_signal(signal_);
     raw::change_mask(SIG_SETMASK, before_, nullptr);
   }
   SignalShield(const SignalShield&) = delete;
   SignalShield& operator=(const SignalShield&) = delete;
 
  private:
-  sigset_t before_{};
-  int signal_;
+  raw::SignalSet signal_;
+  raw::SignalSet before_ = 0;
   bool was_pending_ = false;
   bool armed_ = false;
 };
 
-/// Holds back the signals that come to this thread from elsewhere, for as long as a lock of libc's is held: a
-/// handler that jumps (siglongjmp) would leave it locked for everybody. Not those of the thread's own faults,
-/// which cannot be held back.
+/// Blocks all signals but faults. Nothing interrupts this thread meanwhile, so a handler cannot jump out of
+/// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
 class AllSignalsHeld {
  public:
   AllSignalsHeld() noexcept {
     const int error = errno;
-    constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
-    std::uint64_t mask = ~std::uint64_t{0};  // as the kernel has it: signal n is bit n-1
-    for (const int fault : kFaults) mask &= ~(std::uint64_t{1} << static_cast<unsigned>(fault - 1));
-    sigset_t all{};
-    __builtin_memcpy(&all, &mask, sizeof mask);
-    armed_ = raw::change_mask(SIG_BLOCK, all, &before_) == 0;
+    armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
     errno = error;  // a sandbox may have refused
   }
   ~AllSignalsHeld() {
@@ -64,9 +58,13 @@ class AllSignalsHeld {
   }
   AllSignalsHeld(const AllSignalsHeld&) = delete;
   AllSignalsHeld& operator=(const AllSignalsHeld&) = delete;
+  /// They were blocked already.
+  bool were_held() const noexcept { return armed_ && (before_ & kBlockableByAll) == kBlockableByAll; }
 
  private:
-  sigset_t before_{};
+  // SIGKILL and SIGSTOP cannot be blocked, whoever asks.
+  static constexpr raw::SignalSet kBlockableByAll = kBlockable & ~(signal_bit(SIGKILL) | signal_bit(SIGSTOP));
+  raw::SignalSet before_ = 0;
   bool armed_ = false;
 };
 

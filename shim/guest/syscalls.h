@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls without libc's wrapper where that is a cancellation point (pthread_cancel must not end a
-// host's thread inside a hook) and where other preloaded libraries like to stand in (fakeroot, sandboxes, I/O
-// tracers). errno as usual.
+// System calls by the instruction itself, without libc's wrappers: those are cancellation points
+// (pthread_cancel must not end a host's thread inside the shim), other preloaded libraries replace them
+// (fakeroot, sandboxes, I/O tracers), and a program may define functions or variables of their names. errno
+// is set as by libc.
 #pragma once
 #include <fcntl.h>
 #include <poll.h>
@@ -11,104 +12,157 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace kshim::shim::raw {
 
+#if defined(__x86_64__)
+inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  long result = 0;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+#elif defined(__aarch64__)
+inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  register long x4 asm("x4") = e;
+  register long x5 asm("x5") = f;
+  asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  return x0;
+}
+#else
+#error "how to enter the kernel on this architecture is not known"
+#endif
+
+template <class Argument>
+long as_word(Argument argument) noexcept {
+  if constexpr (std::is_pointer_v<Argument>)
+    return reinterpret_cast<long>(argument);
+  else
+    return static_cast<long>(argument);
+}
+inline long as_word(std::nullptr_t) noexcept { return 0; }
+
+/// -1 and errno for an error, as libc's syscall().
+template <class... Arguments>
+long call(long number, Arguments... arguments) noexcept {
+  constexpr long kLargestError = 4095;
+  const long words[6] = {as_word(arguments)...};
+  const long result = enter_kernel(number, words[0], words[1], words[2], words[3], words[4], words[5]);
+  if (result >= 0 || result < -kLargestError) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
-  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
 }
-inline int close_file(int fd) noexcept { return static_cast<int>(syscall(SYS_close, fd)); }
-inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept {
-  return syscall(SYS_read, fd, to, size);
-}
+inline int close_file(int fd) noexcept { return static_cast<int>(call(SYS_close, fd)); }
+inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept { return call(SYS_read, fd, to, size); }
 inline ssize_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
-  return syscall(SYS_pread64, fd, to, size, offset);
+  return call(SYS_pread64, fd, to, size, offset);
 }
 inline int protect(std::uintptr_t page, std::size_t size, int rights) noexcept {
-  return static_cast<int>(syscall(SYS_mprotect, page, size, rights));
+  return static_cast<int>(call(SYS_mprotect, page, size, rights));
 }
 inline ssize_t write_file(int fd, const void* from, std::size_t size) noexcept {
-  return syscall(SYS_write, fd, from, size);
+  return call(SYS_write, fd, from, size);
 }
 /// A number of at least `lowest`, close-on-exec.
 inline int duplicate_above(int fd, int lowest) noexcept {
-  return static_cast<int>(syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest));
+  return static_cast<int>(call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest));
 }
 inline ssize_t read_link(const char* path, char* to, std::size_t size) noexcept {
-  return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
+  return call(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
 inline int status_of(int fd, struct stat& out) noexcept {
-  return static_cast<int>(syscall(SYS_fstat, fd, &out));
+  return static_cast<int>(call(SYS_fstat, fd, &out));
 }
 inline int status_of_path(const char* path, struct stat& out, int flags = 0) noexcept {
-  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, &out, flags));
+  return static_cast<int>(call(SYS_newfstatat, AT_FDCWD, path, &out, flags));
 }
 inline int status_of_link(const char* path, struct stat& out) noexcept {
   return status_of_path(path, out, AT_SYMLINK_NOFOLLOW);
 }
 inline int shorten_file(int fd, off_t size) noexcept {
-  return static_cast<int>(syscall(SYS_ftruncate, fd, size));
+  return static_cast<int>(call(SYS_ftruncate, fd, size));
 }
 /// Zeroed memory of our own, or nullptr.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
-  const long got = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0L);
+  const long got =
+      call(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0L);
   return got == -1 ? nullptr : reinterpret_cast<void*>(got);
 }
-inline void unmap_memory(void* memory, std::size_t size) noexcept { syscall(SYS_munmap, memory, size); }
+inline void unmap_memory(void* memory, std::size_t size) noexcept { call(SYS_munmap, memory, size); }
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
-  return static_cast<int>(syscall(SYS_madvise, memory, size, advice));
+  return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
-inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(syscall(SYS_getpid)); }
-inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(syscall(SYS_getppid)); }
-inline uid_t user() noexcept { return static_cast<uid_t>(syscall(SYS_geteuid)); }
-inline void yield() noexcept { syscall(SYS_sched_yield); }
+inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call(SYS_getpid)); }
+inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(call(SYS_getppid)); }
+inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
+inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
+/// Waits; less when the thread is interrupted.
+inline void sleep_for(long nanoseconds) noexcept {
+  const timespec time{0, nanoseconds};
+  call(SYS_nanosleep, &time, nullptr);
+}
+inline void yield() noexcept { call(SYS_sched_yield); }
 /// The working directory; false where it is gone, or outside of a chroot.
 inline bool working_folder(char* out, std::size_t size) noexcept {
-  return syscall(SYS_getcwd, out, size) > 0 && out[0] == '/';
+  return call(SYS_getcwd, out, size) > 0 && out[0] == '/';
 }
 /// Without the detour by prlimit64, which looks for a process first.
 inline int get_limit(int which, rlimit& out) noexcept {
 #ifdef SYS_getrlimit
-  if (syscall(SYS_getrlimit, which, &out) == 0) return 0;
+  if (call(SYS_getrlimit, which, &out) == 0) return 0;
 #endif
-  return static_cast<int>(syscall(SYS_prlimit64, 0, which, nullptr, &out));
+  return static_cast<int>(call(SYS_prlimit64, 0, which, nullptr, &out));
 }
 inline int make_folder(const char* path, unsigned mode) noexcept {
-  return static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  return static_cast<int>(call(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 /// Does not wait.
 inline int poll_once(pollfd& descriptor) noexcept {
   const timespec now{0, 0};
-  return static_cast<int>(syscall(SYS_ppoll, &descriptor, 1UL, &now, nullptr, 0UL));
+  return static_cast<int>(call(SYS_ppoll, &descriptor, 1UL, &now, nullptr, 0UL));
 }
 inline int packet_socket() noexcept {
-  return static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return static_cast<int>(call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 inline int connect_to(int fd, const sockaddr* address, socklen_t length) noexcept {
-  return static_cast<int>(syscall(SYS_connect, fd, address, length));
+  return static_cast<int>(call(SYS_connect, fd, address, length));
 }
 inline ssize_t send_to(int fd, const void* from, std::size_t size, int flags, const sockaddr* address,
                        socklen_t length) noexcept {
-  return syscall(SYS_sendto, fd, from, size, flags, address, length);
+  return call(SYS_sendto, fd, from, size, flags, address, length);
 }
-inline int signal_stack(stack_t& out) noexcept {
-  return static_cast<int>(syscall(SYS_sigaltstack, nullptr, &out));
+/// The kernel's sigset_t: signal n is bit n-1.
+using SignalSet = std::uint64_t;
+inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcept {
+  return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
-/// 8: the kernel's sigset_t; libc's is longer.
-inline int change_mask(int how, const sigset_t& set, sigset_t* before) noexcept {
-  return static_cast<int>(syscall(SYS_rt_sigprocmask, how, &set, before, 8UL));
-}
-inline void pending_signals(sigset_t& out) noexcept { syscall(SYS_rt_sigpending, &out, 8UL); }
+inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
 /// Takes away one pending signal of the set, if there is one.
-inline void discard_signal(const sigset_t& set) noexcept {
+inline void discard_signal(const SignalSet& set) noexcept {
   const timespec now{0, 0};
-  syscall(SYS_rt_sigtimedwait, &set, nullptr, &now, 8UL);
+  call(SYS_rt_sigtimedwait, &set, nullptr, &now, sizeof set);
 }
 
 }  // namespace kshim::shim::raw

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/timed_lock.h"
 
-#include <time.h>
+#include <algorithm>
 
 #include "guest/clock.h"
 #include "guest/process_generation.h"
@@ -9,46 +9,43 @@
 
 namespace kshim::shim {
 
-namespace {
+Patience::Patience() noexcept : last_(now_nanoseconds()) {}
 
-/// 0 where the call is refused: programs do not notice, they read the clock without it (vDSO).
-std::uint64_t true_nanoseconds() noexcept {
-  timespec now{};
-  if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) != 0) return 0;
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000ULL + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-}  // namespace
-
-Patience::Patience() noexcept : start_(true_nanoseconds()) {}
-
+// At first the owner mostly needs a microsecond more. Later it may have a lower priority than this thread,
+// and runs only when this thread sleeps.
 bool Patience::wait() noexcept {
-  constexpr std::uint64_t kLongest = 200'000'000;  // nanoseconds; a record takes about one microsecond
-  constexpr std::uint32_t kMostTurns = 100'000;    // 0.03 s and more: a turn is a system call
-  raw::yield();
-  const std::uint64_t now = start_ == 0 ? 0 : true_nanoseconds();
-  if (now != 0) return now - start_ < kLongest;
-  // With others at work a turn may be a whole slice of time: libc's clock as well, which may stand still.
-  if (turns_ == 0) blind_start_ = now_nanoseconds();
-  return ++turns_ < kMostTurns && now_nanoseconds() - blind_start_ < kLongest;
+  constexpr std::uint64_t kLongest = 200'000'000;  // nanoseconds
+  constexpr std::uint64_t kTurn = 4'000'000;
+  constexpr std::uint32_t kYields = 50;
+  constexpr std::uint32_t kMostTurns = 20'000;  // should the clock stand still
+  constexpr long kSleep = 100'000;
+  if (turns_ < kYields)
+    raw::yield();
+  else
+    raw::sleep_for(kSleep);
+  const std::uint64_t now = now_nanoseconds();
+  waited_ += std::min(now - last_, kTurn);
+  last_ = now;
+  return ++turns_ < kMostTurns && waited_ < kLongest;
 }
 
-bool PatientLock::attempt(std::uint64_t mark) noexcept {
-  std::uint64_t holder = holder_.load(std::memory_order_relaxed);
-  return holder >> 32U != mark >> 32U &&
-         holder_.compare_exchange_strong(holder, mark, std::memory_order_acquire);
+bool PatientLock::try_acquire(bool& inherited) noexcept {
+  const std::uint64_t self = thread_mark();
+  std::uint64_t owner = owner_.load(std::memory_order_relaxed);
+  if (owner >> 32U == self >> 32U) return false;
+  inherited = owner != 0;
+  return owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);
 }
 
-bool PatientLock::acquire() noexcept {
-  constexpr int kSpins = 1000;
-  const std::uint64_t mark = thread_mark();
-  if (holder_.load(std::memory_order_relaxed) == mark) return false;
+bool PatientLock::acquire(bool& inherited) noexcept {
+  constexpr int kSpins = 100;
+  if (owner_.load(std::memory_order_relaxed) == thread_mark()) return false;
   for (int i = 0; i < kSpins; ++i)
-    if (attempt(mark)) return true;
+    if (try_acquire(inherited)) return true;
   Patience patience;
-  while (!stuck_.load(std::memory_order_relaxed) && patience.wait())
-    if (attempt(mark)) return true;
-  stuck_.store(true, std::memory_order_relaxed);
+  while (!abandoned_.load(std::memory_order_relaxed) && patience.wait())
+    if (try_acquire(inherited)) return true;
+  abandoned_.store(true, std::memory_order_relaxed);
   return false;
 }
 

@@ -6,24 +6,31 @@
 
 namespace kshim::shim {
 
-/// A lock that gives up: never deadlocks the host, whatever a signal handler interrupted. It knows the
-/// process that holds it, so that a fork's child takes over what another thread of the parent held, and the
-/// thread: who finds that he holds it himself was interrupted, or jumped out, and does not wait for it. Not
-/// for the launch path. Who does not get it drops its record and counts it.
+/// A lock that gives up after a while, so the host never deadlocks. It stores the process and the thread that
+/// own it:
+/// - a fork's child takes over a lock that another thread of the parent owned;
+/// - acquire() fails at once if this thread already owns the lock;
+/// - once a thread has waited in vain, nobody waits again until the lock is released.
+/// Not for the launch path. Callers that do not get it drop the record and count it.
 class PatientLock {
  public:
-  bool acquire() noexcept;
+  bool acquire() noexcept {
+    bool inherited = false;
+    return acquire(inherited);
+  }
+  /// `inherited`: the lock was owned by a thread of the parent process, which may have left what it guards
+  /// half changed.
+  bool acquire(bool& inherited) noexcept;
+  /// Does not wait.
+  bool try_acquire(bool& inherited) noexcept;
   void release() noexcept {
-    stuck_.store(false, std::memory_order_relaxed);
-    holder_.store(0, std::memory_order_release);
+    abandoned_.store(false, std::memory_order_relaxed);
+    owner_.store(0, std::memory_order_release);
   }
 
  private:
-  bool attempt(std::uint64_t mark) noexcept;
-  std::atomic<std::uint64_t> holder_{0};  ///< thread_mark()
-  /// Somebody waited in vain: until it is released nobody else does. A host's signal handler may have jumped
-  /// out of the shim (siglongjmp), and then the holder never comes back.
-  std::atomic<bool> stuck_{false};
+  std::atomic<std::uint64_t> owner_{0};  ///< thread_mark()
+  std::atomic<bool> abandoned_{false};   ///< a thread has waited in vain
 };
 
 class LockGuard {
@@ -41,17 +48,18 @@ class LockGuard {
   bool held_;
 };
 
-/// Waiting that ends, after 0.2 s by the kernel's own clock: a library that stands in for clock_gettime
-/// (libfaketime) can let time stand still. Where a sandbox refuses that call, after so many turns.
+/// A wait that ends after 0.2 s in which this thread could run. Time in which the whole process was stopped
+/// (SIGSTOP, a debugger, a suspended machine) does not count: each turn counts for a few milliseconds at
+/// most.
 class Patience {
  public:
   Patience() noexcept;
-  /// Lets others run; false once it has been long enough.
+  /// Lets other threads run; false once it has been long enough.
   bool wait() noexcept;
 
  private:
-  std::uint64_t start_;
-  std::uint64_t blind_start_ = 0;
+  std::uint64_t last_;
+  std::uint64_t waited_ = 0;
   std::uint32_t turns_ = 0;
 };
 

@@ -130,14 +130,17 @@ LoadedElf LoadedElf::through(PageCache& pages) const noexcept {
 
 bool LoadedElf::contains(std::uintptr_t address) const noexcept { return !bytes_from(address).empty(); }
 
-bool LoadedElf::is_code(std::uintptr_t address) const noexcept {
+bool LoadedElf::is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept {
   for (std::size_t i = 0; i < segment_count_; ++i) {
     const Segment& segment = segments_[i];
-    if (segment.type == PT_LOAD && (segment.flags & PF_X) != 0 && address - segment.start < segment.size)
+    if (segment.type == PT_LOAD && (segment.flags & flag) != 0 && address - segment.start < segment.size)
       return true;
   }
   return false;
 }
+
+bool LoadedElf::is_code(std::uintptr_t address) const noexcept { return is_in_segment(address, PF_X); }
+bool LoadedElf::is_writable(std::uintptr_t address) const noexcept { return is_in_segment(address, PF_W); }
 
 Bytes LoadedElf::bytes_from(std::uintptr_t address) const noexcept {
   for (std::size_t i = 0; i < segment_count_; ++i) {

@@ -57,6 +57,7 @@ class LoadedElf {
   std::uint64_t unwind_header_size() const noexcept { return unwind_header_size_; }
   bool contains(std::uintptr_t address) const noexcept;  ///< in one of its loaded segments
   bool is_code(std::uintptr_t address) const noexcept;   ///< in one that can be executed
+  bool is_writable(std::uintptr_t address) const noexcept;
   /// Loaded bytes from `address` to the end of its segment; empty when it is not inside. The caller knows
   /// that the file stays mapped, or reads them with copy().
   Bytes bytes_from(std::uintptr_t address) const noexcept;
@@ -107,6 +108,7 @@ class LoadedElf {
   };
   enum class Kind : std::uint8_t { any, function };
 
+  bool is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept;
   void read_dynamic() noexcept;
   bool read_symbol(std::uint32_t symbol, ElfW(Sym) & out) const noexcept;
   std::uint32_t find(std::string_view name, std::uint32_t gnu_hash, std::string_view version,

@@ -374,10 +374,14 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   return &index.records[number];
 }
 
-/// The checked record of a node, made where there is none.
-Record* get(Index& index, const MapNode& node, bool first) noexcept {
+/// The checked record of a node, made where there is none. `quickly`: what is known already is compared with
+/// the node alone.
+Record* get(Index& index, const MapNode& node, bool first, bool quickly = false) noexcept {
   MapNode now;
   Record* const known = record_of(index, node);
+  if (known != nullptr && quickly && known->node.map.l_addr == node.map.l_addr &&
+      known->node.map.l_ld == node.map.l_ld && known->node.map.l_name == node.map.l_name)
+    return known;
   if (known != nullptr && is_current(index, *known, now)) return known;
   Record* const fresh = add(index, node, first);
   return fresh != nullptr && is_current(index, *fresh, now) ? fresh : nullptr;
@@ -408,7 +412,7 @@ class Change {
 
 /// Calls visit(record) for each object in link order.
 template <class Visit>
-void walk(Index& index, const Visit& visit) noexcept {
+void walk(Index& index, bool quickly, const Visit& visit) noexcept {
   constexpr int kTries = 8;
   constexpr std::size_t kMostNodes = 1U << 20U;
   const link_map* const last_at_start = last_map_at_start();
@@ -423,7 +427,7 @@ void walk(Index& index, const Visit& visit) noexcept {
     broken = false;
     for (std::size_t position = 0; node && position < kMostNodes; ++position) {
       if (last_at_start != nullptr && position >= count_at_start) at_start = false;
-      if (Record* record = get(index, node, position == 0); record != nullptr) {
+      if (Record* record = get(index, node, position == 0, quickly); record != nullptr) {
         record->object.at_start = at_start;
         visit(*record);
       }
@@ -494,7 +498,7 @@ const Record* look_up(Index& index, std::uintptr_t address) noexcept {
   if (const Record* record = find_record(index, address); record != nullptr) return record;
   if (!index.walked || index.changing) {
     const Change change(index);
-    walk(index, nothing);
+    walk(index, false, nothing);
   } else if (index.find_by_linker != nullptr) {
     FoundByLinker found{};
     MapNode node;
@@ -504,7 +508,7 @@ const Record* look_up(Index& index, std::uintptr_t address) noexcept {
     get(index, node, false);
   } else {
     const Change change(index);
-    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, nothing);
+    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, false, nothing);
   }
   return find_record(index, address);
 }
@@ -555,7 +559,7 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
     const Access index;
     if (!index) return after;
     const Change change(*index);
-    walk(*index, [&](const Record& record) {
+    walk(*index, after != 0, [&](const Record& record) {
       const Visited visited{index->number_of(record), record.object.load};
       bool known = !record.visible || visited.load <= after;
       for (std::size_t i = list.size(); !known && index->walks_again && i > 0; --i)

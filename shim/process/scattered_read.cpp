@@ -26,7 +26,7 @@ bool read_scattered(const ReadPart* parts, std::size_t count) noexcept {
     remote[i] = {reinterpret_cast<void*>(parts[i].from), parts[i].size};
     wanted += parts[i].size;
   }
-  const long got = syscall(SYS_process_vm_readv, process_id(), local, count, remote, count, 0UL);
+  const long got = raw::call(SYS_process_vm_readv, process_id(), local, count, remote, count, 0UL);
   if (got == static_cast<long>(wanted)) return true;
   // A short answer means an unmapped page; an error may also be a sandbox's, for which read_memory has
   // another way.

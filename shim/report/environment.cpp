@@ -58,19 +58,42 @@ void EnvironmentCopy::take(std::string_view entry) noexcept {
   }
 }
 
-void EnvironmentCopy::capture() noexcept {
+namespace {
+
+/// Calls visit(entry) for each "NAME=value" until it returns false.
+template <class Visit>
+void each_variable(const Visit& visit) noexcept {
   constexpr std::size_t kMaxEntries = 4096;
-  count_ = 0;
-  text_used_ = 0;
-  temporary_folder_ = "/tmp";
   char** const list = environ;
   for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
     const char* entry = nullptr;
     char text[4096];
     if (!read_memory(reinterpret_cast<std::uintptr_t>(list + i), &entry, sizeof entry) || entry == nullptr)
       return;
-    take(read_text(entry, text, sizeof text));
+    if (!visit(read_text(entry, text, sizeof text))) return;
   }
+}
+
+}  // namespace
+
+void EnvironmentCopy::capture() noexcept {
+  count_ = 0;
+  text_used_ = 0;
+  temporary_folder_ = "/tmp";
+  each_variable([this](std::string_view entry) {
+    take(entry);
+    return true;
+  });
+}
+
+bool is_set_to(std::string_view name, std::string_view value) noexcept {
+  bool same = false;
+  each_variable([&](std::string_view entry) {
+    if (!entry.starts_with(name) || part_of(entry, name.size(), 1) != "=") return true;
+    same = part_of(entry, name.size() + 1) == value;
+    return false;
+  });
+  return same;
 }
 
 std::string_view EnvironmentCopy::find(std::string_view name) const noexcept {

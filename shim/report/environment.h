@@ -30,6 +30,8 @@ class EnvironmentCopy {
   std::string_view temporary_folder_;
 };
 
+/// Whether a variable is set to this value right now. Other threads may be changing the environment.
+bool is_set_to(std::string_view name, std::string_view value) noexcept;
 /// A zero-terminated text of at most `capacity` bytes from memory that may go away; empty where it cannot be
 /// read.
 std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept;

@@ -7,6 +7,7 @@
 
 #include <iterator>
 
+#include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
@@ -43,26 +44,22 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
   return value;
 }
 
-/// argv with its secrets masked, in static memory: the report's lock is held.
-std::span<const std::string_view> masked_arguments() noexcept {
-  constexpr std::size_t kMaxArguments = 1024;
-  static char g_raw[65536];
-  static char g_masked[65536];
-  static std::string_view g_rows[kMaxArguments];
-  std::string_view rest(g_raw, read_whole("/proc/self/cmdline", g_raw, sizeof g_raw));
+/// argv with its secrets masked.
+std::span<const std::string_view> masked_arguments(ProcessRecordRoom& room) noexcept {
+  std::string_view rest(room.raw, read_whole("/proc/self/cmdline", room.raw, sizeof room.raw));
   std::size_t used = 0;
   std::size_t count = 0;
   ArgumentMask mask;
-  while (!rest.empty() && count < kMaxArguments) {
+  while (!rest.empty() && count < ProcessRecordRoom::kMaxArguments) {
     const std::string_view argument = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(argument.size() < rest.size() ? argument.size() + 1 : rest.size());
     const MaskedText shown = mask.next(argument);
-    if (shown.size() > sizeof g_masked - used) break;
-    shown.view().copy(g_masked + used, shown.size());
-    g_rows[count++] = {g_masked + used, shown.size()};
+    if (shown.size() > sizeof room.masked - used) break;
+    shown.view().copy(room.masked + used, shown.size());
+    room.arguments[count++] = {room.masked + used, shown.size()};
     used += shown.size();
   }
-  return {g_rows, count};
+  return {room.arguments, count};
 }
 
 }  // namespace
@@ -97,7 +94,7 @@ Text<32> rfc3339(std::int64_t seconds, std::uint32_t nanoseconds) noexcept {
 
 Text<32> time_now() noexcept {
   timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
+  read_clock(CLOCK_REALTIME, now);
   return rfc3339(now.tv_sec, static_cast<std::uint32_t>(now.tv_nsec));
 }
 
@@ -122,20 +119,18 @@ std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcep
   return {};
 }
 
-void fill_process_record(ProcessRecord& record, const ProcessNames& names,
-                         const EnvironmentCopy& environment) noexcept {
-  static char g_stat[1024];
-  static char g_exe[4096];
+void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,
+                         ProcessRecordRoom& room) noexcept {
   const Text<32> time = time_now();  // first: what `t` counts from is this very moment
   const std::string_view hash(KSHIM_GIT_HASH);
   Text<128> version;
   version << KSHIM_VERSION;
   if (!hash.empty()) version << " (" << hash << ")";
-  const std::size_t stat_size = read_whole("/proc/self/stat", g_stat, sizeof g_stat);
-  const ssize_t exe_size = raw::read_link("/proc/self/exe", g_exe, sizeof g_exe);
-  const std::string_view exe(exe_size > 0 ? g_exe : nullptr,
+  const std::size_t stat_size = read_whole("/proc/self/stat", room.stat, sizeof room.stat);
+  const ssize_t exe_size = raw::read_link("/proc/self/exe", room.exe, sizeof room.exe);
+  const std::string_view exe(exe_size > 0 ? room.exe : nullptr,
                              exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
-  const std::span<const std::string_view> arguments = masked_arguments();
+  const std::span<const std::string_view> arguments = masked_arguments(room);
   const std::string_view folder = options().start_folder;
 
   record.add<Field::process_schema>(report::kReportSchema);
@@ -143,7 +138,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names,
   record.add<Field::process_run>(options().run_id);
   record.add<Field::process_host>(names.host);
   record.add<Field::process_pid>(std::uint64_t{names.pid});
-  record.add<Field::process_start>(start_of({g_stat, stat_size}));
+  record.add<Field::process_start>(start_of({room.stat, stat_size}));
   record.add<Field::process_ppid>(std::uint64_t{raw::parent_process()});
   record.add<Field::process_rank>(rank_of(environment));
   record.add<Field::process_time>(time.view());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first record of a report: who this process is. Read from /proc, not from the host's memory.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -22,8 +23,17 @@ std::uint64_t start_of(std::string_view stat) noexcept;
 /// First of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK that is a number.
 std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcept;
 
-/// Under the report's lock (uses static buffers).
-void fill_process_record(ProcessRecord& record, const ProcessNames& names,
-                         const EnvironmentCopy& environment) noexcept;
+/// Texts that the record refers to while it is filled.
+struct ProcessRecordRoom {
+  static constexpr std::size_t kMaxArguments = 1024;
+  char raw[65536];
+  char masked[65536];
+  std::string_view arguments[kMaxArguments];
+  char stat[1024];
+  char exe[4096];
+};
+
+void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,
+                         ProcessRecordRoom& room) noexcept;
 
 }  // namespace kshim::shim

@@ -1,70 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. Not
-// for the launch path. Where no file can be made, one line on stderr says so and records go nowhere.
+// The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. Where
+// no file can be made, one line on stderr says so and records go nowhere.
 #pragma once
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <span>
 #include <string_view>
-#include <utility>
 
 #include "kshim/report/writer.h"
+#include "report/environment.h"
+#include "report/process_record.h"
+#include "report/report_path.h"
 
 namespace kshim::shim {
 
-/// Makes the file and writes the process record, the first time this process calls it; cheap afterwards
-/// (no system call). Answers the report's number: 0 when there is no report, another one than before in a
-/// fork's child, whose file is its own. Ids of objects and modules belong to one report: who sees a new
-/// number announces them anew. Call it on every slow path before writing.
-std::uint32_t begin_report() noexcept;
-/// The number of this process's report without beginning one; 0 when there is none.
+/// Number of this process's report without beginning one; 0 when there is none. Needs no lock.
 std::uint32_t current_report() noexcept;
-/// Where it is, shortened when it lies below the working directory the process started in; empty when there
-/// is none.
-std::string_view report_path() noexcept;
-
-/// Counters of the end record.
-struct EndCounts {
-  std::uint64_t failures = 0;
-  std::uint64_t modules = 0;
-};
-/// How a process ends: `normal` through its destructors, `immediate` through _exit, which a signal handler
-/// may call.
-enum class Ending : std::uint8_t { normal, immediate };
-/// `count` is called once, before the end record; it may write records (repeats). For an immediate end it
-/// must not enumerate what is mapped: that takes the dynamic linker's lock.
-void at_report_end(EndCounts (*count)(Ending) noexcept) noexcept;
-/// Writes the end record, once. Does nothing in a fork's or vfork's child that has no report of its own.
-void end_report(Ending ending) noexcept;
-/// One record that could not be written.
+/// One record that could not be written. Needs no lock.
 void count_dropped() noexcept;
 
-/// The right to write one record: holds the lock and the buffer. Not reentrant.
-class RecordSlot {
+/// Lies in zeroed memory, which is a report that has not begun. Under the shim's lock, but for
+/// end_immediately().
+class Report {
  public:
-  RecordSlot() noexcept;
-  ~RecordSlot();
-  RecordSlot(const RecordSlot&) = delete;
-  RecordSlot& operator=(const RecordSlot&) = delete;
-  explicit operator bool() const noexcept { return held_; }
-  std::span<char> storage() const noexcept;
-  std::uint64_t seq() const noexcept;
-  std::uint64_t time() const noexcept;  ///< nanoseconds since the process record
-  bool write(std::string_view line) noexcept;
+  /// Makes the file and writes the process record, the first time this process calls it; cheap afterwards (no
+  /// system call). Returns the report's number: 0 when there is none. A fork's child has a file and a number
+  /// of its own. Ids of objects and modules belong to one report: callers that see a new number announce them
+  /// again.
+  std::uint32_t begin() noexcept;
+  /// Where it is, relative to the folder that the process started in where it lies below it; empty when there
+  /// is none.
+  std::string_view path() const noexcept;
+
+  /// write<RecordType::repeat>([&](auto& record) { record.template add<Field::repeat_id>(id); ... }): `fill`
+  /// adds or null()s every field of the record. False when it was dropped.
+  template <report::RecordType kType, class Fill>
+  bool write(const Fill& fill) noexcept {
+    if (begin() == 0) return false;
+    report::Record<kType> record(record_, seq_.fetch_add(1, std::memory_order_relaxed), time());
+    fill(record);
+    return append_or_drop(record.finish());
+  }
+
+  void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
+  void count_module() noexcept { modules_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Writes the end record, once.
+  void end() noexcept;
+  /// The same without the lock, from what is known: for _exit where another thread, or this one, is in the
+  /// shim.
+  static void end_immediately() noexcept;
 
  private:
-  bool held_ = false;
-};
+  void start(std::uint32_t process) noexcept;
+  bool append(std::string_view line) noexcept;
+  bool append_or_drop(std::string_view line) noexcept;
+  std::uint64_t time() const noexcept;  ///< nanoseconds since the process record
 
-/// write_record<RecordType::module>([&](auto& record) { record.template add<Field::module_id>(id) ... });
-/// every field of the record must be added or null()ed by `fill`, which must not write records itself. False
-/// when it was dropped.
-template <report::RecordType kType, class Fill>
-bool write_record(Fill&& fill) noexcept {
-  RecordSlot slot;
-  if (!slot) return false;
-  report::Record<kType> record(slot.storage(), slot.seq(), slot.time());
-  std::forward<Fill>(fill)(record);
-  return slot.write(record.finish());
-}
+  // Room for 64 native and 128 Python frames with long names.
+  static constexpr std::size_t kRecordSize = 524288;
+  bool opened_;
+  ReportFile file_;
+  EnvironmentCopy environment_;
+  ProcessRecordRoom process_record_;
+  std::atomic<bool> ended_;
+  std::atomic<std::uint64_t> seq_;
+  std::atomic<std::uint64_t> failures_;
+  std::atomic<std::uint64_t> modules_;
+  std::uint64_t start_;
+  char record_[kRecordSize];
+};
 
 }  // namespace kshim::shim

@@ -178,8 +178,8 @@ namespace {
 /// it everywhere, so no program sets it.
 constexpr int kMark = 33;
 void mark(ReportFile& file) noexcept {
-  file.marked = file.fd >= 0 && syscall(SYS_fcntl, file.fd, F_SETSIG, kMark) == 0 &&
-                syscall(SYS_fcntl, file.fd, F_GETSIG) == kMark;
+  file.marked = file.fd >= 0 && raw::call(SYS_fcntl, file.fd, F_SETSIG, kMark) == 0 &&
+                raw::call(SYS_fcntl, file.fd, F_GETSIG) == kMark;
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ void mark(ReportFile& file) noexcept {
 bool still_open(const ReportFile& file) noexcept {
   if (file.fd < 0) return false;
   // A third of fstat's price.
-  if (file.marked && syscall(SYS_fcntl, file.fd, F_GETSIG) == kMark) return true;
+  if (file.marked && raw::call(SYS_fcntl, file.fd, F_GETSIG) == kMark) return true;
   struct stat info {};
   return raw::status_of(file.fd, info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
 }

@@ -13,6 +13,7 @@
 #include "guest/process_generation.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
+#include "guest/text_buffer.h"
 
 namespace kshim::shim {
 namespace {
@@ -32,7 +33,7 @@ bool is_same_opening(int fd) noexcept {
   constexpr int kFile = 0;  // KCMP_FILE of linux/kcmp.h
   const auto process = static_cast<long>(process_id());
   const long order =
-      syscall(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), static_cast<long>(fd));
+      raw::call(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), static_cast<long>(fd));
   return order < 0 ? fd == STDOUT_FILENO : order == 0;
 }
 
@@ -133,6 +134,21 @@ void say(LogLevel level, std::string_view line) noexcept {
   append_printable(line, text, sizeof text - 1, size);
   text[size++] = '\n';
   write_stderr({text, size});
+}
+
+void complain_about_options() noexcept {
+  static std::atomic<bool> g_complained{false};
+  const auto complaints = option_complaints();
+  if (complaints.empty() || g_complained.exchange(true)) return;
+  for (const OptionsStorage::Complaint& complaint : complaints) {
+    Text<600> line;
+    line << complaint.name << "=" << complaint.value << " is not understood";
+    if (complaint.fallback.empty())
+      line << "; it is ignored";
+    else
+      line << "; using " << complaint.fallback;
+    say(LogLevel::error, line.view());
+  }
 }
 
 }  // namespace kshim::shim

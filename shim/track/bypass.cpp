@@ -8,17 +8,12 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
-#include "guest/errno_keeper.h"
-#include "guest/options.h"
-#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
-#include "guest/scratch_stack.h"
-#include "guest/signals.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
-#include "report/report_file.h"
 #include "report/stderr_log.h"
 #include "track/object_records.h"
 
@@ -52,7 +47,7 @@ struct Found {
     if (count < kMostFiles) files[count++] = file;
   }
 };
-constinit Found g_found;  // not on the stack of whoever exits; used once, by one thread
+Found* g_found = nullptr;  // mapped for the one thread that exits
 
 constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
 
@@ -200,8 +195,8 @@ void visit_namespaces(Found& found) noexcept {
   }
 }
 
-void write(const Bypass& bypass) noexcept {
-  write_record<RecordType::bypass>([&](auto& record) {
+void write(Report& report, const Bypass& bypass) noexcept {
+  report.write<RecordType::bypass>([&](auto& record) {
     record.template add<Field::bypass_path>(bypass.path.view());
     record.template add<Field::bypass_how>(bypass.how);
     record.template add<Field::bypass_names>(std::span(bypass.names, bypass.name_count));
@@ -222,25 +217,24 @@ bool driver_is_mapped() noexcept {
   return found;
 }
 
-void find_and_tell() noexcept {
-  visit_namespaces(g_found);
-  if (driver_is_mapped()) {
-    Look look{find_loaded_object(&g_found), {}, g_found};
-    for_each_loaded_object(visit_object, &look);
-    drop_watched(g_found);
-  }
-  if (g_found.count == 0 || begin_report() == 0) return;
-  announce_libraries();
-  for (std::size_t i = 0; i < g_found.count; ++i) write(g_found.files[i]);
-}
-
 }  // namespace
 
-void announce_bypasses() noexcept {
-  if (!options().enabled) return;
-  const ErrnoKeeper keeper;
-  const Busy busy;
-  if (busy && !with_room([] { find_and_tell(); })) count_dropped();
+bool find_bypasses() noexcept {
+  g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
+  if (g_found == nullptr) return false;
+  visit_namespaces(*g_found);
+  if (driver_is_mapped()) {
+    Look look{find_loaded_object(&g_found), {}, *g_found};
+    for_each_loaded_object(visit_object, &look);
+    drop_watched(*g_found);
+  }
+  return g_found->count != 0;
+}
+
+void write_bypasses(Report& report, ObjectRecords& objects) noexcept {
+  if (g_found == nullptr || report.begin() == 0) return;
+  objects.announce_libraries(report);
+  for (std::size_t i = 0; i < g_found->count; ++i) write(report, g_found->files[i]);
 }
 
 }  // namespace kshim::shim

@@ -3,12 +3,14 @@
 // RTLD_DEEPBIND, which puts a library's own dependencies before every preload, or into a namespace of their
 // own (dlmopen), where there is no preload. What such files did cannot be recorded; that they were there can.
 #pragma once
+#include "track/object_records.h"
 
 namespace kshim::shim {
 
-/// One `bypass` record for each such file that is still mapped, in a report that is begun for it where there
-/// is none. For the end of a process through its destructors. Without CUDA it is one look at the names of
-/// what is mapped.
-void announce_bypasses() noexcept;
+/// Whether such a file is mapped. For the end of a process through its destructors, once.
+bool find_bypasses() noexcept;
+/// A `bypass` record for each file found, in a report that is begun for it where there is none. Under the
+/// shim's lock.
+void write_bypasses(Report& report, ObjectRecords& objects) noexcept;
 
 }  // namespace kshim::shim

@@ -38,7 +38,4 @@ struct Refusal {
 /// False where the failure is not about an architecture.
 bool examine_refusal(const CompilerCall& call, Refusal& out) noexcept;
 
-/// A call of a compiler library failed: recorded where it refuses an architecture. errno is kept. calls.cpp.
-void note_compiler_failure(const CompilerCall& call) noexcept;
-
 }  // namespace kshim::shim

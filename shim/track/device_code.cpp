@@ -158,6 +158,59 @@ void collect_names(Next&& next, KernelNames& out) noexcept {
   }
 }
 
+/// All of a small image. Of a large one its size, its beginning, its section table (which comes last) and
+/// some blocks in between.
+std::uint64_t sample_hash(image::BlobKind kind, Bytes bytes) noexcept {
+  constexpr std::size_t kEnds = 4096;
+  constexpr std::size_t kBlocks = 16;
+  constexpr std::size_t kBlock = 64;
+  if (bytes.size() <= kHashedInFull) return content_hash(bytes);
+  const std::uint64_t size = bytes.size();
+  std::uint64_t hash = key_hash(std::as_bytes(std::span(&size, 1)));
+  const auto add = [&hash](Bytes part) {
+    const std::uint64_t pair[] = {hash, content_hash(part)};
+    hash = key_hash(std::as_bytes(std::span(pair)));
+  };
+  add(bytes.first(kEnds));
+  add(bytes.last(kEnds));
+  if (kind == image::BlobKind::cubin)
+    if (const auto table = read_le<std::uint64_t>(bytes, 40); table && *table < size)
+      add(bytes.subspan(static_cast<std::size_t>(*table),
+                        std::min<std::size_t>(kEnds, static_cast<std::size_t>(size - *table))));
+  for (std::size_t i = 1; i <= kBlocks; ++i) add(bytes.subspan(bytes.size() / (kBlocks + 1) * i, kBlock));
+  return hash == 0 ? 1 : hash;
+}
+
+/// What CubinReader looks at to tell architecture and toolkit: section headers, their names, two sections.
+void fetch_cubin_headers(FileCopy& file) noexcept {
+  constexpr std::uint64_t kSectionHeader = 64;
+  constexpr std::uint64_t kMostOfASection = 65536;
+  constexpr std::uint64_t kMostOfNames = std::uint64_t{4} << 20U;
+  constexpr std::string_view kWanted[] = {".nv.compat", ".note.nv.tkinfo"};
+  const Bytes bytes = file.bytes();
+  const auto table = read_le<std::uint64_t>(bytes, 40);
+  const auto count = read_le<std::uint16_t>(bytes, 60);
+  const auto names_index = read_le<std::uint16_t>(bytes, 62);
+  if (!table || !count || !names_index || *table > bytes.size()) return;
+  file.fetch(*table, *count * kSectionHeader);
+  const auto names = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 24);
+  const auto names_size = read_le<std::uint64_t>(bytes, *table + *names_index * kSectionHeader + 32);
+  if (!names || !names_size || *names > bytes.size()) return;
+  file.fetch(*names, std::min(*names_size, kMostOfNames));
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    const std::uint64_t at = *table + i * kSectionHeader;
+    const auto name = read_le<std::uint32_t>(bytes, at);
+    const auto offset = read_le<std::uint64_t>(bytes, at + 24);
+    const auto size = read_le<std::uint64_t>(bytes, at + 32);
+    if (!name || !offset || !size) return;
+    for (const std::string_view wanted : kWanted) {
+      const auto text = slice(bytes, *names + *name, wanted.size() + 1);
+      if (text && text_of(*text).starts_with(wanted) && text->back() == std::byte{0})
+        file.fetch(*offset, std::min(*size, kMostOfASection));
+    }
+  }
+}
+
 }  // namespace
 
 void DeviceCode::list(ArchList& out) const noexcept {
@@ -198,7 +251,15 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
-  if (!object && !bytes.empty() && (failed || bytes.size() <= kCheapHash)) out.hash = content_hash(bytes);
+  // Constant data of a file is known by its place.
+  if (bytes.empty() || (object && !object.elf.is_writable(out.address))) return;
+  out.sample = sample_hash(kind, bytes);
+  if (!object) out.hash = failed ? content_hash(bytes) : out.sample;
+}
+
+std::uint64_t DeviceCode::key() const noexcept {
+  const std::uint64_t parts[] = {object, object != 0 ? offset : sample != 0 ? 0 : address, sample};
+  return key_hash(std::as_bytes(std::span(parts)));
 }
 
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
@@ -213,7 +274,7 @@ void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
   }
 }
 
-void examine_file(const char* path, DeviceCode& out) noexcept {
+void examine_file(const char* path, bool failed, DeviceCode& out) noexcept {
   const ErrnoKeeper keeper;
   PathText name;
   constexpr std::size_t kLongest = 4096;
@@ -227,8 +288,11 @@ void examine_file(const char* path, DeviceCode& out) noexcept {
   out.size = file.bytes().size();
   file.fetch(0, kHead);
   const image::BlobKind kind = image::identify(file.bytes().first(std::min(file.bytes().size(), kHead)));
-  // A cubin's tables stand at its end, PTX is text.
-  if (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx) file.fetch(kHead, kMaxCopied);
+  // PTX says what it is for in its first lines.
+  if (failed && (kind == image::BlobKind::cubin || kind == image::BlobKind::ptx))
+    file.fetch(kHead, kMaxCopied);
+  else if (kind == image::BlobKind::cubin)
+    fetch_cubin_headers(file);
   read_images(kind, file.bytes(), out, &file);
 }
 

@@ -29,8 +29,10 @@ struct DeviceCode {
   std::uint64_t size = 0;      ///< bytes; 0 where unknown
   std::uint32_t object = 0;    ///< identity of the file it lies in; 0 = a loose blob
   std::uint64_t offset = 0;    ///< link-time address within that file
-  std::uint64_t hash = 0;      ///< of a loose blob; 0 = not taken
-  bool wrapped = false;        ///< through a fatbin wrapper, as the runtime does
+  std::uint64_t sample =
+      0;  ///< hash of what tells images apart: headers, tables, samples; 0 = constant data of a file
+  std::uint64_t hash = 0;  ///< of a loose blob for the report; 0 = none
+  bool wrapped = false;    ///< through a fatbin wrapper, as the runtime does
   image::Packaging packaging = image::Packaging::loose;
   image::Version toolkit;  ///< that made a bare cubin; unknown for what a file holds, which the command reads
   std::uint8_t image_count = 0;  ///< distinct ones
@@ -38,17 +40,26 @@ struct DeviceCode {
 
   std::span<const image::Candidate> candidates() const noexcept { return {images, image_count}; }
   void list(ArchList& out) const noexcept;
+  /// What the driver would take for a device.
+  image::Selection selection_for(const image::Platform& platform) const noexcept {
+    return select_image(candidates(), platform, packaging);
+  }
+  /// The same for the same code: by file and offset, and by content, as a program may use one buffer for
+  /// several images.
+  std::uint64_t key() const noexcept;
 };
 
-/// Bytes of a loose blob up to which a successful load is hashed; a failed one is hashed whatever its size.
-constexpr std::uint64_t kCheapHash = 16384;
+/// Bytes of an image up to which all of it is hashed; of a larger one that loads well, a sample.
+constexpr std::uint64_t kHashedInFull = 16384;
 
-/// `image`: what the load function was given. Only `address` is set where it cannot be read.
+/// `image`: what the load function was given; `failed`: what became of it. Only `address` is set where it
+/// cannot be read.
 void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept;
 /// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
 /// something else.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
 /// `path`: what the load function was given. An object of its own, although nothing maps it.
-void examine_file(const char* path, DeviceCode& out) noexcept;
+/// Of one that loaded well only headers are read.
+void examine_file(const char* path, bool failed, DeviceCode& out) noexcept;
 
 }  // namespace kshim::shim

@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "failure/gaps.h"
-#include "guest/errno_keeper.h"
 #include "guest/options.h"
+#include "guest/syscalls.h"
 #include "guest/timed_lock.h"
 #include "kshim/image/fatbin.h"
-#include "track/registered.h"
 
 namespace kshim::shim {
 namespace {
@@ -42,21 +40,33 @@ struct Kernel {
   const char* name;
 };
 
-// All of it under g_lock.
+/// Mapped when the first fatbin is registered.
+struct Tables {
+  Fatbin fatbins[kFatbins];
+  Run runs[kRuns];  ///< in the order of their kernels
+  Kernel kernels[kKernels];
+  std::uint32_t moved[kFatbins];
+  std::uint32_t fatbin_count;
+  std::uint32_t run_count;
+  std::uint32_t kernel_count;
+  std::uint32_t gone;  ///< fatbins in the table that are unregistered
+  std::uint32_t hint;  ///< the fatbin that was found last
+  /// Kernels by host stub: number + 1, open addressing. Entries of kernels that are gone stay until it is
+  /// rebuilt.
+  std::uint32_t index[kIndexSlots];
+  std::uint32_t index_used;
+  std::uint32_t indexed;  ///< kernels that are in it
+};
+
+// A lock of its own, which nothing else is taken under: a program registers 100,000 kernels while it starts,
+// and the shim's lock costs two system calls.
 PatientLock g_lock;
-Fatbin g_fatbins[kFatbins];
-Run g_runs[kRuns];  // in the order of their kernels
-Kernel g_kernels[kKernels];
-std::uint32_t g_fatbin_count = 0;
-std::uint32_t g_run_count = 0;
-std::uint32_t g_kernel_count = 0;
-std::uint32_t g_gone = 0;  // fatbins in the table that are unregistered
-std::uint32_t g_hint = 0;  // the fatbin that was found last
-// Kernels by host stub: index + 1, open addressing. Checked when it is read: entries of kernels that are gone
-// stay until it is made anew.
-std::uint32_t g_index[kIndexSlots];
-std::uint32_t g_index_used = 0;
-std::uint32_t g_indexed = 0;  // kernels that are in it
+Tables* g_tables = nullptr;  // under g_lock
+
+bool open_tables() noexcept {
+  if (g_tables == nullptr) g_tables = static_cast<Tables*>(raw::map_memory(sizeof(Tables), MAP_NORESERVE));
+  return g_tables != nullptr;
+}
 
 /// Kernels are registered right after their fatbin, and fatbins go in the order that they came in or the
 /// other way round: the search begins where the last one ended and goes both ways. kFatbins when there is
@@ -64,16 +74,16 @@ std::uint32_t g_indexed = 0;  // kernels that are in it
 template <class Matches>
 std::uint32_t find_fatbin(Matches matches) noexcept {
   const auto is_at = [&matches](std::uint32_t i) {
-    if (g_fatbins[i].handle == nullptr || !matches(g_fatbins[i])) return false;
-    g_hint = i;
+    if (g_tables->fatbins[i].handle == nullptr || !matches(g_tables->fatbins[i])) return false;
+    g_tables->hint = i;
     return true;
   };
-  std::uint32_t below = g_hint < g_fatbin_count ? g_hint + 1 : g_fatbin_count;
+  std::uint32_t below = g_tables->hint < g_tables->fatbin_count ? g_tables->hint + 1 : g_tables->fatbin_count;
   std::uint32_t above = below;
-  while (below > 0 || above < g_fatbin_count) {
+  while (below > 0 || above < g_tables->fatbin_count) {
     if (below > 0 && is_at(--below)) return below;
-    if (above < g_fatbin_count && is_at(above)) return above;
-    if (above < g_fatbin_count) ++above;
+    if (above < g_tables->fatbin_count && is_at(above)) return above;
+    if (above < g_tables->fatbin_count) ++above;
   }
   return kFatbins;
 }
@@ -89,116 +99,116 @@ std::uintptr_t fatbin_behind(std::uintptr_t wrapper) noexcept {
 
 const Fatbin& fatbin_of(std::uint32_t kernel) noexcept {
   const Run* after =
-      std::upper_bound(g_runs, g_runs + g_run_count, kernel,
+      std::upper_bound(g_tables->runs, g_tables->runs + g_tables->run_count, kernel,
                        [](std::uint32_t wanted, const Run& run) { return wanted < run.first; });
-  return g_fatbins[after[-1].fatbin];
+  return g_tables->fatbins[after[-1].fatbin];
 }
 
 std::uint32_t& index_slot(std::uintptr_t host, std::uint32_t probe) noexcept {
   const std::uint64_t home = (host * 0x9e3779b97f4a7c15ULL) >> (64U - kIndexBits);
-  return g_index[(home + probe) % kIndexSlots];
+  return g_tables->index[(home + probe) % kIndexSlots];
 }
 
 void make_index() noexcept {
-  if (g_index_used + (g_kernel_count - g_indexed) > kIndexSlots / 4 * 3) {
-    std::memset(g_index, 0, sizeof g_index);
-    g_index_used = g_indexed = 0;
+  if (g_tables->index_used + (g_tables->kernel_count - g_tables->indexed) > kIndexSlots / 4 * 3) {
+    std::memset(g_tables->index, 0, sizeof g_tables->index);
+    g_tables->index_used = g_tables->indexed = 0;
   }
-  for (; g_indexed < g_kernel_count; ++g_indexed) {
+  for (; g_tables->indexed < g_tables->kernel_count; ++g_tables->indexed) {
     std::uint32_t probe = 0;
-    while (probe < kProbes && index_slot(g_kernels[g_indexed].host, probe) != 0) ++probe;
+    while (probe < kProbes && index_slot(g_tables->kernels[g_tables->indexed].host, probe) != 0) ++probe;
     if (probe == kProbes) continue;
-    index_slot(g_kernels[g_indexed].host, probe) = g_indexed + 1;
-    ++g_index_used;
+    index_slot(g_tables->kernels[g_tables->indexed].host, probe) = g_tables->indexed + 1;
+    ++g_tables->index_used;
   }
 }
 
 /// What stands last and is gone makes room again. Libraries mostly go in the order that they came in, or the
 /// other way round.
 void drop_tail() noexcept {
-  while (g_run_count > 0) {
-    const Run& last = g_runs[g_run_count - 1];
-    Fatbin& fatbin = g_fatbins[last.fatbin];
+  while (g_tables->run_count > 0) {
+    const Run& last = g_tables->runs[g_tables->run_count - 1];
+    Fatbin& fatbin = g_tables->fatbins[last.fatbin];
     if (fatbin.handle != nullptr) break;
     --fatbin.runs;
-    g_kernel_count = last.first;
-    --g_run_count;
+    g_tables->kernel_count = last.first;
+    --g_tables->run_count;
   }
-  for (; g_fatbin_count > 0; --g_fatbin_count, --g_gone) {
-    const Fatbin& last = g_fatbins[g_fatbin_count - 1];
+  for (; g_tables->fatbin_count > 0; --g_tables->fatbin_count, --g_tables->gone) {
+    const Fatbin& last = g_tables->fatbins[g_tables->fatbin_count - 1];
     if (last.handle != nullptr || last.runs != 0) break;
   }
-  g_indexed = std::min(g_indexed, g_kernel_count);
+  g_tables->indexed = std::min(g_tables->indexed, g_tables->kernel_count);
 }
 
 /// Moves what is left together, where a program has loaded and unloaded until a table was full.
 void close_gaps() noexcept {
-  static std::uint32_t g_moved[kFatbins];
-  if (g_gone == 0) return;
+  if (g_tables->gone == 0) return;
   std::uint32_t fatbins = 0;
-  for (std::uint32_t i = 0; i < g_fatbin_count; ++i) {
-    g_moved[i] = g_fatbins[i].handle == nullptr ? kFatbins : fatbins;
-    if (g_moved[i] == kFatbins) continue;
-    Fatbin& kept = g_fatbins[fatbins++];
-    kept = g_fatbins[i];
+  for (std::uint32_t i = 0; i < g_tables->fatbin_count; ++i) {
+    g_tables->moved[i] = g_tables->fatbins[i].handle == nullptr ? kFatbins : fatbins;
+    if (g_tables->moved[i] == kFatbins) continue;
+    Fatbin& kept = g_tables->fatbins[fatbins++];
+    kept = g_tables->fatbins[i];
     kept.newest = kept.runs = 0;
   }
   std::uint32_t runs = 0;
   std::uint32_t kernels = 0;
-  for (std::uint32_t i = 0; i < g_run_count; ++i) {
-    const Run run = g_runs[i];
-    if (g_moved[run.fatbin] == kFatbins) continue;
-    Fatbin& fatbin = g_fatbins[g_moved[run.fatbin]];
-    std::memmove(g_kernels + kernels, g_kernels + run.first, run.count * sizeof(Kernel));
-    g_runs[runs] = {g_moved[run.fatbin], kernels, run.count, fatbin.newest};
+  for (std::uint32_t i = 0; i < g_tables->run_count; ++i) {
+    const Run run = g_tables->runs[i];
+    if (g_tables->moved[run.fatbin] == kFatbins) continue;
+    Fatbin& fatbin = g_tables->fatbins[g_tables->moved[run.fatbin]];
+    std::memmove(g_tables->kernels + kernels, g_tables->kernels + run.first, run.count * sizeof(Kernel));
+    g_tables->runs[runs] = {g_tables->moved[run.fatbin], kernels, run.count, fatbin.newest};
     kernels += run.count;
     fatbin.newest = ++runs;
     ++fatbin.runs;
   }
-  g_fatbin_count = fatbins;
-  g_run_count = runs;
-  g_kernel_count = kernels;
-  g_gone = 0;
-  std::memset(g_index, 0, sizeof g_index);
-  g_index_used = g_indexed = 0;
+  g_tables->fatbin_count = fatbins;
+  g_tables->run_count = runs;
+  g_tables->kernel_count = kernels;
+  g_tables->gone = 0;
+  std::memset(g_tables->index, 0, sizeof g_tables->index);
+  g_tables->index_used = g_tables->indexed = 0;
 }
 
 /// The run that the fatbin's next kernel goes to; nullptr when there is no room.
 Run* run_for(std::uint32_t fatbin) noexcept {
-  if (g_run_count > 0 && g_runs[g_run_count - 1].fatbin == fatbin) return &g_runs[g_run_count - 1];
-  if (g_run_count == kRuns) return nullptr;
-  g_runs[g_run_count] = {fatbin, g_kernel_count, 0, g_fatbins[fatbin].newest};
-  g_fatbins[fatbin].newest = ++g_run_count;
-  ++g_fatbins[fatbin].runs;
-  return &g_runs[g_run_count - 1];
+  if (g_tables->run_count > 0 && g_tables->runs[g_tables->run_count - 1].fatbin == fatbin)
+    return &g_tables->runs[g_tables->run_count - 1];
+  if (g_tables->run_count == kRuns) return nullptr;
+  g_tables->runs[g_tables->run_count] = {fatbin, g_tables->kernel_count, 0, g_tables->fatbins[fatbin].newest};
+  g_tables->fatbins[fatbin].newest = ++g_tables->run_count;
+  ++g_tables->fatbins[fatbin].runs;
+  return &g_tables->runs[g_tables->run_count - 1];
 }
 
 }  // namespace
 
 Registered registered_kernel(std::uintptr_t host) noexcept {
   const LockGuard guard(g_lock);
-  if (!guard || host == 0) return {};
+  if (!guard || g_tables == nullptr || host == 0) return {};
   make_index();
   for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
     const std::uint32_t entry = index_slot(host, probe);
     if (entry == 0) break;
-    if (entry > g_kernel_count || g_kernels[entry - 1].host != host) continue;
+    if (entry > g_tables->kernel_count || g_tables->kernels[entry - 1].host != host) continue;
     const Fatbin& fatbin = fatbin_of(entry - 1);
-    if (fatbin.handle != nullptr) return {g_kernels[entry - 1].name, fatbin.wrapper};
+    if (fatbin.handle != nullptr) return {g_tables->kernels[entry - 1].name, fatbin.wrapper};
   }
   return {};
 }
 
 void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept {
   const LockGuard guard(g_lock);
-  if (!guard || fatbin == 0) return;
+  if (!guard || g_tables == nullptr || fatbin == 0) return;
   const std::uint32_t index = find_fatbin([fatbin](const Fatbin& known) { return known.fatbin == fatbin; });
   if (index == kFatbins) return;
-  for (std::uint32_t at = g_fatbins[index].newest; at != 0; at = g_runs[at - 1].older) {
-    const Run& run = g_runs[at - 1];
+  for (std::uint32_t at = g_tables->fatbins[index].newest; at != 0; at = g_tables->runs[at - 1].older) {
+    const Run& run = g_tables->runs[at - 1];
     out.total += run.count;
     for (std::uint32_t i = 0; i < run.count && out.count < KernelNames::kMax; ++i)
-      out.names[out.count++] = g_kernels[run.first + i].name;
+      out.names[out.count++] = g_tables->kernels[run.first + i].name;
   }
   out.complete = out.count == out.total;
 }
@@ -208,46 +218,37 @@ namespace registered {
 void fatbin(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
   if (!options().enabled || handle == nullptr || wrapper == 0) return;
   const LockGuard guard(g_lock);
-  if (!guard) return;
-  if (g_fatbin_count == kFatbins) close_gaps();
-  if (g_fatbin_count == kFatbins) return;
-  g_hint = g_fatbin_count++;
-  g_fatbins[g_hint] = {handle, wrapper, fatbin_behind(wrapper), 0, 0};
+  if (!guard || !open_tables()) return;
+  if (g_tables->fatbin_count == kFatbins) close_gaps();
+  if (g_tables->fatbin_count == kFatbins) return;
+  g_tables->hint = g_tables->fatbin_count++;
+  g_tables->fatbins[g_tables->hint] = {handle, wrapper, fatbin_behind(wrapper), 0, 0};
 }
 
-void fatbin_complete(abi::FatbinHandle handle) noexcept {
-  if (!options().enabled || options().targets.empty()) return;
-  std::uintptr_t wrapper = 0;
-  {
-    const LockGuard guard(g_lock);
-    const std::uint32_t index = guard ? find_handle(handle) : kFatbins;
-    if (index == kFatbins) return;
-    wrapper = g_fatbins[index].wrapper;
-  }
-  const ErrnoKeeper keeper;
-  DeviceCode code;
-  examine_memory(wrapper, false, code);
-  note_gaps(code, {});
+std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept {
+  const LockGuard guard(g_lock);
+  const std::uint32_t index = guard && g_tables != nullptr ? find_handle(handle) : kFatbins;
+  return index == kFatbins ? 0 : g_tables->fatbins[index].wrapper;
 }
 
 void fatbin_gone(abi::FatbinHandle handle) noexcept {
   const LockGuard guard(g_lock);
-  const std::uint32_t index = guard ? find_handle(handle) : kFatbins;
+  const std::uint32_t index = guard && g_tables != nullptr ? find_handle(handle) : kFatbins;
   if (index == kFatbins) return;
-  g_fatbins[index].handle = nullptr;
-  ++g_gone;
+  g_tables->fatbins[index].handle = nullptr;
+  ++g_tables->gone;
   drop_tail();
 }
 
 void kernel(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept {
   if (!options().enabled || host == 0 || name == nullptr) return;
   const LockGuard guard(g_lock);
-  if (!guard) return;
-  if (g_kernel_count == kKernels || g_run_count == kRuns) close_gaps();
+  if (!guard || g_tables == nullptr) return;
+  if (g_tables->kernel_count == kKernels || g_tables->run_count == kRuns) close_gaps();
   const std::uint32_t fatbin = find_handle(handle);
-  Run* run = fatbin == kFatbins || g_kernel_count == kKernels ? nullptr : run_for(fatbin);
+  Run* run = fatbin == kFatbins || g_tables->kernel_count == kKernels ? nullptr : run_for(fatbin);
   if (run == nullptr) return;
-  g_kernels[g_kernel_count++] = {host, name};
+  g_tables->kernels[g_tables->kernel_count++] = {host, name};
   ++run->count;
 }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "cuda/cuda_abi.h"
+
 namespace kshim::shim {
 
 struct Registered {
@@ -26,5 +28,14 @@ struct KernelNames {
 };
 /// `fatbin`: address of the fatbin itself (DeviceCode::address).
 void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept;
+
+/// What the wrappers of a runtime's registration tell once the real function has returned.
+namespace registered {
+void fatbin(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
+/// 0 where the fatbin is not known.
+std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept;
+void fatbin_gone(abi::FatbinHandle handle) noexcept;
+void kernel(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept;
+}  // namespace registered
 
 }  // namespace kshim::shim

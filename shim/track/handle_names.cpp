@@ -4,60 +4,185 @@
 #include <atomic>
 #include <cstring>
 
-#include "guest/text_buffer.h"
-#include "track/coverage.h"
+#include "guest/errno_keeper.h"
+#include "guest/syscalls.h"
+#include "kshim/base/bytes.h"
+#include "kshim/base/hash.h"
 
 namespace kshim::shim {
 namespace {
 
-// Room for what a large process looks up (cuDNN: 17,000 kernels); untouched pages cost nothing.
-constexpr std::size_t kSlots = 1U << 17U;
+constexpr unsigned kSlotBits = 16;
+constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
 constexpr std::size_t kProbes = 32;
+constexpr std::uint64_t kRing = std::uint64_t{8} << 20U;
+
+/// A name's place: how many bytes were written to the ring before it, and its length. 0 = no name.
+constexpr unsigned kLengthBits = 15;
+static_assert(HandleInfo::kLongestName < (1U << kLengthBits));
+constexpr std::uint64_t begin_of(std::uint64_t place) noexcept { return place >> kLengthBits; }
+constexpr std::size_t length_of(std::uint64_t place) noexcept { return place & ((1U << kLengthBits) - 1); }
 
 struct Slot {
   std::atomic<std::uintptr_t> handle;
-  std::atomic<const char*> name;
+  std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> module;
+  /// A hash of the above and of the name itself. Threads may write one slot, and one piece of the ring, at
+  /// the same time: what was mixed does not match and counts for nothing.
+  std::atomic<std::uint64_t> check;
 };
-Slot g_slots[kSlots];
+struct Table {
+  Slot slots[kSlots];
+  std::atomic<std::uint64_t> written;  ///< bytes, ever
+  char ring[kRing];
+};
+std::atomic<Table*> g_table{nullptr};
+
+Table* open_table() noexcept {
+  Table* table = g_table.load(std::memory_order_acquire);
+  if (table != nullptr) return table;
+  const ErrnoKeeper keeper;
+  void* fresh = raw::map_memory(sizeof(Table), MAP_NORESERVE);
+  if (fresh == nullptr) return nullptr;
+  if (g_table.compare_exchange_strong(table, static_cast<Table*>(fresh), std::memory_order_acq_rel))
+    return static_cast<Table*>(fresh);
+  raw::unmap_memory(fresh, sizeof(Table));
+  return table;
+}
+
+std::uint64_t check_of(std::uintptr_t handle, std::uint64_t place, std::uint64_t module,
+                       std::string_view name) noexcept {
+  const std::uint64_t parts[] = {handle, place, module};
+  return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(name)));
+}
+
+/// What is in the ring at a place; no data() where none is, or where it was written over since.
+std::string_view name_at(const Table& table, std::uint64_t place) noexcept {
+  if (place == 0) return {};
+  const std::uint64_t begin = begin_of(place);
+  if (table.written.load(std::memory_order_acquire) - begin > kRing) return {};
+  return {table.ring + begin % kRing, length_of(place)};
+}
+
+/// 0 for an empty name and one that is too long.
+std::uint64_t write_name(Table& table, std::string_view name) noexcept {
+  if (name.empty() || name.size() > HandleInfo::kLongestName) return 0;
+  for (;;) {
+    const std::uint64_t begin = table.written.fetch_add(name.size(), std::memory_order_acq_rel);
+    if (begin % kRing + name.size() > kRing) continue;  // it would not lie in one piece
+    std::memcpy(table.ring + begin % kRing, name.data(), name.size());
+    return begin << kLengthBits | name.size();
+  }
+}
 
 std::size_t home_of(std::uintptr_t handle) noexcept {
-  return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> (64U - 17U));
+  return static_cast<std::size_t>((handle * 0x9e3779b97f4a7c15ULL) >> (64U - kSlotBits));
+}
+
+Slot* find_slot(Table& table, std::uintptr_t handle) noexcept {
+  const std::size_t home = home_of(handle);
+  for (std::size_t i = 0; i < kProbes; ++i) {
+    Slot& slot = table.slots[(home + i) % kSlots];
+    const std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
+    if (holder == handle) return &slot;
+    if (holder == 0) return nullptr;
+  }
+  return nullptr;
+}
+
+/// A free slot, or that of another handle, which is forgotten.
+Slot& take_slot(Table& table, std::uintptr_t handle) noexcept {
+  const std::size_t home = home_of(handle);
+  for (std::size_t i = 0; i < kProbes; ++i) {
+    Slot& slot = table.slots[(home + i) % kSlots];
+    std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
+    if (holder == 0 && slot.handle.compare_exchange_strong(holder, handle, std::memory_order_acq_rel))
+      return slot;
+    if (holder == handle) return slot;
+  }
+  Slot& slot = table.slots[(home + table.written.load(std::memory_order_relaxed) % kProbes) % kSlots];
+  slot.handle.store(handle, std::memory_order_release);
+  return slot;
+}
+
+struct Meaning {
+  std::uint64_t place = 0;
+  std::uint64_t module = 0;
+  std::string_view name;  ///< in the ring
+};
+
+/// False where the slot says nothing, or was being written.
+bool read_slot(const Table& table, const Slot& slot, std::uintptr_t handle, Meaning& out) noexcept {
+  const std::uint64_t check = slot.check.load(std::memory_order_acquire);
+  out.place = slot.place.load(std::memory_order_relaxed);
+  out.module = slot.module.load(std::memory_order_relaxed);
+  out.name = name_at(table, out.place);
+  return check == check_of(handle, out.place, out.module, out.name);
+}
+
+void write_slot(Slot& slot, std::uintptr_t handle, const Meaning& meaning) noexcept {
+  slot.place.store(meaning.place, std::memory_order_relaxed);
+  slot.module.store(meaning.module, std::memory_order_relaxed);
+  slot.check.store(check_of(handle, meaning.place, meaning.module, meaning.name), std::memory_order_release);
+}
+
+bool find_meaning(std::uintptr_t handle, Meaning& out) noexcept {
+  Table* const table = g_table.load(std::memory_order_acquire);
+  const Slot* const slot = table == nullptr || handle == 0 ? nullptr : find_slot(*table, handle);
+  return slot != nullptr && read_slot(*table, *slot, handle, out);
 }
 
 }  // namespace
 
-void remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept {
-  if (handle == 0) return;
-  const std::size_t home = home_of(handle);
-  for (std::size_t i = 0; i < kProbes; ++i) {
-    Slot& slot = g_slots[(home + i) % kSlots];
-    std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
-    if (holder == 0 && slot.handle.compare_exchange_strong(holder, handle, std::memory_order_acq_rel))
-      holder = handle;
-    if (holder != handle) continue;
-    const char* known = slot.name.load(std::memory_order_acquire);
-    const bool other = known == nullptr ? !name.empty() : name != known;
-    if (other || module != slot.module.load(std::memory_order_relaxed)) forget_launches(handle);
-    if (other) slot.name.store(name.empty() ? nullptr : keep_text(name).data(), std::memory_order_release);
-    slot.module.store(module, std::memory_order_release);
-    return;
-  }
+bool remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept {
+  Table* const table = handle == 0 ? nullptr : open_table();
+  if (table == nullptr) return false;
+  Slot& slot = take_slot(*table, handle);
+  Meaning before;
+  const bool known = read_slot(*table, slot, handle, before);
+  if (known && before.name == name && before.module == module) return false;
+  Meaning now{0, module, {}};
+  now.place = known && before.name == name ? before.place : write_name(*table, name);
+  if (now.place != 0) now.name = name;
+  write_slot(slot, handle, now);
+  return known;
 }
 
-HandleFacts recall_handle(std::uintptr_t handle) noexcept {
-  if (handle == 0) return {};
-  const std::size_t home = home_of(handle);
-  for (std::size_t i = 0; i < kProbes; ++i) {
-    const Slot& slot = g_slots[(home + i) % kSlots];
-    const std::uintptr_t holder = slot.handle.load(std::memory_order_acquire);
-    if (holder == 0) return {};
-    if (holder != handle) continue;
-    const char* name = slot.name.load(std::memory_order_acquire);
-    return {name == nullptr ? std::string_view() : std::string_view(name),
-            slot.module.load(std::memory_order_acquire)};
-  }
-  return {};
+bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept {
+  Meaning meaning;
+  if (handle == 0 || !find_meaning(source, meaning)) return remember_handle(handle, {}, 0);
+  Table& table = *open_table();
+  Slot& slot = take_slot(table, handle);
+  Meaning before;
+  const bool known = read_slot(table, slot, handle, before);
+  if (known && before.place == meaning.place && before.module == meaning.module) return false;
+  if (meaning.name.empty()) meaning.place = 0;
+  write_slot(slot, handle, meaning);
+  return known;
+}
+
+bool handle_has_name(std::uintptr_t handle, std::string_view name) noexcept {
+  Meaning meaning;
+  return find_meaning(handle, meaning) && meaning.name == name;
+}
+
+std::uint64_t module_of_handle(std::uintptr_t handle) noexcept {
+  Meaning meaning;
+  return find_meaning(handle, meaning) ? meaning.module : 0;
+}
+
+void recall_handle(std::uintptr_t handle, HandleInfo& out) noexcept {
+  out.module = 0;
+  out.name_size = 0;
+  Meaning meaning;
+  if (!find_meaning(handle, meaning)) return;
+  out.module = meaning.module;
+  // Copied first, checked then: the ring may be written over meanwhile.
+  std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
+  const std::string_view copy(out.name_text, meaning.name.size());
+  Table& table = *g_table.load(std::memory_order_acquire);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (!copy.empty() && name_at(table, meaning.place).data() != nullptr) out.name_size = copy.size();
 }
 
 }  // namespace kshim::shim

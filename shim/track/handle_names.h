@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which name and which module a handle stands for. Filled when look-ups and loads succeed, read when
-// something fails. Lock-free, fixed size; a handle that is given out again overwrites what it meant before.
+// something fails. Lock-free, mapped at first use, of fixed size: new names replace the oldest ones, and a
+// handle that is given out again gets its new meaning.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace kshim::shim {
 
-/// What is known of a CUmodule, CUlibrary, CUfunction or CUkernel. 0 and empty where nothing is.
-struct HandleFacts {
-  std::string_view name;     ///< mangled; kept for ever
-  std::uint64_t module = 0;  ///< number of the load (modules.h)
+/// A copy of what is known of a CUmodule, CUlibrary, CUfunction or CUkernel. 0 and empty where nothing is.
+struct HandleInfo {
+  static constexpr std::size_t kLongestName = 16384;  ///< longer ones are not kept
+  std::uint64_t module = 0;                           ///< number of the load (modules.h)
+  std::size_t name_size = 0;
+  char name_text[kLongestName];
+  std::string_view name() const noexcept { return {name_text, name_size}; }  ///< mangled
 };
 
-void remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept;
-HandleFacts recall_handle(std::uintptr_t handle) noexcept;
+/// True where the handle meant something else before.
+bool remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept;
+/// `handle` means what `source` means.
+bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept;
+bool handle_has_name(std::uintptr_t handle, std::string_view name) noexcept;
+/// The number of the load alone; 0 where it is not known.
+std::uint64_t module_of_handle(std::uintptr_t handle) noexcept;
+void recall_handle(std::uintptr_t handle, HandleInfo& out) noexcept;
 
 }  // namespace kshim::shim

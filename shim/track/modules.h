@@ -1,27 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loads of this process: each gets a module record, and is kept for what may fail in it later.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
+#include "cuda/call_args.h"
+#include "cuda/driver_info.h"
 #include "track/device_code.h"
+#include "track/object_records.h"
 
 namespace kshim::shim {
 
 struct Module {
   std::uint64_t number = 0;  ///< of the load, counts from 1
-  std::uint64_t record =
-      0;  ///< id of the module record that tells of it, its own or an equal one's; 0 = none
+  /// Id of the module record that tells of it, its own or an equal one's; 0 = none.
+  std::uint64_t record = 0;
   std::uint32_t report = 0;  ///< number of the report that has the record
   DeviceCode code;
 };
 
-/// The last kKeptModules loads are kept. False for a number that is not among them.
-constexpr std::size_t kKeptModules = 16384;
-bool find_module(std::uint64_t number, Module& out) noexcept;
-/// The newest kept load of the code at this address.
-bool find_module_of(std::uintptr_t code, Module& out) noexcept;
-/// Loads seen while the report with this number was written.
-std::uint64_t modules_in_report(std::uint32_t report) noexcept;
+/// Lies in zeroed memory. Under the shim's lock.
+class Modules {
+ public:
+  /// A load came back. Writes its record, and what the record refers to before it.
+  void add(const CallFacts& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
+           Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
+  /// The last kKept loads are kept. False for a number that is not among them.
+  bool find(std::uint64_t number, Module& out) const noexcept;
+  /// The newest kept load of the code at this address.
+  bool find_code(std::uintptr_t code, Module& out) const noexcept;
+
+ private:
+  static constexpr std::size_t kKept = 16384;
+  /// A program that loads in a loop must not fill the disk: so many loads that succeed have a record, and so
+  /// many failing ones that differ.
+  static constexpr std::size_t kMaxRecords = 4096;
+  static constexpr std::size_t kMaxFailed = 1024;
+  struct FailedLoad {
+    std::uint64_t key;
+    std::uint64_t record;
+  };
+
+  std::uint64_t choose_record(const CallFacts& facts, const Module& module,
+                              std::optional<std::uint64_t> device) noexcept;
+  void keep(const Module& module) noexcept;
+  void fetch(std::uint64_t number, Module& out) const noexcept;
+
+  std::uint32_t recorded_report_;  ///< the report that the rest belongs to
+  std::size_t succeeded_;
+  std::size_t failed_count_;
+  FailedLoad failed_[kMaxFailed];
+  alignas(Module) std::byte modules_[kKept * sizeof(Module)];  ///< by number, modulo
+};
 
 }  // namespace kshim::shim

@@ -3,14 +3,10 @@
 
 #include <unistd.h>
 
-#include <atomic>
-
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
-#include "guest/errno_keeper.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-#include "guest/timed_lock.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
 #include "report/report_file.h"
@@ -21,20 +17,6 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-PatientLock g_lock;  // of writing an object; taken before those of objects.cpp and report_file.cpp
-// By identity: the number of the report that has it.
-std::atomic<std::uint32_t> g_objects[kMaxIdentities];
-std::atomic<std::uint32_t> g_libraries[kMaxIdentities];
-
-std::atomic<std::uint32_t> g_visited_report{0};
-std::atomic<std::uint64_t> g_visited{
-    0};  ///< `load` of the last object that was looked at for g_visited_report
-
-bool is_new(std::atomic<std::uint32_t>& seen, std::uint32_t number) noexcept {
-  return seen.exchange(number, std::memory_order_acq_rel) != number;
-}
-
-/// A file's name; little of the stack, as _exit may be called in a signal handler.
 using NameText = Text<255>;
 using ReleaseText = Text<16>;
 
@@ -69,11 +51,18 @@ bool add_cudnn_version(const LoadedObject& object, ReleaseText& out) noexcept {
   return false;
 }
 
+struct Libraries {
+  Report& report;
+  std::uint32_t number;
+  std::uint32_t* written;
+};
+
 bool write_library(void* context, const LoadedObject& object) {
-  const std::uint32_t number = *static_cast<const std::uint32_t*>(context);
+  auto& out = *static_cast<Libraries*>(context);
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
-  if (object.identity >= kMaxIdentities || !is_new(g_libraries[object.identity], number)) return true;
+  if (object.identity >= kMaxIdentities || out.written[object.identity] == out.number) return true;
+  out.written[object.identity] = out.number;
   NameText target;
   std::string_view version = version_of(object.path, target);
   ReleaseText release;
@@ -81,7 +70,7 @@ bool write_library(void* context, const LoadedObject& object) {
     version = release.view();
   const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
   const FileInfo file = file_of_identity(object.identity);
-  write_record<RecordType::library>([&](auto& record) {
+  out.report.write<RecordType::library>([&](auto& record) {
     record.template add<Field::library_soname>(soname);
     record.template add<Field::library_path>(object.path);
     record.template add<Field::library_version>(version);
@@ -93,19 +82,15 @@ bool write_library(void* context, const LoadedObject& object) {
 
 }  // namespace
 
-void announce_object(std::uint32_t identity, std::string_view runtime) noexcept {
-  const std::uint32_t number = begin_report();
-  if (number == 0 || identity == 0 || identity >= kMaxIdentities) return;
-  if (g_objects[identity].load(std::memory_order_acquire) == number) return;
-  // Nobody may refer to it before it is written: a second thread waits here for the first.
-  const LockGuard guard(g_lock);
-  if (!guard || g_objects[identity].load(std::memory_order_acquire) == number) return;
+void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept {
+  const std::uint32_t number = report.begin();
+  if (number == 0 || identity == 0 || identity >= kMaxIdentities || objects_[identity] == number) return;
   if (const LoadedObject object = find_object_of_identity(identity); object) {
     PageCache pages;
     if (object.elf.through(pages).imports("__cudaRegisterFatBinary")) runtime = "shared";
   }
   const FileInfo file = file_of_identity(identity);
-  write_record<RecordType::object>([&](auto& record) {
+  report.write<RecordType::object>([&](auto& record) {
     record.template add<Field::object_id>(std::uint64_t{identity});
     record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
     record.template add<Field::object_build_id>(file.build_id.empty() ? std::string_view()
@@ -114,16 +99,16 @@ void announce_object(std::uint32_t identity, std::string_view runtime) noexcept 
     record.template null<Field::object_fatbins>();
     record.template null<Field::object_images>();
   });
-  g_objects[identity].store(number, std::memory_order_release);
+  objects_[identity] = number;
 }
 
-void announce_libraries() noexcept {
-  const ErrnoKeeper keeper;
-  std::uint32_t number = begin_report();
-  if (number == 0) return;
-  // Only what was loaded since the last time.
-  const std::uint64_t seen = g_visited_report.exchange(number) == number ? g_visited.load() : 0;
-  g_visited.store(for_each_loaded_object(write_library, &number, seen));
+void ObjectRecords::announce_libraries(Report& report) noexcept {
+  Libraries libraries{report, report.begin(), libraries_};
+  if (libraries.number == 0) return;
+  // Only what was mapped since the last time.
+  const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;
+  visited_report_ = libraries.number;
+  visited_ = for_each_loaded_object(write_library, &libraries, seen);
 }
 
 }  // namespace kshim::shim

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // object and library records: written once a report, before the first record that refers to them. An object's
-// id is its identity (objects.h), the same in a fork's child.
+// id is its identity (loaded_objects.h), the same in a fork's child.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
+#include "process/loaded_objects.h"
+#include "report/report_file.h"
+
 namespace kshim::shim {
 
-/// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.
-void announce_object(std::uint32_t identity, std::string_view runtime) noexcept;
-/// Every CUDA library that is mapped and not yet in the report.
-void announce_libraries() noexcept;
+/// Lies in zeroed memory. Under the shim's lock.
+class ObjectRecords {
+ public:
+  /// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.
+  void announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept;
+  /// Every CUDA library that is mapped and not yet in the report.
+  void announce_libraries(Report& report) noexcept;
+
+ private:
+  // By identity: the number of the report that has it.
+  std::uint32_t objects_[kMaxIdentities];
+  std::uint32_t libraries_[kMaxIdentities];
+  std::uint32_t visited_report_;
+  std::uint64_t visited_;  ///< `load` of the last object that was looked at for that report
+};
 
 }  // namespace kshim::shim

@@ -122,7 +122,8 @@ Settings read_settings() {
     if (version && version->major >= 8 && version->major < 100 && version->minor < 10) {
       s.driver = *version;
     } else {
-      complain("KSHIM_SIM_DRIVER", value, "not a CUDA version from 8.0 on (such as 12.4); the default is used");
+      complain("KSHIM_SIM_DRIVER", value,
+               "not a CUDA version from 8.0 on (such as 12.4); the default is used");
     }
   }
   if (const char* value = std::getenv("KSHIM_SIM_MEMORY")) s.memory = parse_bytes(value);

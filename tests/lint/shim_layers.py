@@ -12,20 +12,11 @@ SHIM = ROOT / "shim"
 FOLDERS = ["guest", "process", "report", "cuda", "track", "failure", "exports"]
 INCLUDE = re.compile(r'^#\s*include\s*"([^"]+)"', re.MULTILINE)
 KNOWN = {
-    ("cuda/compilers", "track/compiler_errors"),
+    ("cuda/compilers", "failure/observer"),
     ("cuda/driver_table", "failure/observer"),
-    ("cuda/next_symbol", "track/coverage"),
-    ("guest/options", "report/stderr_log"),
-    ("track/fatbin_registry", "failure/gaps"),
-    ("track/modules", "failure/failures"),
-    ("track/modules", "failure/gaps"),
 }
 # Units that may still include each other.
-KNOWN_CIRCLES = {
-    frozenset(("failure/failure_info", "failure/failures")),
-    frozenset(("guest/process_generation", "guest/reentry_guard", "guest/scratch_stack", "guest/timed_lock", "guest/safe_memory")),
-    frozenset(("track/coverage", "track/handle_names", "track/modules")),
-}
+KNOWN_CIRCLES: set = set()
 
 
 def unit(path: str) -> str:

@@ -6,7 +6,7 @@
 #include "cuda/call_args.h"
 #include "cuda/symbol_lookup.h"
 #include "kshim/image/fatbin.h"
-#include "track/registered.h"
+#include "track/fatbin_registry.h"
 
 namespace stress {
 

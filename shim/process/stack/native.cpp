@@ -33,8 +33,8 @@ void unwind(void* context_of_walk) noexcept {
     unw_word_t stack = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
     if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
-    // The shim's frames may lie on two stacks (own_stack.h), the host's are on one.
-    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
+    // The shim's frames may lie on two stacks (scratch_stack.h), the host's are on one.
+    if (stack <= last_stack && !(is_shim(address) || is_on_scratch_stack(last_stack))) return;
     std::uintptr_t top = 0;
     if (!read_memory(stack, &top, sizeof top)) return;
     last_stack = stack;

@@ -8,7 +8,6 @@
 
 #include "guest/signals.h"
 #include "guest/syscalls.h"
-#include "guest/timed_lock.h"
 
 #if defined(__aarch64__)
 // clang has no __builtin_setjmp for aarch64. kshim_walk_guarded(walk, context, way_out) calls walk(context)
@@ -87,19 +86,9 @@ constinit thread_local void* t_way_out = nullptr;
 #else
 constinit thread_local void** t_way_out = nullptr;
 #endif
-constinit thread_local bool t_holds_cache = false;
-PatientLock g_cache_lock;  // libunwind's table of frame descriptions
 std::atomic<bool> g_off{false};
 
-constexpr std::size_t kRoom = 65536;
-alignas(16) std::byte g_room[kRoom];
-std::atomic<std::size_t> g_used{0};
-
 [[gnu::noinline]] void give_up() noexcept {
-  if (t_holds_cache) {
-    t_holds_cache = false;
-    g_cache_lock.release();
-  }
 #if defined(__aarch64__)
   if (t_way_out != nullptr) kshim_walk_given_up(t_way_out);
 #else
@@ -154,13 +143,9 @@ int __wrap_pthread_rwlock_rdlock(void*);
 int __wrap_pthread_rwlock_wrlock(void*);
 int __wrap_pthread_rwlock_unlock(void*);
 
-/// Its table of frame descriptions grows fourfold, for files without .eh_frame_hdr. It does not look whether
-/// there was memory, and holds its lock: where there is none, nobody walks any more.
+/// Its table of frame descriptions grows fourfold, for files without .eh_frame_hdr. It does not check whether
+/// it got the memory: without it there are no more walks.
 void* __wrap_malloc(std::size_t size) {
-  size = (size + 15) & ~std::size_t{15};
-  std::size_t used = g_used.load(std::memory_order_relaxed);
-  while (size <= kRoom - used)
-    if (g_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed)) return g_room + used;
   void* memory = raw::map_memory(size);
   if (memory != nullptr) return memory;
   g_off.store(true, std::memory_order_relaxed);
@@ -177,15 +162,8 @@ void __wrap___assert_fail(const char*, const char*, unsigned, const char*) { __w
 int __wrap_fprintf(FILE*, const char*, ...) { return 0; }
 std::size_t __wrap_fwrite(const void*, std::size_t, std::size_t count, FILE*) { return count; }
 int __wrap_fflush(FILE*) { return 0; }
-int __wrap_pthread_rwlock_rdlock(void*) {
-  t_holds_cache = g_cache_lock.acquire();
-  if (!t_holds_cache) give_up();
-  return 0;
-}
-int __wrap_pthread_rwlock_wrlock(void* lock) { return __wrap_pthread_rwlock_rdlock(lock); }
-int __wrap_pthread_rwlock_unlock(void*) {
-  if (t_holds_cache) g_cache_lock.release();
-  t_holds_cache = false;
-  return 0;
-}
+// One thread walks at a time: under the shim's lock.
+int __wrap_pthread_rwlock_rdlock(void*) { return 0; }
+int __wrap_pthread_rwlock_wrlock(void*) { return 0; }
+int __wrap_pthread_rwlock_unlock(void*) { return 0; }
 }

@@ -19,8 +19,10 @@
 #include <cstring>
 #include <thread>
 
+#include "guest/clock.h"
 #include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
+#include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
 #include "process/python/layout.h"
 #include "process/stack/native.h"
@@ -28,8 +30,6 @@
 
 // walk.cpp's stand-ins for libc's.
 extern "C" [[noreturn]] void __wrap_abort();
-extern "C" int __wrap_pthread_rwlock_wrlock(void*);
-extern "C" int __wrap_pthread_rwlock_unlock(void*);
 
 namespace kshim::shim {
 namespace {
@@ -38,14 +38,9 @@ TEST(Walk, WhatTheUnwinderAbortsIsGivenUp) {
   int steps = 0;
   const auto fails = [](void* count) {
     ++*static_cast<int*>(count);
-    __wrap_pthread_rwlock_wrlock(nullptr);
     __wrap_abort();
   };
-  const auto works = [](void* count) {
-    __wrap_pthread_rwlock_wrlock(nullptr);  // the lock was given back
-    ++*static_cast<int*>(count);
-    __wrap_pthread_rwlock_unlock(nullptr);
-  };
+  const auto works = [](void* count) { ++*static_cast<int*>(count); };
   EXPECT_FALSE(guarded_walk(fails, &steps));
   EXPECT_TRUE(guarded_walk(works, &steps));
   EXPECT_FALSE(guarded_walk(fails, &steps));
@@ -80,20 +75,6 @@ TEST(Walk, WhoeverAskedHasItsRegistersAgain) {
   const std::array<double, 8> parts{k, l, m, n, o, p, q, r};
   for (std::size_t at = 0; at < numbers.size(); ++at) EXPECT_EQ(numbers[at], static_cast<long>(at) + 1);
   for (std::size_t at = 0; at < parts.size(); ++at) EXPECT_EQ(parts[at], 0.5 * static_cast<double>(at + 1));
-}
-
-TEST(Walk, ALockThatIsNotHadEndsIt) {
-  std::atomic<int> stage{0};
-  std::thread holder([&stage] {
-    __wrap_pthread_rwlock_wrlock(nullptr);
-    stage.store(1);
-    while (stage.load() != 2) std::this_thread::yield();
-    __wrap_pthread_rwlock_unlock(nullptr);
-  });
-  while (stage.load() != 1) std::this_thread::yield();
-  EXPECT_FALSE(guarded_walk([](void*) { __wrap_pthread_rwlock_wrlock(nullptr); }, nullptr));
-  stage.store(2);
-  holder.join();
 }
 
 const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -173,69 +154,46 @@ TEST(Python, IsNotFoundWhereThereIsNone) {
   EXPECT_FALSE(find_python(python));
 }
 
-[[gnu::noinline]] bool is_free() {
-  const Busy busy;
-  return static_cast<bool>(busy);
+bool is_free() {
+  const ReentryGuard guard;
+  return static_cast<bool>(guard);
 }
-[[gnu::noinline]] bool is_free_inside() {
-  const Busy busy;
-  return is_free();
-}
-sigjmp_buf g_outside;
-/// One function, as its frame is to be as high each time: on aarch64 a frame's address depends on its size.
-[[gnu::noinline]] bool jump_or_ask(bool jump) {
-  const Busy busy;
-  if (jump) siglongjmp(g_outside, 1);
-  return static_cast<bool>(busy);
-}
-bool g_free_in_handler = true;
-void ask(int) { g_free_in_handler = is_free(); }
 
-TEST(Busy, IsWhoeverIsCalledFromInside) {
+TEST(ReentryGuard, KeepsCallsFromInsideOut) {
   EXPECT_TRUE(is_free());
-  EXPECT_FALSE(is_free_inside());
-  EXPECT_TRUE(is_free());
-}
-
-TEST(Busy, EndsWhenTheHostJumpsOut) {
-  if (sigsetjmp(g_outside, 1) == 0) jump_or_ask(true);
-  EXPECT_TRUE(jump_or_ask(false));
-  EXPECT_TRUE(is_free());
-  EXPECT_FALSE(is_free_inside());
-}
-
-/// One piece of memory: a thread's stack below, its handlers' stack above.
-alignas(4096) char g_stacks[2 * 262144];
-
-void* raise_inside(void*) {
-  stack_t above{};
-  above.ss_sp = g_stacks + sizeof g_stacks / 2;
-  above.ss_size = sizeof g_stacks / 2;
-  stack_t before{};  // a sanitizer's, which it wants back
-  sigaltstack(&above, &before);
   {
-    const Busy busy;
-    raise(SIGUSR1);
+    const ReentryGuard guard;
+    EXPECT_TRUE(guard);
+    EXPECT_FALSE(is_free());
+    EXPECT_FALSE(is_free());
   }
-  sigaltstack(&before, nullptr);
-  return nullptr;
+  EXPECT_TRUE(is_free());
 }
 
-TEST(Busy, LastsInAHandlerOnAStackOfItsOwn) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ThreadSanitizer calls handlers later, and not on their stack";
-#endif
+std::atomic<int> g_handled{0};
+
+TEST(ReentryGuard, NoHandlerRunsInside) {
   struct sigaction action {};
-  action.sa_handler = ask;
-  action.sa_flags = SA_ONSTACK;
+  action.sa_handler = [](int) { ++g_handled; };
   ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  ASSERT_EQ(pthread_attr_setstack(&attributes, g_stacks, sizeof g_stacks / 2), 0);
-  pthread_t thread{};
-  ASSERT_EQ(pthread_create(&thread, &attributes, raise_inside, nullptr), 0);
-  pthread_join(thread, nullptr);
-  EXPECT_FALSE(g_free_in_handler);
+  {
+    const ReentryGuard guard;
+    pthread_kill(pthread_self(), SIGUSR1);
+    EXPECT_EQ(g_handled.load(), 0);
+  }
+  EXPECT_EQ(g_handled.load(), 1);
+}
+
+sigjmp_buf g_outside;
+
+// A fault's signal cannot be blocked: its handler may leave the shim for good. The jump restores the signal
+// mask.
+TEST(ReentryGuard, IsFreeAgainAfterAJumpOut) {
+  if (sigsetjmp(g_outside, 1) == 0) {
+    const ReentryGuard guard;
+    siglongjmp(g_outside, 1);
+  }
+  EXPECT_TRUE(is_free());
 }
 
 /// QEMU's user mode (7.2) takes the advice and does not follow it.
@@ -254,6 +212,42 @@ TEST(PatientLock, IsTakenOverInTheChildOfFork) {
   ASSERT_TRUE(g_lock.acquire());
   EXPECT_EQ(in_child([] { return g_lock.acquire() ? 0 : 1; }), 0);
   g_lock.release();
+}
+
+TEST(PatientLock, SaysThatItWasInherited) {
+  if (!pages_are_wiped_on_fork()) GTEST_SKIP() << "MADV_WIPEONFORK is accepted and not done";
+  static PatientLock g_lock;
+  bool inherited = true;
+  ASSERT_TRUE(g_lock.acquire(inherited));
+  EXPECT_FALSE(inherited);
+  EXPECT_EQ(in_child([] {
+              bool from_parent = false;
+              return g_lock.acquire(from_parent) && from_parent ? 0 : 1;
+            }),
+            0);
+  g_lock.release();
+}
+
+TEST(PatientLock, EndsTheWaitForAThreadThatNeverReleasesIt) {
+  static PatientLock g_lock;
+  std::thread([] { EXPECT_TRUE(g_lock.acquire()); }).join();
+  EXPECT_FALSE(g_lock.acquire());
+  EXPECT_FALSE(g_lock.acquire());
+  g_lock.release();
+  EXPECT_TRUE(g_lock.acquire());
+  g_lock.release();
+}
+
+TEST(Clock, IsLibcsWithoutLibc) {
+  for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_REALTIME}) {
+    timespec before{}, ours{}, after{};
+    clock_gettime(clock, &before);
+    read_clock(clock, ours);
+    clock_gettime(clock, &after);
+    const auto value = [](const timespec& time) { return time.tv_sec * 1'000'000'000L + time.tv_nsec; };
+    EXPECT_LE(value(before), value(ours));
+    EXPECT_LE(value(ours), value(after));
+  }
 }
 
 }  // namespace

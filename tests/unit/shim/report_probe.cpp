@@ -17,19 +17,28 @@
 #include <vector>
 
 #include "failure/failure_notice.h"
-#include "report/report_file.h"
+#include "failure/state.h"
 
 namespace {
 
 using kshim::report::Field;
 using kshim::report::RecordType;
 
-bool write_library(std::string_view soname) {
-  return kshim::shim::write_record<RecordType::library>([&](auto& record) {
-    record.template add<Field::library_soname>(soname);
-    record.template add<Field::library_path>("/lib/x");
-    record.template null<Field::library_version>();
+void write_library(std::string_view soname) {
+  const kshim::shim::SlowPath path;
+  path.run([&](kshim::shim::State& state) {
+    state.report.write<RecordType::library>([&](auto& record) {
+      record.template add<Field::library_soname>(soname);
+      record.template add<Field::library_path>("/lib/x");
+      record.template null<Field::library_version>();
+      record.template null<Field::library_build_id>();
+    });
   });
+}
+
+void raise_alarm(const kshim::shim::Alarm& alarm) {
+  const kshim::shim::SlowPath path;
+  path.run([&](kshim::shim::State& state) { kshim::shim::raise_alarm(alarm, state.report.path()); });
 }
 
 void wait_for(pid_t child) {
@@ -76,7 +85,7 @@ int reuse_descriptors(const char* precious) {
   kshim::shim::Alarm alarm;
   alarm.code = 209;
   fcntl(2, F_SETFD, FD_CLOEXEC);
-  kshim::shim::raise_alarm(alarm);
+  raise_alarm(alarm);
   struct stat info {};
   return fstat(file, &info) == 0 && info.st_size == 0 ? 0 : 11;
 }
@@ -86,7 +95,7 @@ int open_file_as_stderr(const char* precious) {
   if (open(precious, O_RDWR | O_CREAT | O_TRUNC, 0600) != 2) return 10;
   kshim::shim::Alarm alarm;
   alarm.code = 209;
-  kshim::shim::raise_alarm(alarm);
+  raise_alarm(alarm);
   struct stat info {};
   return fstat(2, &info) == 0 && info.st_size == 0 ? 0 : 11;
 }
@@ -105,12 +114,12 @@ void small_disk() {
 }
 
 void raise_alarms() {
-  kshim::shim::begin_report();
+  kshim::shim::SlowPath().run([](kshim::shim::State& state) { state.report.begin(); });
   kshim::shim::Alarm alarm;
   alarm.api = "cuLaunchKernel";
   for (const int code : {209, 209, 400, 700, 209, 700}) {
     alarm.code = code;
-    kshim::shim::raise_alarm(alarm);
+    raise_alarm(alarm);
   }
 }
 

@@ -131,12 +131,12 @@ TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   DeviceCode code;
-  examine_file(path.c_str(), code);
+  examine_file(path.c_str(), false, code);
   EXPECT_EQ(file_of_identity(code.object).path, path);
   EXPECT_EQ(code.size, bytes.size());
   EXPECT_EQ(archs_of(code), std::vector<std::string>{"sm_75"});
   DeviceCode missing;
-  examine_file("/nonexistent/x.cubin", missing);
+  examine_file("/nonexistent/x.cubin", false, missing);
   EXPECT_EQ(file_of_identity(missing.object).path, "/nonexistent/x.cubin");
   EXPECT_EQ(missing.image_count, 0);
 }
@@ -151,7 +151,7 @@ TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   DeviceCode whole;
-  examine_file(path.c_str(), whole);
+  examine_file(path.c_str(), false, whole);
   EXPECT_EQ(whole.image_count, 20);
   std::atomic<bool> stop{false};
   std::thread cutter([&] {
@@ -166,7 +166,7 @@ TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
   });
   for (int i = 0; i < 3000; ++i) {
     DeviceCode code;
-    examine_file(path.c_str(), code);
+    examine_file(path.c_str(), false, code);
   }
   stop.store(true);
   cutter.join();

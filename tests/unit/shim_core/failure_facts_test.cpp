@@ -83,7 +83,10 @@ TEST(FailureFacts, BothLayersOfOneErrorAreNamed) {
   runtime.hook = Hook::__cudaGetKernel;
   runtime.code = 209;
   FailureFacts facts;
-  gather(&driver, &runtime, 1, facts);
+  static Modules g_modules;
+  static DriverInfo g_driver;
+  static HandleInfo g_names;
+  gather(&driver, &runtime, {g_modules, g_driver, g_names, 1}, facts);
   ASSERT_EQ(facts.layer_count, 2U);
   EXPECT_EQ(facts.layers[0].layer, "driver");
   EXPECT_EQ(facts.layers[0].api, "cuLibraryGetKernel");

@@ -7,7 +7,6 @@
 #include "failure/launch_syntax.h"
 #include "fatbin_builder.h"
 #include "track/fatbin_registry.h"
-#include "track/registered.h"
 
 namespace kshim::shim {
 namespace {

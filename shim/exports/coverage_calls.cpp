@@ -4,6 +4,8 @@
 #include <type_traits>
 
 #include "cuda/call_args.h"
+#include "cuda/next_symbol.h"
+#include "failure/observer.h"
 #include "guest/options.h"
 #include "track/coverage.h"
 
@@ -24,6 +26,8 @@ struct Counting;
 template <Hook hook, bool exported, class... Arguments>
 struct Counting<hook, exported, abi::Result(Arguments...)> {
   static abi::Result call(Arguments... arguments) noexcept {
+    // Pairs with the release store of this function's address, which the wrapper loads relaxed.
+    std::atomic_thread_fence(std::memory_order_acquire);
     const auto real = reinterpret_cast<abi::Result (*)(Arguments...)>(
         g_real[exported ? 1 : 0][index_of(hook)].load(std::memory_order_relaxed));
     const abi::Result code = real(arguments...);
@@ -31,7 +35,7 @@ struct Counting<hook, exported, abi::Result(Arguments...)> {
       CallFacts facts;
       (take(facts, arguments), ...);
       if constexpr (kNamesKernel<Arguments...>)
-        count_launch(facts.handle);
+        on_launch(facts.handle);
       else
         count_unknown_launch();
     }
@@ -75,7 +79,7 @@ AnyFunction counting_call(Hook hook) noexcept {
 
 }  // namespace
 
-AnyFunction counting(Hook hook, bool exported, AnyFunction real) noexcept {
+AnyFunction wrap_for_counting(Hook hook, bool exported, AnyFunction real) noexcept {
   if (real == nullptr || !options().coverage) return real;
   const AnyFunction call = exported ? counting_call<true>(hook) : counting_call<false>(hook);
   if (call == nullptr) return real;

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "failure/state.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "guest/syscalls.h"
+#include "guest/timed_lock.h"
+#include "report/stderr_log.h"
+
+namespace kshim::shim {
+namespace {
+
+PatientLock g_lock;
+std::atomic<State*> g_state{nullptr};  // set under g_lock
+std::atomic<bool> g_refused{false};
+
+/// nullptr where the system gives no memory (RLIMIT_AS, mlockall, overcommit): then nothing is recorded.
+State* map_state() noexcept {
+  void* const memory = raw::map_memory(sizeof(State), MAP_NORESERVE);
+  if (memory == nullptr) {
+    if (!g_refused.exchange(true))
+      say(LogLevel::warn, "there is no memory for kshim's tables; nothing is recorded");
+    return nullptr;
+  }
+  auto* const state = static_cast<State*>(memory);
+  state->stack.prepare();
+  return state;
+}
+
+/// What a thread of the parent was changing when this process was forked cannot be trusted.
+void forget(State& state) noexcept {
+  auto* const known = reinterpret_cast<std::byte*>(&state) + sizeof state.stack;
+  std::memset(known, 0, sizeof state - sizeof state.stack);
+}
+
+struct Entry {
+  State* state;
+  void (*work)(State&, const void*);
+  const void* context;
+};
+
+}  // namespace
+
+bool is_state_mapped() noexcept { return g_state.load(std::memory_order_acquire) != nullptr; }
+
+bool SlowPath::enter(bool wait, Call work, const void* context) noexcept {
+  if (g_refused.load(std::memory_order_relaxed)) return false;
+  bool inherited = false;
+  if (!(wait ? g_lock.acquire(inherited) : g_lock.try_acquire(inherited))) return false;
+  State* state = g_state.load(std::memory_order_relaxed);
+  if (state == nullptr) {
+    state = map_state();
+    g_state.store(state, std::memory_order_release);
+  } else if (inherited) {
+    forget(*state);
+  }
+  if (state != nullptr) {
+    const Entry entry{state, work, context};
+    state->stack.call(
+        [](const void* arguments) {
+          const Entry& given = *static_cast<const Entry*>(arguments);
+          given.work(*given.state, given.context);
+        },
+        &entry);
+  }
+  g_lock.release();
+  return state != nullptr;
+}
+
+}  // namespace kshim::shim

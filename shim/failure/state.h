@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the shim knows, in one piece of memory that is mapped when CUDA is first used, behind one lock.
+// SlowPath is the only way in: it blocks all signals, refuses re-entry, switches to the scratch stack and
+// takes the lock.
+#pragma once
+#include "cuda/driver_info.h"
+#include "failure/failures.h"
+#include "failure/gaps.h"
+#include "failure/last_error_tracking.h"
+#include "failure/target_scan.h"
+#include "guest/errno_keeper.h"
+#include "guest/reentry_guard.h"
+#include "guest/scratch_stack.h"
+#include "report/report_file.h"
+#include "track/modules.h"
+#include "track/object_records.h"
+
+namespace kshim::shim {
+
+/// Zeroed memory is a State that knows nothing.
+struct State {
+  ScratchStack stack;
+  Report report;
+  DriverInfo driver;
+  ObjectRecords objects;
+  Modules modules;
+  Gaps gaps;
+  Failures failures;
+  ErrorReads error_reads;
+  TargetScan target_scan;
+
+  Gaps::Scene gap_scene() noexcept { return {report, driver, objects}; }
+  Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, gaps}; }
+};
+
+/// Whether this process, or the one that it was forked from, has used CUDA. Needs no lock.
+bool is_state_mapped() noexcept;
+
+/// {
+///   const SlowPath path;
+///   if (!path) return;             // this thread is inside already: a driver that the shim asks calls
+///   itself
+///   ... ask the driver ...         // without the lock
+///   path.run([&](State& state) { ... });
+/// }
+class SlowPath {
+ public:
+  explicit operator bool() const noexcept { return static_cast<bool>(guard_); }
+
+  /// Calls work(state). Where the lock or the memory cannot be had, one record is counted as dropped.
+  template <class Work>
+  void run(const Work& work) const noexcept {
+    if (!enter(true, call<Work>, &work)) count_dropped();
+  }
+  /// The same without waiting. False where nothing was called.
+  template <class Work>
+  [[nodiscard]] bool try_run(const Work& work) const noexcept {
+    return enter(false, call<Work>, &work);
+  }
+
+ private:
+  using Call = void (*)(State& state, const void* work);
+  template <class Work>
+  static void call(State& state, const void* work) noexcept {
+    (*static_cast<const Work*>(work))(state);
+  }
+  static bool enter(bool wait, Call work, const void* context) noexcept;
+
+  const ErrnoKeeper keeper_;
+  const ReentryGuard guard_;
+};
+
+}  // namespace kshim::shim
