@@ -101,7 +101,7 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
   Copies copies{.row = row_of(hook), .node = node, .pages = pages};
   for_each_loaded_object(collect_copy, &copies);
   if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
-  const LoadedObject from = find_loaded_object(caller);
+  const LoadedObject from = find_object_in_use(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};
   for_each_loaded_object(ask_importer, &importers);

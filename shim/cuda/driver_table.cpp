@@ -135,7 +135,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 namespace {
 
 void watch_for(std::uintptr_t table, const void* caller) noexcept {
-  const LoadedObject asker = find_loaded_object(caller);
+  const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker.path) ||
       g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
     return;
@@ -166,7 +166,7 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
 }
 
 void note_loads_libraries(const void* caller) noexcept {
-  const std::uint32_t identity = find_loaded_object(caller).identity;
+  const std::uint32_t identity = find_object_in_use(caller).identity;
   if (identity != 0) g_loads_libraries[identity].store(true, std::memory_order_relaxed);
 }
 

@@ -34,7 +34,7 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 
 /// A function that a handle gave out: ours instead, where it is the driver's or a shared runtime's.
 void* route_found(void* address, std::size_t row) noexcept {
-  const LoadedObject owner = find_loaded_object(address);
+  const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
   if (kHooks[row].layer == Layer::driver) {
@@ -166,7 +166,7 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
-  const LoadedObject asking = find_loaded_object(caller);
+  const LoadedObject asking = find_object_in_use(caller);
   if (is_driver_file(asking.path)) return kNotOurs;
   if (names_none) {
     // What RTLD_NEXT means depends on the caller, which only a jump to libc preserves. The look-up before it

@@ -46,7 +46,7 @@ void look_at(const CallFacts& call, HandleInfo& handle, FailureFacts& out, std::
   if (module == 0) module = module_of_handle(call.handle);
   if (module == 0) module = module_of_handle(call.container);
   if (wrapper == 0) wrapper = registered.wrapper;
-  if (out.object == 0 && call.host != 0) out.object = find_loaded_object(call.host).identity;
+  if (out.object == 0 && call.host != 0) out.object = find_object_in_use(call.host).identity;
 }
 
 /// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
@@ -94,7 +94,7 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, const Failure
   }
   out.module_written = out.module.record != 0 && out.module.report == sources.report;
   if (out.module.code.object != 0) out.object = out.module.code.object;
-  out.owner = out.object != 0 ? out.object : find_loaded_object(outer.caller).identity;
+  out.owner = out.object != 0 ? out.object : find_object_in_use(outer.caller).identity;
 }
 
 void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept {
@@ -106,7 +106,7 @@ void gather(const Refusal& refusal, std::optional<std::uint64_t> device, Failure
                                    static_cast<std::uint64_t>(refusal.code), refusal.code_name};
   out.device = device;
   out.object = refusal.library;
-  out.owner = find_loaded_object(refusal.caller).identity;
+  out.owner = find_object_in_use(refusal.caller).identity;
   out.refusal = &refusal;
 }
 

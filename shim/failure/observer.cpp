@@ -51,7 +51,7 @@ void add_failure(State& state, const DriverFailure* driver, const CallFacts* run
 
 void add_driver_failure(State& state, const DriverFailure& failure) noexcept {
   if (failure.facts.code == kDeinitialized) return;
-  if (!is_shared_runtime(find_loaded_object(failure.facts.caller).path) || !inside_runtime_call()) {
+  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !inside_runtime_call()) {
     add_failure(state, &failure, nullptr, failure.device);
     return;
   }

@@ -20,6 +20,15 @@ class GrowingArray {
   bool empty() const noexcept { return size_ == 0; }
   T& operator[](std::size_t index) noexcept { return items_[index]; }
   T& back() noexcept { return items_[size_ - 1]; }
+  /// An element as it is while another thread may change the array; false behind its end. What was copied
+  /// counts only if nothing was changed meanwhile.
+  bool copy(std::size_t index, T& out) noexcept {
+    // The size first: an array that is as large has room for it.
+    if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return false;
+    const T* items = std::atomic_ref<T*>(items_).load(std::memory_order_acquire);
+    std::memcpy(static_cast<void*>(&out), items + index, sizeof(T));
+    return true;
+  }
   void clear() noexcept { size_ = 0; }
   void release() noexcept {
     if (items_ != nullptr) raw::unmap_memory(items_, room_bytes_);
@@ -31,7 +40,7 @@ class GrowingArray {
     if (!reserve(size_ + 1)) return false;
     std::memmove(static_cast<void*>(items_ + index + 1), items_ + index, (size_ - index) * sizeof(T));
     std::memcpy(static_cast<void*>(items_ + index), &value, sizeof(T));
-    ++size_;
+    std::atomic_ref<std::size_t>(size_).store(size_ + 1, std::memory_order_release);
     return true;
   }
   bool push(const T& value) noexcept { return insert(size_, value); }
@@ -54,15 +63,10 @@ class GrowingArray {
     while (bytes / sizeof(T) < count) bytes *= 2;
     void* fresh = raw::map_memory(bytes);
     if (fresh == nullptr) return false;
-    T* const old = items_;
-    const std::size_t old_bytes = room_bytes_;
-    if (old != nullptr) std::memcpy(fresh, static_cast<const void*>(old), size_ * sizeof(T));
-    // A fork's child that finds this half done must not find memory that is gone.
-    items_ = static_cast<T*>(fresh);
+    if (items_ != nullptr) std::memcpy(fresh, static_cast<const void*>(items_), size_ * sizeof(T));
+    std::atomic_ref<T*>(items_).store(static_cast<T*>(fresh), std::memory_order_release);
     room_ = bytes / sizeof(T);
     room_bytes_ = bytes;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (old != nullptr) raw::unmap_memory(old, old_bytes);
     return true;
   }
 

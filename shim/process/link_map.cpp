@@ -14,6 +14,7 @@
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "process/scattered_read.h"
 
 // The linker's mark of where this library begins in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
@@ -143,7 +144,7 @@ void* find_after_shim(std::string_view name) noexcept {
     if (after_shim) {
       char path[512];
       void* const found = read_name(node, path, sizeof path)
-                              ? read_elf(node, path).find_function(name, gnu_hash(name))
+                              ? read_elf(node, path, nullptr).find_function(name, gnu_hash(name))
                               : nullptr;
       if (found != nullptr) return found;
     }
@@ -174,11 +175,14 @@ bool is_elf(const ElfW(Ehdr) & file) noexcept {
 }
 
 /// A library begins with its ELF header, at address 0 of its own.
-bool headers_in_memory(const link_map& map, Headers& out) noexcept {
+bool headers_in_memory(const link_map& map, PageCache* pages, Headers& out) noexcept {
+  const auto read = [pages](std::uintptr_t from, void* to, std::size_t size) {
+    return pages != nullptr ? pages->read(from, to, size) : read_memory(from, to, size);
+  };
   ElfW(Ehdr) file;
-  if (map.l_addr == 0 || !read_memory(map.l_addr, &file, sizeof file) || !is_elf(file)) return false;
+  if (map.l_addr == 0 || !read(map.l_addr, &file, sizeof file) || !is_elf(file)) return false;
   out.count = file.e_phnum;
-  return read_memory(map.l_addr + file.e_phoff, out.rows, out.count * sizeof out.rows[0]) && out.match(map);
+  return read(map.l_addr + file.e_phoff, out.rows, out.count * sizeof out.rows[0]) && out.match(map);
 }
 
 bool headers_of_program(const link_map& map, Headers& out) noexcept {
@@ -204,15 +208,15 @@ bool headers_in_file(const link_map& map, const char* name, Headers& out) noexce
 
 }  // namespace
 
-LoadedElf read_elf(const MapNode& node, const char* name) noexcept {
+LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept {
   const ErrnoKeeper keeper;
   Headers headers;
-  if (!headers_in_memory(node.map, headers) && !headers_of_program(node.map, headers) &&
+  if (!headers_in_memory(node.map, pages, headers) && !headers_of_program(node.map, headers) &&
       !headers_in_file(node.map, name, headers))
     return {};
   const bool own = node.map.l_addr == reinterpret_cast<std::uintptr_t>(__ehdr_start);
   return {node.map.l_addr, headers.rows, headers.count,
-          own ? LoadedElf::Access::direct : LoadedElf::Access::guarded};
+          own ? LoadedElf::Access::direct : LoadedElf::Access::guarded, pages};
 }
 
 }  // namespace kshim::shim

@@ -41,6 +41,7 @@ void for_each_name(bool (*visit)(void* context, std::string_view name), void* co
 /// Available before constructors run.
 void* find_after_shim(std::string_view name) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
-LoadedElf read_elf(const MapNode& node, const char* name) noexcept;
+/// `pages`: what is read through, or nullptr.
+LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept;
 
 }  // namespace kshim::shim

@@ -20,8 +20,9 @@ constexpr std::size_t kChunk = 128;  // symbols read at once: 3 KiB of stack
 
 }  // namespace
 
-LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access) noexcept
-    : base_(base), low_(UINTPTR_MAX), access_(access) {
+LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access,
+                     PageCache* pages) noexcept
+    : base_(base), low_(UINTPTR_MAX), access_(access), pages_(pages) {
   for (std::size_t i = 0; i < count; ++i) {
     const ElfW(Phdr)& header = headers[i];
     const std::uintptr_t start = base + header.p_vaddr;
@@ -49,6 +50,7 @@ LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t co
   }
   if (high_ == 0) low_ = 0;
   if (dynamic_ != 0) read_dynamic();
+  pages_ = nullptr;
 }
 
 // glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time

@@ -38,8 +38,9 @@ class LoadedElf {
   static constexpr std::size_t kMaxSegments = 16;
 
   LoadedElf() = default;
-  /// `headers` is copied. `dynamic` is the mapped address of the dynamic section, 0 = where the headers say.
-  LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access) noexcept;
+  /// `headers` is copied. `pages`: what the dynamic section is read through, or nullptr.
+  LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access,
+            PageCache* pages = nullptr) noexcept;
 
   std::uintptr_t base() const noexcept { return base_; }
   std::uintptr_t low() const noexcept { return low_; }          ///< lowest mapped address

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <new>
 
 #include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
@@ -76,7 +77,8 @@ struct Index {
   GrowingArray<Range> ranges;  ///< from high to low: new libraries are mapped below older ones
   std::uint64_t last_load = 0;
   bool changing = false;  ///< set while the above is changed: a fork's child may find it half done
-  bool walked = false;    ///< the whole list was read once
+  std::atomic<std::uint64_t> version = 0;  ///< odd while `changing`
+  bool walked = false;                     ///< the whole list was read once
 
   GrowingArray<Identity> identities;
   GrowingArray<std::uint32_t> identity_slots;  ///< open addressing by hash; identity, 0 = empty
@@ -92,6 +94,7 @@ struct Index {
   bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
 
   // Room for work: too much for the stack of a host's thread.
+  PageCache pages;
   Record record;
   PathText path;
   char name[4096];
@@ -113,8 +116,9 @@ class Access {
   static Index* open() noexcept {
     Index* index = g_index.load(std::memory_order_acquire);
     if (index == nullptr) {
-      // Zeroed memory is an empty index.
-      index = static_cast<Index*>(raw::map_memory(sizeof(Index)));
+      void* const memory = raw::map_memory(sizeof(Index));
+      if (memory == nullptr) return nullptr;
+      index = ::new (memory) Index;
       g_index.store(index, std::memory_order_release);
     }
     return index;
@@ -239,7 +243,9 @@ std::size_t range_at(Index& index, std::uintptr_t address) noexcept {
   std::size_t high = index.ranges.size();
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
-    if (index.ranges[middle].low > address)
+    Range range;
+    if (!index.ranges.copy(middle, range)) return low;  // another thread took some out
+    if (range.low > address)
       low = middle + 1;
     else
       high = middle;
@@ -304,13 +310,15 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
   const std::string_view given(name);
   record.node = node;
   record.object.load = ++index.last_load;
-  record.object.elf = read_elf(node, name);
+  index.pages.clear();
+  record.object.elf = read_elf(node, name, &index.pages);
   LoadedElf& elf = record.object.elf;
+  const LoadedElf cached = elf.through(index.pages);
   const bool vdso = !first && (given.empty() || given.starts_with("linux-"));
   record.permanent = first || vdso || is_shim(elf.base());
   if (elf.high() == 0) return;
   record.visible = !vdso;
-  record.object.build_id = elf.build_id();
+  record.object.build_id = cached.build_id();
   if (vdso) return;
   record.proof.name_tail_size = static_cast<std::uint32_t>(std::min(given.size(), Proof::kNameTail));
   record.proof.name_tail =
@@ -328,7 +336,8 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
   if (record.object.identity == 0) return;
   Identity& known = index.identities[record.object.identity - 1];
   char soname[256];
-  if (known.soname.data() == nullptr && elf.soname(soname, sizeof soname)) known.soname = keep_text(soname);
+  if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
+    known.soname = keep_text(soname);
   known.address = elf.dynamic();
   record.object.path = known.path;
   record.object.soname = known.soname;
@@ -336,8 +345,7 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
 
 /// The linker's own look-up, which takes no lock: glibc 2.35 and later.
 void find_linkers_look_up(Index& index, const Record& record) noexcept {
-  if (index.find_by_linker != nullptr || g_ignore_linkers_look_up ||
-      !base_name(record.object.path).starts_with("ld"))
+  if (index.find_by_linker != nullptr || g_ignore_linkers_look_up || record.object.soname != "libc.so.6")
     return;
   constexpr std::string_view kName = "_dl_find_object";
   index.find_by_linker =
@@ -374,14 +382,10 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
   return &index.records[number];
 }
 
-/// The checked record of a node, made where there is none. `quickly`: what is known already is compared with
-/// the node alone.
-Record* get(Index& index, const MapNode& node, bool first, bool quickly = false) noexcept {
+/// The checked record of a node, made where there is none.
+Record* get(Index& index, const MapNode& node, bool first) noexcept {
   MapNode now;
   Record* const known = record_of(index, node);
-  if (known != nullptr && quickly && known->node.map.l_addr == node.map.l_addr &&
-      known->node.map.l_ld == node.map.l_ld && known->node.map.l_name == node.map.l_name)
-    return known;
   if (known != nullptr && is_current(index, *known, now)) return known;
   Record* const fresh = add(index, node, first);
   return fresh != nullptr && is_current(index, *fresh, now) ? fresh : nullptr;
@@ -401,8 +405,13 @@ class Change {
       index.walked = false;
     }
     index.changing = true;
+    index.version.fetch_or(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
   }
-  ~Change() { index_.changing = false; }
+  ~Change() {
+    index_.changing = false;
+    index_.version.fetch_add(1, std::memory_order_release);
+  }
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
@@ -412,7 +421,7 @@ class Change {
 
 /// Calls visit(record) for each object in link order.
 template <class Visit>
-void walk(Index& index, bool quickly, const Visit& visit) noexcept {
+void walk(Index& index, const Visit& visit) noexcept {
   constexpr int kTries = 8;
   constexpr std::size_t kMostNodes = 1U << 20U;
   const link_map* const last_at_start = last_map_at_start();
@@ -427,7 +436,7 @@ void walk(Index& index, bool quickly, const Visit& visit) noexcept {
     broken = false;
     for (std::size_t position = 0; node && position < kMostNodes; ++position) {
       if (last_at_start != nullptr && position >= count_at_start) at_start = false;
-      if (Record* record = get(index, node, position == 0, quickly); record != nullptr) {
+      if (Record* record = get(index, node, position == 0); record != nullptr) {
         record->object.at_start = at_start;
         visit(*record);
       }
@@ -498,7 +507,7 @@ const Record* look_up(Index& index, std::uintptr_t address) noexcept {
   if (const Record* record = find_record(index, address); record != nullptr) return record;
   if (!index.walked || index.changing) {
     const Change change(index);
-    walk(index, false, nothing);
+    walk(index, nothing);
   } else if (index.find_by_linker != nullptr) {
     FoundByLinker found{};
     MapNode node;
@@ -508,7 +517,7 @@ const Record* look_up(Index& index, std::uintptr_t address) noexcept {
     get(index, node, false);
   } else {
     const Change change(index);
-    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, false, nothing);
+    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, nothing);
   }
   return find_record(index, address);
 }
@@ -529,7 +538,56 @@ LoadedElf find_loaded_elf(std::uintptr_t address) noexcept {
   return record != nullptr ? record->object.elf : LoadedElf();
 }
 
+namespace {
+
+/// A copy of the record for an address, read while another thread may change the index. False where there is
+/// none, or where it was changed.
+bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
+  const std::uint64_t version = index.version.load(std::memory_order_acquire);
+  if ((version & 1U) != 0) return false;
+  const std::size_t at = range_at(index, address);
+  Range range;
+  const bool found =
+      index.ranges.copy(at, range) && address < range.high && index.records.copy(range.record, out);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return found && index.version.load(std::memory_order_relaxed) == version;
+}
+
+/// Whether the linker has that object where the record says, by its own look-up.
+bool is_linkers(FindByLinker find_by_linker, const Record& record, std::uintptr_t address) noexcept {
+  FoundByLinker found{};
+  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == record.node.address;
+}
+
+}  // namespace
+
+LoadedObject find_object_in_use(const void* address) noexcept {
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  Index* const index = g_index.load(std::memory_order_acquire);
+  const FindByLinker find_by_linker = index == nullptr ? nullptr : index->find_by_linker;
+  if (find_by_linker == nullptr) return find_loaded_object(place);
+  Record record;
+  if (!copy_record(*index, place, record) || !record.visible || !record.object.elf.contains(place)) {
+    FoundByLinker found{};
+    const bool mapped = find_by_linker(reinterpret_cast<void*>(place), &found) == 0;
+    return mapped ? find_loaded_object(place) : LoadedObject();
+  }
+  if (record.permanent) return record.object;
+  // The object is in use, so its build id can be read. One without is compared with care.
+  const BuildId& id = record.object.build_id;
+  if (id.size == 0 || !is_linkers(find_by_linker, record, place) ||
+      std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) != 0)
+    return find_loaded_object(place);
+  return record.object;
+}
+
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
+  if (Index* const known = g_index.load(std::memory_order_acquire); known != nullptr && load != 0) {
+    Record record;
+    if (known->find_by_linker != nullptr && copy_record(*known, address, record) &&
+        record.object.load == load && is_linkers(known->find_by_linker, record, address))
+      return true;
+  }
   const Access index;
   if (!index || load == 0) return false;
   const Record* record = find_record(*index, address);
@@ -559,7 +617,7 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
     const Access index;
     if (!index) return after;
     const Change change(*index);
-    walk(*index, after != 0, [&](const Record& record) {
+    walk(*index, [&](const Record& record) {
       const Visited visited{index->number_of(record), record.object.load};
       bool known = !record.visible || visited.load <= after;
       for (std::size_t i = list.size(); !known && index->walks_again && i > 0; --i)

@@ -31,6 +31,13 @@ LoadedObject find_loaded_object(std::uintptr_t address) noexcept;
 inline LoadedObject find_loaded_object(const void* address) noexcept {
   return find_loaded_object(reinterpret_cast<std::uintptr_t>(address));
 }
+/// The same for an address that this thread is using, its caller's or one that a look-up has just given it:
+/// nobody unloads that object meanwhile, so less is checked, and where the C library has a look-up of its own
+/// no lock is taken and no system call made.
+LoadedObject find_object_in_use(const void* address) noexcept;
+inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
+  return find_object_in_use(reinterpret_cast<const void*>(address));
+}
 /// Calls visit(context, object) for each mapped file in link order until it answers false. No lock is held
 /// meanwhile. `after`: only objects whose `load` is larger. Returns the largest `load` there is: what a later
 /// call may pass.

@@ -62,6 +62,10 @@ const std::byte* PageCache::page(std::uintptr_t number) noexcept {
   return slots_->bytes[slot];
 }
 
+void PageCache::clear() noexcept {
+  if (slots_ != nullptr) std::memset(slots_->number, 0, sizeof slots_->number);
+}
+
 bool PageCache::read(std::uintptr_t from, void* to, std::size_t size) noexcept {
   if (slots_ == nullptr) return read_memory(from, to, size);
   auto* out = static_cast<std::byte*>(to);

@@ -28,6 +28,7 @@ class PageCache {
   PageCache(const PageCache&) = delete;
   PageCache& operator=(const PageCache&) = delete;
   bool read(std::uintptr_t from, void* to, std::size_t size) noexcept;
+  void clear() noexcept;
 
  private:
   struct Slots;

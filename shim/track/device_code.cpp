@@ -138,7 +138,7 @@ void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
     std::uintptr_t part = 0;
     if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
-    Reach reach(find_loaded_object(part), part);
+    Reach reach(find_object_in_use(part), part);
     add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
   }
 }
@@ -227,7 +227,7 @@ void DeviceCode::list(ArchList& out) const noexcept {
 
 void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept {
   out.address = image;
-  LoadedObject object = find_loaded_object(image);
+  LoadedObject object = find_object_in_use(image);
   image::FatbinWrapper wrapper{};
   Reach reach(object, image);
   // What a file ends with before a wrapper could is at least a blob's beginning.
@@ -236,7 +236,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   if (wrapper.magic == image::kWrapperMagic) {
     out.wrapped = true;
     out.address = wrapper.fatbin;
-    object = find_loaded_object(out.address);
+    object = find_object_in_use(out.address);
     reach = Reach(object, out.address);
   }
   if (object) {

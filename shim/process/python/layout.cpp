@@ -7,6 +7,7 @@
 
 #include "guest/safe_memory.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 namespace {
@@ -103,10 +104,19 @@ void* symbol(const LoadedObject& object, std::string_view name) noexcept {
   return object.elf.find_symbol(name, gnu_hash(name));
 }
 
+struct PythonSearch {
+  PageCache pages;
+  LoadedObject found;
+};
 bool search_python(void* context, const LoadedObject& object) {
-  if (symbol(object, "_PyRuntime") == nullptr || symbol(object, "PyGILState_GetThisThreadState") == nullptr)
+  auto& search = *static_cast<PythonSearch*>(context);
+  const LoadedElf elf = object.elf.through(search.pages);
+  constexpr std::string_view kRuntime = "_PyRuntime";
+  constexpr std::string_view kThread = "PyGILState_GetThisThreadState";
+  if (elf.find_symbol(kRuntime, gnu_hash(kRuntime)) == nullptr ||
+      elf.find_symbol(kThread, gnu_hash(kThread)) == nullptr)
     return true;
-  *static_cast<LoadedObject*>(context) = object;
+  search.found = object;
   return false;
 }
 
@@ -145,7 +155,11 @@ unsigned minor_of(const LoadedObject& object) noexcept {
 bool find_python(Python& out) noexcept {
   using InitializedFn = int (*)();
   LoadedObject object = known_python();
-  if (!object) for_each_loaded_object(search_python, &object);
+  if (!object) {
+    PythonSearch search;
+    for_each_loaded_object(search_python, &search);
+    object = search.found;
+  }
   if (!object) return false;
   remember_python(object);
   const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));

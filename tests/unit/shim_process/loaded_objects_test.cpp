@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +51,14 @@ class Libraries : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+/// Run a second time as with a C library before glibc 2.35 (CMakeLists.txt).
+class CLibrary : public ::testing::Environment {
+  void SetUp() override {
+    if (std::getenv("KSHIM_TEST_OLD_C_LIBRARY") != nullptr) ignore_linkers_look_up();
+  }
+};
+const ::testing::Environment* const g_c_library = ::testing::AddGlobalTestEnvironment(new CLibrary);
+
 struct Seen {
   std::string name;
   std::uintptr_t base;
@@ -76,11 +85,15 @@ TEST(LoadedObjects, AreWhatTheDynamicLinkerIterates) {
   ASSERT_EQ(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i) {
     EXPECT_EQ(ours[i].elf.base(), theirs[i].base);
-    if (!theirs[i].name.empty()) EXPECT_EQ(ours[i].path, theirs[i].name);
+    if (!theirs[i].name.empty()) {
+      EXPECT_EQ(ours[i].path, theirs[i].name);
+    }
     EXPECT_TRUE(ours[i].at_start);
     EXPECT_NE(ours[i].identity, 0U);
     EXPECT_EQ(file_of_identity(ours[i].identity).path, ours[i].path);
-    if (i > 0) EXPECT_GT(ours[i].load, ours[i - 1].load);
+    if (i > 0) {
+      EXPECT_GT(ours[i].load, ours[i - 1].load);
+    }
   }
   EXPECT_EQ(ours[0].path, std::filesystem::canonical("/proc/self/exe").string());
 }
@@ -122,6 +135,23 @@ TEST_F(Libraries, OneThatIsOpenedIsFoundAndOneThatIsClosedIsNot) {
   EXPECT_FALSE(object.elf.imports("probe"));
 }
 
+TEST_F(Libraries, OneInUseIsFoundTheSameWay) {
+  void* handle = open(make("in_use", 1));
+  EXPECT_EQ(find_object_in_use(probe(handle)).path, (folder_ / "in_use.so").string());
+  const LoadedObject first = find_object_in_use(probe(handle));
+  EXPECT_TRUE(is_still_loaded(reinterpret_cast<std::uintptr_t>(probe(handle)), first.load));
+  dlclose(handle);
+  handle = open(make("in_use", 2));
+  const LoadedObject second = find_object_in_use(probe(handle));
+  EXPECT_NE(first.load, second.load);
+  EXPECT_NE(text_of(first.build_id.view()), text_of(second.build_id.view()));
+  EXPECT_EQ(find_object_in_use(probe(handle)).load, second.load);
+  dlclose(handle);
+  const int on_the_stack = 0;
+  EXPECT_FALSE(find_object_in_use(&on_the_stack));
+  EXPECT_FALSE(find_object_in_use(handle));
+}
+
 TEST_F(Libraries, AnotherOneAtTheSameAddressIsAnotherOne) {
   // Same name, same size, same place; another file.
   unsigned same_place = 0;
@@ -157,25 +187,27 @@ TEST_F(Libraries, TheSameFileHasTheSameIdentity) {
 }
 
 TEST_F(Libraries, ThreeThousandComeAndGoInAnyOrder) {
-  constexpr int kCount = 3000;
+  constexpr std::size_t kCount = 3000;
   std::vector<void*> handles;
   std::vector<std::string> paths;
-  for (int i = 0; i < kCount; ++i) {
+  for (std::size_t i = 0; i < kCount; ++i) {
     paths.push_back(make("many_" + std::to_string(i)));
     handles.push_back(open(paths.back()));
     ASSERT_EQ(find_loaded_object(probe(handles.back())).path, paths.back());
   }
   // Every third one goes, from the middle of the list too.
-  for (int i = 0; i < kCount; i += 3) {
+  for (std::size_t i = 0; i < kCount; i += 3) {
     const void* const address = probe(handles[i]);
     dlclose(handles[i]);
     ASSERT_FALSE(find_loaded_object(address)) << i;
     handles[i] = nullptr;
   }
-  for (int i = 0; i < kCount; ++i)
-    if (handles[i] != nullptr) ASSERT_EQ(find_loaded_object(probe(handles[i])).path, paths[i]);
+  for (std::size_t i = 0; i < kCount; ++i)
+    if (handles[i] != nullptr) {
+      ASSERT_EQ(find_loaded_object(probe(handles[i])).path, paths[i]);
+    }
   // Others come in their place.
-  for (int i = 0; i < kCount; i += 3) {
+  for (std::size_t i = 0; i < kCount; i += 3) {
     handles[i] = open(paths[i]);
     ASSERT_EQ(find_loaded_object(probe(handles[i])).path, paths[i]);
   }
@@ -210,19 +242,20 @@ TEST_F(Libraries, OnlyTheNewOnesAreVisitedAfterANumber) {
 
 // Threads open and close libraries while others look up: an answer is the library that is there, or none.
 TEST_F(Libraries, LookUpsWhileOthersComeAndGo) {
-  constexpr int kThreads = 4;
+  constexpr std::size_t kThreads = 4;
   constexpr int kTurns = 200;
   std::vector<std::string> paths;
-  for (int i = 0; i < kThreads; ++i) paths.push_back(make("stress_" + std::to_string(i)));
+  for (std::size_t i = 0; i < kThreads; ++i) paths.push_back(make("stress_" + std::to_string(i)));
   std::atomic<bool> end{false};
   std::atomic<unsigned> wrong{0};
   std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i)
+  for (std::size_t i = 0; i < kThreads; ++i)
     threads.emplace_back([&, i] {
       for (int turn = 0; turn < kTurns; ++turn) {
         void* const handle = open(paths[i]);
         const LoadedObject object = find_loaded_object(probe(handle));
         if (object.path != paths[i]) ++wrong;
+        if (find_object_in_use(probe(handle)).path != paths[i]) ++wrong;
         if (object.elf.find_function("probe", gnu_hash("probe")) != probe(handle)) ++wrong;
         dlclose(handle);
       }
@@ -337,8 +370,8 @@ TEST_F(Libraries, DamagedTablesCostAnAnswerOnly) {
   // The tables come before the code.
   const std::size_t end = std::min<std::size_t>(segments[0].p_memsz + 4096, size);
   for (std::size_t at = sizeof header; at < end; at += 3)
-    for (const unsigned char value : {0x00, 0x7f, 0xff}) {
-      const unsigned char kept = std::exchange(image[at], value);
+    for (const unsigned value : {0x00U, 0x7fU, 0xffU}) {
+      const unsigned char kept = std::exchange(image[at], static_cast<unsigned char>(value));
       ask();
       image[at] = kept;
     }
