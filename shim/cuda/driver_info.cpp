@@ -29,6 +29,10 @@ Fn ask(const char* name) noexcept {
   return reinterpret_cast<Fn>(driver_function(name));
 }
 
+/// Where the driver is mapped that was last initialized. Before that it is asked nothing that a program does
+/// not ask.
+std::atomic<std::uint64_t> g_initialised{0};
+
 void read_kernel_module(Text<64>& out) noexcept {
   const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
@@ -124,11 +128,11 @@ namespace {
 using ContextDevice = abi::Result (*)(abi::CUdevice*);
 
 /// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
-ContextDevice context_device() noexcept {
+ContextDevice context_device(std::uint64_t initialised) noexcept {
   static std::atomic<std::uint64_t> g_driver{0};
   static std::atomic<ContextDevice> g_function{nullptr};
   const std::uint64_t driver = current_driver();
-  if (driver == 0) return nullptr;
+  if (driver == 0 || driver != initialised) return nullptr;
   // The function is written between two numbers and read between two reads of the number.
   if (g_driver.load(std::memory_order_acquire) == driver) {
     const ContextDevice known = g_function.load(std::memory_order_acquire);
@@ -144,7 +148,9 @@ ContextDevice context_device() noexcept {
 }  // namespace
 
 std::optional<std::uint64_t> ask_current_device() noexcept {
-  const ContextDevice current = context_device();
+  const std::uint64_t driver = g_initialised.load(std::memory_order_relaxed);
+  if (driver == 0) return {};
+  const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
   if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
   return {};
@@ -157,6 +163,7 @@ bool DriverInfo::knows(bool initialised) const noexcept {
 void DriverInfo::learn(const DriverFacts& facts) noexcept {
   facts_ = facts;
   known_ = true;
+  if (facts.initialised) g_initialised.store(facts.driver, std::memory_order_relaxed);
 }
 
 void DriverInfo::announce(Report& report) noexcept {

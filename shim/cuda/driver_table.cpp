@@ -84,6 +84,7 @@ PatientLock g_lock;
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
+std::atomic<bool> g_unwatched{false};
 std::atomic<bool> g_loads_libraries[kMaxIdentities];  // by identity of the file
 
 bool is_libcuda(const LoadedObject& object) noexcept {
@@ -139,6 +140,12 @@ void watch_for(std::uintptr_t table, const void* caller) noexcept {
   if (!asker || is_driver_file(asker.path) ||
       g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
     return;
+  if (!options().patch_table) {
+    if (!g_unwatched.exchange(true))
+      say(LogLevel::info,
+          "loads by this CUDA runtime before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them");
+    return;
+  }
   std::string_view refusal;
   {
     const LockGuard guard(g_lock);
@@ -164,6 +171,8 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
   const ReentryGuard guard;
   if (guard) watch_for(address_of(*table), caller);
 }
+
+bool has_unwatched_table() noexcept { return g_unwatched.load(std::memory_order_relaxed); }
 
 void note_loads_libraries(const void* caller) noexcept {
   const std::uint32_t identity = find_object_in_use(caller).identity;

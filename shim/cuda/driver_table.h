@@ -15,6 +15,8 @@ namespace kshim::shim {
 
 /// cuGetExportTable has answered `caller` with *table. errno is kept.
 void note_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept;
+/// A runtime before 12 has asked for the table, and KSHIM_PATCH_TABLE is not set: its loads are not recorded.
+bool has_unwatched_table() noexcept;
 /// The file that holds `caller` has asked for cuLibraryLoadData: its runtime is 12 or newer and loads by
 /// that.
 void note_loads_libraries(const void* caller) noexcept;

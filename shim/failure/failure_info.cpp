@@ -4,6 +4,7 @@
 #include "cuda/call_args.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
+#include "cuda/driver_table.h"
 #include "guest/safe_memory.h"
 #include "kshim/base/cuda_error.h"
 #include "kshim/base/hash.h"
@@ -153,6 +154,7 @@ void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out,
   out.kernel = facts.kernel;
   out.object = file_of_identity(facts.object).path;
   out.device = facts.device;
+  out.unwatched_table = has_unwatched_table();
   if (facts.refusal != nullptr) {
     out.compiler = row_of(facts.hook).layer == Layer::nvrtc ? "NVRTC" : "nvJitLink";
     out.compiler_version = facts.refusal->version.view();

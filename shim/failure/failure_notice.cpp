@@ -171,6 +171,11 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
     }
     block.end_line();
   }
+  if (alarm.unwatched_table) {
+    block.row("note")
+        << "loads by CUDA runtimes before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them";
+    block.end_line();
+  }
   std::size_t size = block.size();
   if (report.empty()) return size;
   Block tail(out.subspan(size));

@@ -26,6 +26,7 @@ struct Alarm {
   std::string_view compiler_version;  ///< 13.0
   std::string_view asked;             ///< compute_61
   std::string_view code_name;         ///< of a compiler's `code`
+  bool unwatched_table = false;       ///< loads of a runtime before 12 are not recorded
   std::string_view python_file;       ///< innermost Python frame
   std::uint64_t python_line = 0;
   std::string_view python_function;

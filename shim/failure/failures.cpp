@@ -63,11 +63,11 @@ void Failures::write_repeat(Report& report, std::size_t index) noexcept {
   });
 }
 
-void Failures::capture_stacks() noexcept {
+void Failures::capture_stacks(bool name_kernel) noexcept {
   native_.clear();
   python_.clear();
   python_main_.clear();
-  if (options().native_stacks) native_.capture();
+  if (options().native_stacks) native_.capture(name_kernel);
   if (!options().python_stacks) return;
   python_.capture_this_thread();
   python_main_.capture_main_thread();
@@ -182,7 +182,7 @@ void Failures::record(const Scene& scene, const FailureFacts& facts) noexcept {
   known.written = 1;
   scene.report.count_failure();
   scene.objects.announce(scene.report, facts.object, {});
-  capture_stacks();
+  capture_stacks(facts.kernel.empty());
   write(scene.report, facts, index + 1);
   if (is_alarming(facts)) notify(scene, facts);
   scene.gaps.note_failure({scene.report, scene.driver, scene.objects}, facts.module.code, facts.device,

@@ -45,7 +45,7 @@ class Failures {
   void begin_again(std::uint32_t report) noexcept;
   std::size_t find_or_add(std::uint64_t key) noexcept;
   void write_repeat(Report& report, std::size_t index) noexcept;
-  void capture_stacks() noexcept;
+  void capture_stacks(bool name_kernel) noexcept;
   void write(Report& report, const FailureFacts& facts, std::uint64_t id) noexcept;
   void notify(const Scene& scene, const FailureFacts& facts) noexcept;
 

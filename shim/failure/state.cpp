@@ -32,6 +32,8 @@ State* map_state() noexcept {
 
 /// What a thread of the parent was changing when this process was forked cannot be trusted.
 void forget(State& state) noexcept {
+  // Pages that nobody has touched stay untouched. Refused for locked memory.
+  if (raw::advise(&state, sizeof state, MADV_DONTNEED) == 0) return;
   auto* const known = reinterpret_cast<std::byte*>(&state) + sizeof state.stack;
   std::memset(known, 0, sizeof state - sizeof state.stack);
 }

@@ -124,8 +124,8 @@ int strncmp(const char* left, const char* right, size_t size) {
   return 0;
 }
 
-/* The room is what the compiler knew of, and whatever is wrong, the host is not to end. */
+/* `room` is the destination's size. The host must not end because of an overflow here, nor be overwritten:
+ * clamp. */
 void* __memcpy_chk(void* to, const void* from, size_t size, size_t room) {
-  (void)room;
-  return memcpy(to, from, size);
+  return memcpy(to, from, size < room ? size : room);
 }

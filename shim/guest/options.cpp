@@ -143,6 +143,9 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
       good = value == "each" || value == "milestones";
       if (good) out.each_repeat = value == "each";
       break;
+    case OptionId::patch_table:
+      good = parse_bool(value, out.patch_table);
+      break;
     case OptionId::disable:
       good = parse_bool(value, disabled);
       if (good) out.enabled = !disabled;

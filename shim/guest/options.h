@@ -16,6 +16,7 @@ struct Options {
   bool enabled = true;  ///< false: every hook passes through, nothing is recorded, nothing is said
   bool coverage = false;
   bool each_repeat = false;  ///< KSHIM_REPEATS=each
+  bool patch_table = false;  ///< KSHIM_PATCH_TABLE=1
   bool native_stacks = true;
   bool python_stacks = true;
   LogLevel log = LogLevel::warn;

@@ -121,6 +121,7 @@ void Report::start(std::uint32_t process) noexcept {
 }
 
 std::uint32_t Report::begin() noexcept {
+  if (!options().enabled) return 0;
   const std::uint32_t process = process_mark();
   if (g_process.load(std::memory_order_relaxed) != process) {
     complain_about_options();

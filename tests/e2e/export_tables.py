@@ -24,7 +24,7 @@ class Table(e2e.Case):
 
     def steps(self, *argv, table="good", **changes):
         changes.setdefault("LD_PRELOAD", e2e.SHIM)
-        env = e2e.clean_environment(LD_LIBRARY_PATH=DRIVER.parent, TABLE=table, KSHIM_LOG="info", **changes)
+        env = e2e.clean_environment(LD_LIBRARY_PATH=DRIVER.parent, TABLE=table, KSHIM_LOG="info", **({"KSHIM_PATCH_TABLE": "1"} | changes))
         done = self.run_program(PROGRAM, *argv, env=env)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done
@@ -38,6 +38,11 @@ class Table(e2e.Case):
     def test_the_table_of_the_test_is_read_only(self):
         done = self.steps("ask", LD_PRELOAD="")
         self.assertEqual(done.stdout, f"r--p r--p {THEIRS}\n")
+
+    def test_nothing_is_replaced_unless_asked_for(self):
+        done = self.steps("ask", "ask", KSHIM_PATCH_TABLE="0")
+        self.assertEqual(done.stdout, f"r--p r--p {THEIRS}\n" * 2)
+        self.assertEqual(done.stderr.count("KSHIM_PATCH_TABLE=1"), 1)
 
     def test_slots_are_replaced_and_rights_given_back(self):
         for table in ("good", "crossing"):

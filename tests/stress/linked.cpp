@@ -5,6 +5,7 @@
 
 #include "cuda/call_args.h"
 #include "cuda/symbol_lookup.h"
+#include "failure/observer.h"
 #include "kshim/image/fatbin.h"
 #include "track/fatbin_registry.h"
 
@@ -27,7 +28,7 @@ void register_and_forget(const void* fatbin, const char* kernel) {
   auto* handle = reinterpret_cast<kshim::shim::abi::FatbinHandle>(slot);
   registered::fatbin(handle, address_of(&wrapper));
   for (const char& stub : stubs) registered::kernel(handle, address_of(&stub), kernel);
-  registered::fatbin_complete(handle);
+  kshim::shim::on_fatbin_registered(handle);
   registered::fatbin_gone(handle);
 }
 

@@ -7,6 +7,7 @@
 #include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
 #include "guest/scratch_stack.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
 #include "process/stack/walk.h"
@@ -45,12 +46,29 @@ void unwind(void* context_of_walk) noexcept {
 
 }  // namespace
 
-void NativeStack::capture() noexcept {
+namespace {
+
+/// A file that may be gone, or another one, when the report is read.
+bool is_short_lived(std::string_view path) noexcept {
+  constexpr std::string_view kFolders[] = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/", "/memfd:", "/proc/"};
+  for (const std::string_view folder : kFolders)
+    if (path.starts_with(folder)) return true;
+  struct stat info {};
+  PathText name;
+  name << path;
+  return raw::status_of_path(name.c_str(), info) != 0;
+}
+
+}  // namespace
+
+void NativeStack::capture(bool name_kernel) noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
   names_used_ = 0;
   Addresses addresses;
-  guarded_walk(unwind, &addresses);  // what was found before it was given up counts
+  constexpr std::string_view kHostStub = "__device_stub__";
+  int look_ups = name_kernel ? 8 : 0;  // each goes through a table of symbols
+  guarded_walk(unwind, &addresses);    // what was found before it was given up counts
   for (std::size_t i = 0; i < addresses.count; ++i) {
     const std::uintptr_t address = addresses.rows[i];
     report::FrameRow& row = rows_[count_];
@@ -58,16 +76,20 @@ void NativeStack::capture() noexcept {
     const LoadedObject object = find_loaded_object(address - 1);
     row = {};
     row.offset = address;
+    const bool wanted = look_ups > 0;
     if (object) {
       build_ids_[count_] = to_hex(object.build_id.view());
       row.object = object.path;
       if (!build_ids_[count_].empty()) row.build_id = build_ids_[count_].view();
       row.offset = object.offset_of(address);
       char* const name = names_ + names_used_;
-      if (object.elf.symbol_at(address - 1, name, sizeof names_ - names_used_)) {
+      if ((wanted || is_short_lived(object.path)) &&
+          object.elf.symbol_at(address - 1, name, sizeof names_ - names_used_)) {
         row.symbol = name;
         names_used_ += row.symbol.size() + 1;
       }
+      if (wanted) --look_ups;
+      if (row.symbol.find(kHostStub) != std::string_view::npos) look_ups = 0;
     }
     ++count_;
   }

@@ -14,10 +14,12 @@ namespace kshim::shim {
 class NativeStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;
-  /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to;
-  /// `symbol` comes from the dynamic symbol table only. Texts live until the next capture. Frames outside of
-  /// every file (JIT code) have no object and their address as offset.
-  void capture() noexcept;
+  /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to.
+  /// The command finds symbols in the files; `symbol`, from the dynamic symbol table, is there for files that
+  /// may be gone by then and, with `name_kernel`, for the frames down to the host stub, which carries the
+  /// kernel's name. Texts live until the next capture. Frames outside
+  /// of every file (JIT code) have no object and their address as offset.
+  void capture(bool name_kernel = false) noexcept;
   void clear() noexcept { count_ = 0; }
   std::span<const report::FrameRow> rows() const noexcept { return {rows_, count_}; }
 

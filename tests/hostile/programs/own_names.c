@@ -54,7 +54,9 @@ static void called(const char* name) {
 OWN(syscall)
 OWN(uname)
 OWN(sigaddset)
-OWN(sigemptyset) OWN(sigismember) OWN(getauxval) OWN(dladdr)
+OWN(sigemptyset)
+OWN(sigismember)
+OWN(getauxval) OWN(dladdr)
 #endif
 
 typedef long (*Function)(long, long, long, long, long, long);

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "cubin_builder.h"
 #include "cuda/call_args.h"
 #include "failure/gaps.h"
 #include "fatbin_builder.h"
@@ -36,6 +37,12 @@ std::vector<std::string> archs_of(const DeviceCode& code) {
 alignas(16) unsigned char g_fatbin[4096];  // in this program's own data, as .nv_fatbin is
 FatbinWrapper g_wrapper{image::kWrapperMagic, 1, 0, 0};
 
+image::Choice choice_for(const DeviceCode& code, image::ComputeCapability device) {
+  image::Platform platform;
+  platform.device = device;
+  return code.selection_for(platform).choice;
+}
+
 TEST(DeviceCode, AFatbinInAFileIsKnownByFileAndOffset) {
   const auto bytes = FatbinBuilder()
                          .cubin(arch_of(75))
@@ -56,9 +63,9 @@ TEST(DeviceCode, AFatbinInAFileIsKnownByFileAndOffset) {
   EXPECT_EQ(code.hash, 0U);
   EXPECT_EQ(code.packaging, image::Packaging::fatbin);
   EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "sm_90a", "compute_80"}));
-  EXPECT_EQ(selection_for(code, {7, 5}).choice, image::Choice::sass);
-  EXPECT_EQ(selection_for(code, {12, 0}).choice, image::Choice::jit);
-  EXPECT_EQ(selection_for(code, {6, 1}).choice, image::Choice::none);
+  EXPECT_EQ(choice_for(code, {7, 5}), image::Choice::sass);
+  EXPECT_EQ(choice_for(code, {12, 0}), image::Choice::jit);
+  EXPECT_EQ(choice_for(code, {6, 1}), image::Choice::none);
 }
 
 TEST(DeviceCode, RelocatablePartsCountAsWell) {
@@ -70,7 +77,7 @@ TEST(DeviceCode, RelocatablePartsCountAsWell) {
   DeviceCode code;
   examine_memory(address_of(&wrapper), false, code);
   EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "compute_75"}));
-  EXPECT_EQ(selection_for(code, {12, 0}).choice, image::Choice::jit);
+  EXPECT_EQ(choice_for(code, {12, 0}), image::Choice::jit);
 }
 
 TEST(DeviceCode, ALooseBlobIsKnownByItsContent) {
@@ -81,14 +88,34 @@ TEST(DeviceCode, ALooseBlobIsKnownByItsContent) {
   EXPECT_EQ(code.size, bytes.size());
   EXPECT_EQ(code.hash, content_hash(std::as_bytes(std::span(bytes))));
 
-  // A large one is hashed only when it failed to load.
-  const auto large =
-      FatbinBuilder().cubin(arch_of(86), kshim::test::Buffer(kCheapHash, std::byte{7})).build();
+  // Of a large one that loads well only samples are read.
+  auto large =
+      FatbinBuilder().cubin(arch_of(86), kshim::test::Buffer(4 * kHashedInFull, std::byte{7})).build();
   DeviceCode succeeded, failed;
   examine_memory(address_of(large.data()), false, succeeded);
   examine_memory(address_of(large.data()), true, failed);
-  EXPECT_EQ(succeeded.hash, 0U);
+  EXPECT_NE(succeeded.hash, 0U);
+  EXPECT_NE(succeeded.hash, failed.hash);
+  EXPECT_EQ(succeeded.key(), failed.key());
   EXPECT_EQ(failed.hash, content_hash(std::as_bytes(std::span(large))));
+}
+
+TEST(DeviceCode, TwoImagesInOneBufferAreTwo) {
+  static char g_buffer[65536];  // of this file, and written to
+  std::uint64_t keys[3] = {};
+  for (unsigned i = 0; i < 3; ++i) {
+    auto bytes =
+        FatbinBuilder()
+            .cubin(arch_of(i == 2 ? 75 : 75 + i * 5), kshim::test::Buffer(2 * kHashedInFull, std::byte{7}))
+            .build();
+    std::memcpy(g_buffer, bytes.data(), bytes.size());
+    DeviceCode code;
+    examine_memory(address_of(g_buffer), false, code);
+    EXPECT_NE(code.object, 0U);
+    keys[i] = code.key();
+  }
+  EXPECT_NE(keys[0], keys[1]);
+  EXPECT_EQ(keys[0], keys[2]);
 }
 
 TEST(DeviceCode, PtxTextEndsWithItsNul) {
@@ -139,6 +166,22 @@ TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
   examine_file("/nonexistent/x.cubin", false, missing);
   EXPECT_EQ(file_of_identity(missing.object).path, "/nonexistent/x.cubin");
   EXPECT_EQ(missing.image_count, 0);
+}
+
+TEST(DeviceCode, OfACubinThatLoadsWellOnlyHeadersAreRead) {
+  for (const bool failed : {false, true}) {
+    SCOPED_TRACE(failed);
+    const auto bytes = kshim::test::build_cubin({.arch = arch_of(90)});
+    const std::string path = testing::TempDir() + "kshim_device_code.cubin";
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    DeviceCode code, memory;
+    examine_file(path.c_str(), failed, code);
+    examine_memory(address_of(bytes.data()), failed, memory);
+    EXPECT_EQ(archs_of(code), archs_of(memory));
+    EXPECT_EQ(code.toolkit, memory.toolkit);
+    EXPECT_EQ(archs_of(code).size(), 1U);
+  }
 }
 
 TEST(DeviceCode, AFileThatIsCutMeanwhileCostsAnAnswer) {
