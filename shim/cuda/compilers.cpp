@@ -9,7 +9,8 @@
 #include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
-#include "process/link_map.h"
+#include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 namespace {
@@ -23,6 +24,7 @@ constexpr abi::Result kNvJitLinkInternal = 6;
 struct Copies {
   const HookRow& row;
   std::string_view node;  ///< empty: any
+  PageCache& pages;
   static constexpr std::size_t kMax = 8;
   struct Copy {
     AnyFunction function = nullptr;
@@ -34,19 +36,20 @@ struct Copies {
   bool after_shim = false;
 };
 
-bool collect_copy(void* context, const ObjectView& object) {
+bool collect_copy(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Copies*>(context);
-  const bool shim = is_shim(object.elf.high() - 1);
+  const bool shim = is_shim(object.elf.base());
   out.after_shim = out.after_shim || shim;
   if (shim || !out.after_shim) return true;  // what stands before the shim was asked before it
   // A file without versions answers references of every version: a preload of somebody's, a linked-in copy.
-  const std::string_view node = object.elf.defines_versions() ? out.node : std::string_view();
-  const AnyFunction found = object.elf.find_symbol(out.row.name, out.row.gnu_hash, node);
+  const LoadedElf elf = object.elf.through(out.pages);
+  const std::string_view node = elf.defines_versions() ? out.node : std::string_view();
+  const AnyFunction found = elf.find_function(out.row.name, out.row.gnu_hash, node);
   if (found == nullptr) return true;
   Copies::Copy& copy = out.copies[out.count++];
   copy.function = found;
-  copy.soname << object.elf.soname();
-  copy.global = came_with_the_program(object.elf.base());
+  copy.soname << object.soname;
+  copy.global = object.at_start;
   return out.count < Copies::kMax;
 }
 
@@ -71,10 +74,18 @@ struct Importers {
   bool differ = false;
 };
 
-bool ask_importer(void* context, const ObjectView& object) {
+/// Whether an object is linked to one of the copies, or to something that may be.
+bool is_linked(const Copies& copies, const LoadedElf& elf) noexcept {
+  for (std::size_t i = 0; i < copies.count; ++i)
+    if (elf.needs(copies.copies[i].soname.view())) return elf.imports(copies.row.name);
+  return false;
+}
+
+bool ask_importer(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Importers*>(context);
-  if (is_shim(object.elf.high() - 1) || !object.elf.imports(out.copies.row.name)) return true;
-  const AnyFunction target = copy_for(out.copies, object.elf);
+  const LoadedElf elf = object.elf.through(out.copies.pages);
+  if (is_shim(object.elf.base()) || !is_linked(out.copies, elf)) return true;
+  const AnyFunction target = copy_for(out.copies, elf);
   if (out.beside == nullptr && folder_of(object.path) == out.folder) out.beside = target;
   out.differ = out.differ || (out.all != nullptr && out.all != target);
   out.all = target;
@@ -86,13 +97,14 @@ bool ask_importer(void* context, const ObjectView& object) {
 // compilers make jumps of last calls.
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
   const ErrnoKeeper keeper;
-  Copies copies{.row = row_of(hook), .node = node};
-  each_mapped(collect_copy, &copies);
+  PageCache pages;
+  Copies copies{.row = row_of(hook), .node = node, .pages = pages};
+  for_each_loaded_object(collect_copy, &copies);
   if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
-  const ObjectView from = object_at(caller);
+  const LoadedObject from = find_object_in_use(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};
-  each_mapped(ask_importer, &importers);
+  for_each_loaded_object(ask_importer, &importers);
   if (importers.all == nullptr) return copies.copies[0].function;
   return importers.differ && importers.beside != nullptr ? importers.beside : importers.all;
 }

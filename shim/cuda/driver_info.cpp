@@ -31,7 +31,7 @@ Fn ask(const char* name) noexcept {
 
 /// Where the driver is mapped that was last initialized. Before that it is asked nothing that a program does
 /// not ask.
-std::atomic<std::uintptr_t> g_initialised{0};
+std::atomic<std::uint64_t> g_initialised{0};
 
 void read_kernel_module(Text<64>& out) noexcept {
   const int file = raw::open_file("/sys/module/nvidia/version", O_RDONLY | O_CLOEXEC);
@@ -104,7 +104,7 @@ void write_devices(Report& report, const DriverFacts& facts) noexcept {
 void ask_driver(bool initialised, DriverFacts& facts) noexcept {
   facts.initialised = initialised;
   facts.path << driver_path();
-  facts.driver = driver_base();
+  facts.driver = current_driver();
   int number = 0;
   const auto version = ask<abi::Result (*)(int*)>("cuDriverGetVersion");
   if (version != nullptr && version(&number) == 0) facts.version = image::Version::from_cuda_number(number);
@@ -123,18 +123,41 @@ void ask_driver(bool initialised, DriverFacts& facts) noexcept {
   if (!facts.simulated) read_kernel_module(facts.kernel_module);
 }
 
-// Looked up each time: the driver may have been unloaded, and loaded again at another address.
+namespace {
+
+using ContextDevice = abi::Result (*)(abi::CUdevice*);
+
+/// The driver's cuCtxGetDevice. The driver may be unloaded, and loaded again at another address.
+ContextDevice context_device(std::uint64_t initialised) noexcept {
+  static std::atomic<std::uint64_t> g_driver{0};
+  static std::atomic<ContextDevice> g_function{nullptr};
+  const std::uint64_t driver = current_driver();
+  if (driver == 0 || driver != initialised) return nullptr;
+  // The function is written between two numbers and read between two reads of the number.
+  if (g_driver.load(std::memory_order_acquire) == driver) {
+    const ContextDevice known = g_function.load(std::memory_order_acquire);
+    if (g_driver.load(std::memory_order_acquire) == driver) return known;
+  }
+  const auto fresh = ask<ContextDevice>("cuCtxGetDevice");
+  g_driver.store(0, std::memory_order_release);
+  g_function.store(fresh, std::memory_order_release);
+  g_driver.store(driver, std::memory_order_release);
+  return fresh;
+}
+
+}  // namespace
+
 std::optional<std::uint64_t> ask_current_device() noexcept {
-  const std::uintptr_t driver = g_initialised.load(std::memory_order_relaxed);
-  if (driver == 0 || driver != driver_base()) return {};
-  const auto current = ask<abi::Result (*)(abi::CUdevice*)>("cuCtxGetDevice");
+  const std::uint64_t driver = g_initialised.load(std::memory_order_relaxed);
+  if (driver == 0) return {};
+  const ContextDevice current = context_device(driver);
   abi::CUdevice device = -1;
   if (current != nullptr && current(&device) == 0 && device >= 0) return static_cast<std::uint64_t>(device);
   return {};
 }
 
 bool DriverInfo::knows(bool initialised) const noexcept {
-  return known_ && facts_.driver == driver_base() && (facts_.initialised || !initialised);
+  return known_ && facts_.driver == current_driver() && (facts_.initialised || !initialised);
 }
 
 void DriverInfo::learn(const DriverFacts& facts) noexcept {

@@ -23,8 +23,8 @@ struct DeviceFacts {
 /// What the driver answered.
 struct DriverFacts {
   static constexpr std::size_t kMaxDevices = 64;
-  bool initialised = false;   ///< devices were asked for, too
-  std::uintptr_t driver = 0;  ///< where the driver is mapped that was asked
+  bool initialised = false;  ///< devices were asked for, too
+  std::uint64_t driver = 0;  ///< number of the mapping of the driver that was asked (current_driver)
   PathText path;
   image::Version version;
   Text<64> kernel_module;

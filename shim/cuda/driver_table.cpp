@@ -87,21 +87,22 @@ bool g_given_up = false;
 std::atomic<bool> g_unwatched{false};
 std::atomic<bool> g_loads_libraries[kMaxIdentities];  // by identity of the file
 
-bool is_libcuda(const ObjectView& object) noexcept {
+bool is_libcuda(const LoadedObject& object) noexcept {
   return base_name(object.path).starts_with("libcuda.so");
 }
 
 /// A driver that was unloaded has taken its table along; what is mapped there now is not ours.
 bool is_still_watched(std::uintptr_t table) noexcept {
   Word words[kNeeded];
-  if (table == 0 || !is_libcuda(object_at(table)) || !read_memory(table, words, sizeof words)) return false;
+  if (table == 0 || !is_libcuda(find_loaded_object(table)) || !read_memory(table, words, sizeof words))
+    return false;
   return is_shim(words[kSlots[0]]);
 }
 
 }  // namespace
 
 std::string_view watch_table(std::uintptr_t table) noexcept {
-  const ObjectView driver = object_at(table);
+  const LoadedObject driver = find_loaded_object(table);
   if (!driver || !is_libcuda(driver) || !in_driver(reinterpret_cast<const void*>(table)))
     return "it lies outside of the driver";
   Word words[kNeeded];
@@ -135,7 +136,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
 namespace {
 
 void watch_for(std::uintptr_t table, const void* caller) noexcept {
-  const ObjectView asker = object_at(caller);
+  const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker.path) ||
       g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
     return;
@@ -174,7 +175,7 @@ void note_export_table(const void* const* table, const abi::Uuid* id, const void
 bool has_unwatched_table() noexcept { return g_unwatched.load(std::memory_order_relaxed); }
 
 void note_loads_libraries(const void* caller) noexcept {
-  const std::uint32_t identity = object_at(caller).identity;
+  const std::uint32_t identity = find_object_in_use(caller).identity;
   if (identity != 0) g_loads_libraries[identity].store(true, std::memory_order_relaxed);
 }
 

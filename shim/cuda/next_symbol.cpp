@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/next_symbol.h"
 
-#include <cstring>
+#include <new>
 
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 
@@ -29,10 +31,10 @@ std::size_t home_of(AnyFunction address) noexcept {
 }
 
 PatientLock g_lock;
-ObjectView g_driver;  // under g_lock
+constinit LoadedObject g_driver;  // under g_lock
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
-std::atomic<std::uint64_t> g_driver_unloads{0};  ///< unload_count() when it was found
+std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::load)
 
 bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
 
@@ -43,72 +45,99 @@ bool carries_runtime(const LoadedElf& elf) noexcept {
   return elf.find_symbol(kName, gnu_hash(kName)) != nullptr;
 }
 
+/// The next definitions of the functions of one layer. The library itself (libcuda, a runtime) may have been
+/// opened anywhere. Other definitions are another interposer's if they came with the program, so that they
+/// are in the global scope; else they belong to a plugin that was opened with RTLD_LOCAL, as cuew-like
+/// loaders have them, and count only where there is nothing else.
 struct Search {
+  Search(Layer of, std::size_t index, std::uint64_t load) noexcept
+      : layer(of), runtime(index), driver(load) {}
   Layer layer;
-  std::size_t runtime;
+  std::size_t runtime = 0;
+  std::uint64_t driver = 0;  ///< the number of the libcuda that is meant; 0 = the first one
+  bool any = false;          ///< look into plugins, too
+  PageCache pages;
   bool after_shim = false;
+  LoadedObject library;  ///< the first object of the kind
   AnyFunction found[kHookCount] = {};
+
+  bool is_library(const LoadedObject& object, const LoadedElf& elf) const noexcept {
+    if (layer == Layer::runtime) return is_runtime(elf, static_cast<Runtime>(runtime));
+    return is_libcuda(object.path) && (driver == 0 || object.load == driver);
+  }
 };
 
-bool search_one(void* context, const ObjectView& object) {
+bool search_one(void* context, const LoadedObject& object) {
   auto& search = *static_cast<Search*>(context);
-  if (is_shim(object.elf.high() - 1)) {
+  if (is_shim(object.elf.base())) {
     search.after_shim = true;
     return true;
   }
   if (!search.after_shim) return true;
+  const LoadedElf elf = object.elf.through(search.pages);
   const bool driver = search.layer == Layer::driver;
-  const std::string_view soname = driver ? std::string_view() : kRuntimeSonames[search.runtime];
-  const bool target =
-      driver ? is_libcuda(object.path) : is_runtime(object.elf, static_cast<Runtime>(search.runtime));
-  if (!target && !driver && (object.elf.defines_versions() || carries_runtime(object.elf))) return true;
-  for (std::size_t i = 0; i < kHookCount; ++i) {
-    if (kHooks[i].layer != search.layer || search.found[i] != nullptr) continue;
-    void* symbol =
-        object.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash, target ? soname : std::string_view());
-    search.found[i] = symbol;
-  }
+  const bool library = search.is_library(object, elf);
+  if (!library && !object.at_start && !search.any) return true;
+  if (!library && !driver && (elf.defines_versions() || carries_runtime(elf))) return true;
+  if (library && !search.library) search.library = object;
+  const std::string_view node = library && !driver ? kRuntimeSonames[search.runtime] : std::string_view();
+  for (std::size_t i = 0; i < kHookCount; ++i)
+    if (kHooks[i].layer == search.layer && search.found[i] == nullptr)
+      search.found[i] = elf.find_function(kHooks[i].name, kHooks[i].gnu_hash, node);
   return true;
 }
 
-/// Takes no lock: a program that calls must get its function, and two threads that fill write the same.
-void fill_driver(const ObjectView& driver) noexcept {
-  Search search{Layer::driver, 0};
-  each_mapped(search_one, &search);
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::driver) {
-      const auto hook = static_cast<Hook>(i);
-      g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
-      set_driver_own(hook, driver.elf.find_symbol(kHooks[i].name, kHooks[i].gnu_hash));
-    }
+void run(Search& search) noexcept {
+  for_each_loaded_object(search_one, &search);
+  if (search.library) return;
+  search.any = true;
+  search.after_shim = false;
+  for_each_loaded_object(search_one, &search);
 }
 
-void remember_driver(const ObjectView& object) noexcept {
+/// A search is some KiB, and a program may look for a function on a small stack: it lies in memory of its
+/// own. Takes no lock: a program that calls must get its function, and two threads that fill write the same.
+template <class Use>
+void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
+  void* const memory = raw::map_memory(sizeof(Search));
+  if (memory == nullptr) return;
+  auto* const search = ::new (memory) Search(layer, runtime, driver);
+  run(*search);
+  use(*search);
+  search->~Search();
+  raw::unmap_memory(memory, sizeof(Search));
+}
+
+void remember_driver(const LoadedObject& object) noexcept {
   const LockGuard guard(g_lock);
   if (!guard) return;
   g_driver = object;
+  g_driver_load.store(object.load, std::memory_order_relaxed);
   g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
-  // No object: 0, not the lowest address that a false one has.
-  g_driver_low.store(object ? object.elf.low() : 0, std::memory_order_release);
+  g_driver_low.store(object.elf.low(), std::memory_order_release);
 }
 
-bool find_libcuda(void* context, const ObjectView& object) {
-  if (!is_libcuda(object.path)) return true;
-  auto& found = *static_cast<ObjectView*>(context);
-  found = object;
-  found.path = {};
-  return false;
+/// `load`: of the libcuda to take; 0 = the first one that is mapped, or none.
+void fill_driver(std::uint64_t load) noexcept {
+  with_search(Layer::driver, 0, load, [](const Search& search) {
+    const LoadedElf own = search.library.elf.through(const_cast<PageCache&>(search.pages));
+    for (std::size_t i = 0; i < kHookCount; ++i)
+      if (kHooks[i].layer == Layer::driver) {
+        const auto hook = static_cast<Hook>(i);
+        g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
+        set_driver_own(hook,
+                       search.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
+      }
+    remember_driver(search.library);
+  });
 }
 
-/// The mapped libcuda, or a false object.
-ObjectView driver_object() noexcept {
-  ObjectView found;
-  each_mapped(find_libcuda, &found);
-  return found;
-}
-
-/// unload_count() when the table of a runtime was filled.
-std::atomic<std::uint64_t> g_runtime_unloads[kRuntimeCount];
+/// The object that a runtime's table was filled from.
+struct RuntimeObject {
+  std::atomic<std::uintptr_t> low{0};
+  std::atomic<std::uint64_t> load{0};
+};
+constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
 }  // namespace
 
@@ -142,50 +171,46 @@ std::size_t row_at(AnyFunction address) noexcept {
   return kHookCount;
 }
 
-std::uintptr_t driver_base() noexcept {
-  recheck_driver();
-  return g_driver_low.load(std::memory_order_acquire);
-}
-
-std::string_view driver_path() noexcept {
-  recheck_driver();
-  return object_at(g_driver_low.load(std::memory_order_acquire)).path;
-}
-
-void adopt_driver(const ObjectView& object) noexcept {
-  if (g_driver_low.load(std::memory_order_acquire) == object.elf.low() &&
-      g_driver_high.load(std::memory_order_relaxed) == object.elf.high())
-    return;
-  fill_driver(object);
-  remember_driver(object);
-}
-
-void find_driver() noexcept {
-  g_driver_unloads.store(unload_count(), std::memory_order_relaxed);
-  const ObjectView object = driver_object();  // a false one where there is none any more
-  fill_driver(object);
-  remember_driver(object);
-}
-
 void recheck_driver() noexcept {
-  if (g_driver_low.load(std::memory_order_acquire) != 0 &&
-      g_driver_unloads.load(std::memory_order_relaxed) != unload_count())
-    find_driver();
+  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
+  if (low != 0 && !is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed))) find_driver();
 }
+
+std::uint64_t current_driver() noexcept {
+  recheck_driver();
+  return g_driver_load.load(std::memory_order_acquire);
+}
+
+LoadedObject driver_object() noexcept {
+  recheck_driver();
+  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
+  return low == 0 ? LoadedObject() : find_loaded_object(low);
+}
+
+std::string_view driver_path() noexcept { return driver_object().path; }
+
+void adopt_driver(const LoadedObject& object) noexcept {
+  if (g_driver_load.load(std::memory_order_acquire) != object.load) fill_driver(object.load);
+}
+
+void find_driver() noexcept { fill_driver(0); }
 
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept {
-  Search search{Layer::runtime, static_cast<std::size_t>(runtime)};
-  g_runtime_unloads[search.runtime].store(unload_count(), std::memory_order_relaxed);
-  each_mapped(search_one, &search);
-  for (std::size_t i = 0; i < kHookCount; ++i)
-    if (kHooks[i].layer == Layer::runtime)
-      g_runtime_real[search.runtime][i].store(search.found[i], std::memory_order_release);
+  const auto index = static_cast<std::size_t>(runtime);
+  with_search(Layer::runtime, index, 0, [index](const Search& search) {
+    for (std::size_t i = 0; i < kHookCount; ++i)
+      if (kHooks[i].layer == Layer::runtime)
+        g_runtime_real[index][i].store(search.found[i], std::memory_order_release);
+    g_runtime_objects[index].load.store(search.library.load, std::memory_order_relaxed);
+    g_runtime_objects[index].low.store(search.library.elf.low(), std::memory_order_release);
+  });
   return runtime_real(runtime, hook);
 }
 
 void recheck_runtime(Runtime runtime) noexcept {
-  const std::size_t index = static_cast<std::size_t>(runtime);
-  if (g_runtime_unloads[index].load(std::memory_order_relaxed) != unload_count())
+  const RuntimeObject& object = g_runtime_objects[static_cast<std::size_t>(runtime)];
+  const std::uintptr_t low = object.low.load(std::memory_order_acquire);
+  if (!is_still_loaded(low, object.load.load(std::memory_order_relaxed)))
     find_runtime(runtime, Hook::__cudaRegisterFatBinary);
 }
 
@@ -193,13 +218,14 @@ AnyFunction driver_function(const char* name) noexcept {
   recheck_driver();
   if (g_driver_low.load(std::memory_order_acquire) == 0) return nullptr;
   const LockGuard guard(g_lock);
-  return guard ? g_driver.elf.find_symbol(name, gnu_hash(name)) : nullptr;
+  return guard ? g_driver.elf.find_function(name, gnu_hash(name)) : nullptr;
 }
 
 bool in_driver(const void* address) noexcept {
   const auto value = reinterpret_cast<std::uintptr_t>(address);
-  return value >= g_driver_low.load(std::memory_order_relaxed) &&
-         value < g_driver_high.load(std::memory_order_relaxed);
+  const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
+  return value >= low && value < g_driver_high.load(std::memory_order_relaxed) &&
+         is_still_loaded(low, g_driver_load.load(std::memory_order_relaxed));
 }
 
 }  // namespace kshim::shim

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions the shim stands in for: where they really are. "Real" is the next definition after the shim
-// in link order, as RTLD_NEXT would find it, but also in libraries loaded RTLD_LOCAL; another interposer
-// keeps its place.
+// The next definitions of the functions that the shim interposes: another interposer's, if it was loaded at
+// program start, else those of libcuda or of the runtime, however that was opened.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -41,7 +40,7 @@ inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
   return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
 }
 AnyFunction find_runtime(Runtime runtime, Hook hook) noexcept;
-/// Fills a runtime's table anew if libraries were unloaded since: it may be mapped elsewhere now.
+/// Fills a runtime's table again if its library was unloaded: it may be mapped elsewhere now.
 void recheck_runtime(Runtime runtime) noexcept;
 
 /// The driver hands out this address for a function: the wrapper goes on to it.
@@ -51,12 +50,15 @@ void set_driver_own(Hook hook, AnyFunction address) noexcept;
 AnyFunction driver_function(const char* name) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
-/// The lowest address of the driver that is mapped now, 0 when there is none.
-std::uintptr_t driver_base() noexcept;
+/// The number of the driver's mapping (LoadedObject::load), checked; 0 = none. While it is the same, what was
+/// found in the driver is where it was.
+std::uint64_t current_driver() noexcept;
+/// The libcuda that find_driver() found, checked, or a false object.
+LoadedObject driver_object() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
 /// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
-void adopt_driver(const ObjectView& object) noexcept;
+void adopt_driver(const LoadedObject& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;
 /// Our export for a hook: what a caller gets instead of the real one.

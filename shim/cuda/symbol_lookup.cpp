@@ -2,11 +2,8 @@
 #include "cuda/symbol_lookup.h"
 
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
 
-#include <atomic>
-#include <cstring>
+#include <cstdint>
 
 #include "cuda/compilers.h"
 #include "cuda/cuda_libraries.h"
@@ -26,48 +23,6 @@ namespace {
 using DlsymFn = void* (*)(void*, const char*);
 using DlvsymFn = void* (*)(void*, const char*, const char*);
 
-constexpr std::string_view kLookups[] = {"dlsym", "dlvsym"};
-
-struct LookupSearch {
-  bool after_shim = false;
-  void* found[2] = {};
-
-  bool complete() const noexcept { return found[0] != nullptr && found[1] != nullptr; }
-  void take(const LoadedElf& elf) noexcept {
-    for (std::size_t i = 0; i < 2; ++i)
-      if (found[i] == nullptr) found[i] = elf.find_symbol(kLookups[i], gnu_hash(kLookups[i]));
-  }
-};
-
-// The next definition after us: libc.so.6 (libdl.so.2 before glibc 2.34), or another tool's that hooks dlsym
-// too. By ld.so's own list (the program's DT_DEBUG), without dl_iterate_phdr: ThreadSanitizer stands in for
-// that and, while it starts, asks dlsym for the real one.
-bool is_shim_map(const link_map& map) noexcept { return map.l_ld == _DYNAMIC; }
-
-LoadedElf elf_of(const link_map& map) noexcept {
-  // Libraries begin at address 0 of their own, with their ELF header; a prelinked one has l_addr 0.
-  const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map.l_addr);
-  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return {};
-  return {map.l_addr, reinterpret_cast<const ElfW(Phdr)*>(map.l_addr + header->e_phoff), header->e_phnum};
-}
-
-void search_by_link_map(LookupSearch& search) noexcept {
-  const link_map* map = first_map();
-  while (map != nullptr && !is_shim_map(*map)) map = map->l_next;
-  for (map = map == nullptr ? nullptr : map->l_next; map != nullptr && !search.complete(); map = map->l_next)
-    search.take(elf_of(*map));
-}
-
-bool search_object(void* context, const ObjectView& object) {
-  auto& search = *static_cast<LookupSearch*>(context);
-  if (is_shim(object.elf.high() - 1)) {
-    search.after_shim = true;
-  } else if (search.after_shim) {
-    search.take(object.elf);
-  }
-  return !search.complete();
-}
-
 bool is_compiler(const HookRow& row) noexcept {
   return row.layer == Layer::nvrtc || row.layer == Layer::nvjitlink;
 }
@@ -79,7 +34,7 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 
 /// A function that a handle gave out: ours instead, where it is the driver's or a shared runtime's.
 void* route_found(void* address, std::size_t row) noexcept {
-  const ObjectView owner = object_at(address);
+  const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
   if (kHooks[row].layer == Layer::driver) {
@@ -110,27 +65,26 @@ AnyFunction route_driver(AnyFunction address) noexcept {
 
 using namespace kshim::shim;
 
+// Without dl_iterate_phdr, which ThreadSanitizer stands in for and, while it starts, asks dlsym for.
 void kshim_find_real_lookups(void) noexcept {
-  LookupSearch search;
-  search_by_link_map(search);
-  if (!search.complete()) each_mapped(search_object, &search);
-  kshim_real_dlvsym = search.found[1];
-  kshim_real_dlsym = search.found[0];
+  kshim_real_dlvsym = find_after_shim("dlvsym");
+  kshim_real_dlsym = find_after_shim("dlsym");
 }
 
 namespace {
 
 /// Our export would be libc's answer to RTLD_NEXT: the caller comes before the shim in link order (the
 /// program, an earlier preload), and nothing between them has such a definition.
-bool shim_is_next_of(const ObjectView& caller, const char* name, const char* version) noexcept {
+bool shim_is_next_of(const LoadedObject& caller, const char* name, const char* version) noexcept {
+  const std::string_view wanted = version == nullptr ? std::string_view() : version;
   bool after_caller = false;
-  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
-    if (is_shim_map(*map)) return after_caller;
-    if (after_caller) {
-      const std::string_view wanted = version == nullptr ? std::string_view() : version;
-      if (elf_of(*map).find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
-    }
-    after_caller = after_caller || map->l_addr == caller.elf.base();
+  bool broken = false;
+  MapNode node;
+  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken)) {
+    const LoadedObject object = find_loaded_object(reinterpret_cast<const void*>(node.map.l_ld));
+    if (is_shim(object.elf.base())) return after_caller;
+    if (after_caller && object.elf.find_symbol(name, gnu_hash(name), wanted) != nullptr) return false;
+    after_caller = after_caller || (caller && object.load == caller.load);
   }
   return false;
 }
@@ -138,10 +92,6 @@ bool shim_is_next_of(const ObjectView& caller, const char* name, const char* ver
 /// Whether a definition is mapped that is not the shim's, wherever it lies.
 bool is_defined_somewhere(std::size_t row) noexcept {
   const auto hook = static_cast<Hook>(row);
-  if (kHooks[row].layer == Layer::driver) {
-    if (driver_export(hook) == nullptr) find_driver();
-    return driver_export(hook) != nullptr;
-  }
   if (is_compiler(kHooks[row])) return has_compiler(hook);
   bool defined = false;
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
@@ -151,17 +101,42 @@ bool is_defined_somewhere(std::size_t row) noexcept {
   return defined;
 }
 
+struct DriverUser {
+  LoadedObject driver;
+  bool found = false;
+};
+bool find_driver_user(void* context, const LoadedObject& object) {
+  auto& user = *static_cast<DriverUser*>(context);
+  if (!object.at_start && object.load != user.driver.load)
+    user.found = object.elf.needs(user.driver.soname) || object.elf.needs(user.driver.path);
+  return !user.found;
+}
+
+/// Whether RTLD_DEFAULT may lead a library that was opened later to the driver, by the libraries that it was
+/// opened with. Only the dynamic linker knows these; one of them is linked to the driver.
+bool may_reach_driver(std::size_t row) noexcept {
+  const auto hook = static_cast<Hook>(row);
+  if (current_driver() == 0) find_driver();
+  DriverUser user{driver_object()};
+  if (!user.driver || driver_routed(hook) == nullptr) return false;
+  for_each_loaded_object(find_driver_user, &user);
+  return user.found;
+}
+
 /// The preload comes first in the global scope, so libc's answer is our export even in a process without
-/// CUDA. Whoever asks whether CUDA is there must hear what he would hear without us.
-bool is_there_without_shim(void* handle, const char* name, const ObjectView& caller, const char* version,
+/// CUDA. A probe for CUDA must get the same answer with and without the shim.
+bool is_there_without_shim(void* handle, const char* name, const LoadedObject& caller, const char* version,
                            std::size_t row) noexcept {
   if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
   if (handle == RTLD_DEFAULT) {
     if (!is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
-    // The driver has no versions: whoever names one asks for nothing of the driver's.
-    const bool possible = version == nullptr || kHooks[row].layer != Layer::driver;
-    if (possible && caller && !came_with_the_program(caller.elf.base()) && is_defined_somewhere(row))
-      return true;
+    if (caller && !caller.at_start) {
+      if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
+      // The driver has no versions: a look-up with one cannot mean it.
+      const bool reached = kHooks[row].layer != Layer::driver ? is_defined_somewhere(row)
+                                                              : version == nullptr && may_reach_driver(row);
+      if (reached) return true;
+    }
   }
   // Asked from here, RTLD_NEXT means "after the shim".
   return look_up_plainly(RTLD_NEXT, name, version) != nullptr;
@@ -188,12 +163,10 @@ void tell_old_driver(void* handle) noexcept {
 LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, const char* version) noexcept {
   constexpr LookupAnswer kNotOurs{nullptr, 0};
   const bool names_none = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
-  if (!options().enabled && !names_none) return kNotOurs;
   const std::size_t row = find_hook(name);
   if (row == kHookCount) return kNotOurs;
   const ErrnoKeeper keeper;
-  recheck_driver();
-  const ObjectView asking = object_at(caller);
+  const LoadedObject asking = find_object_in_use(caller);
   if (is_driver_file(asking.path)) return kNotOurs;
   if (names_none) {
     // What RTLD_NEXT means depends on the caller, which only a jump to libc preserves. The look-up before it
@@ -201,6 +174,10 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
     return is_there_without_shim(handle, name, asking, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
   }
   void* address = look_up_plainly(handle, name, version);
+  // The handle is the program's (dlopen(NULL), ctypes.CDLL(None)): it searches the global scope, where the
+  // shim is.
+  if (is_shim(address) && look_up_plainly(RTLD_NEXT, name, version) == nullptr) return {nullptr, 1};
+  if (!options().enabled) return {address, 1};
   if (address == nullptr && is_first_door(row)) {
     tell_old_driver(handle);
     address = look_up_plainly(handle, name, version);  // dlerror() is about this name
@@ -223,7 +200,7 @@ constexpr std::uint64_t kPerThreadStream = 2;  // CU_GET_PROC_ADDRESS_PER_THREAD
 /// name that never had a second signature still says what is meant: the plain row, or the _ptsz one by flag.
 AnyFunction route_private(const char* symbol, AnyFunction address, int version,
                           std::uint64_t flags) noexcept {
-  const ObjectView owner = object_at(address);
+  const LoadedObject owner = find_loaded_object(address);
   if (version > kNewestKnownCuda || !owner || !in_driver(address) ||
       owner.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)))
     return address;

@@ -3,7 +3,6 @@
 // for `kshim run`). It ends in one of two ways: `end` is the library's destructor, for exit() and a return
 // from main; `end_now` is for _exit, which a signal handler may call. link_map.cpp has a constructor that
 // notes what is mapped at the start; no other part of the shim has constructors or destructors.
-#include <link.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,8 +12,7 @@
 #include "guest/options.h"
 #include "guest/process_generation.h"
 #include "guest/syscalls.h"
-#include "process/loaded_elf.h"
-#include "process/loaded_objects.h"
+#include "process/link_map.h"
 #include "report/run_socket.h"
 #include "report/stderr_log.h"
 #include "track/bypass.h"
@@ -24,34 +22,16 @@ namespace kshim::shim {
 namespace {
 
 using ExitFn = void (*)(int);
-constexpr std::string_view kExitName = "_exit";
 std::atomic<ExitFn> g_next_exit{nullptr};
 std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
-
-struct ExitSearch {
-  bool after_shim = false;
-  void* found = nullptr;
-};
-
-// The next _exit after the shim's in link order: libc's, or that of another tool that wants to know.
-bool search_exit(void* context, const ObjectView& object) {
-  auto& search = *static_cast<ExitSearch*>(context);
-  if (is_shim(object.elf.high() - 1)) {
-    search.after_shim = true;
-  } else if (search.after_shim) {
-    search.found = object.elf.find_symbol(kExitName, gnu_hash(kExitName));
-  }
-  return search.found == nullptr;
-}
 
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
   note_stderr();
   if (!options().enabled) return;
   g_process.store(raw::process());
-  ExitSearch search;
-  each_mapped(search_exit, &search);
-  g_next_exit.store(reinterpret_cast<ExitFn>(search.found));
+  // The next one after ours in link order: libc's, or that of another tool.
+  g_next_exit.store(reinterpret_cast<ExitFn>(find_after_shim("_exit")));
   send_sign_of_life();
 }
 
@@ -67,9 +47,8 @@ void end_report(State& state, bool whole) noexcept {
   state.report.end();
 }
 
-/// exit() and a return from main. fork copies the dynamic linker's lock as it was: if another thread of the
-/// parent held it, it is never released in the child. So a child looks at nothing that is mapped, and one
-/// without a report does nothing.
+/// exit() and a return from main. A fork's child looks at nothing that is mapped, and one without
+/// a report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled) return;
   const bool forked = g_process.load() != raw::process();

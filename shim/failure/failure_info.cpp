@@ -47,7 +47,7 @@ void look_at(const CallFacts& call, HandleInfo& handle, FailureFacts& out, std::
   if (module == 0) module = module_of_handle(call.handle);
   if (module == 0) module = module_of_handle(call.container);
   if (wrapper == 0) wrapper = registered.wrapper;
-  if (out.object == 0 && call.host != 0) out.object = object_at(call.host).identity;
+  if (out.object == 0 && call.host != 0) out.object = find_object_in_use(call.host).identity;
 }
 
 /// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
@@ -62,7 +62,7 @@ bool is_about_code(abi::Result code) noexcept {
 }
 
 bool is_trying(const FailureFacts& facts) noexcept {
-  return facts.stage != Stage::launch && is_nvidia_library(facts_of_file(facts.owner).path);
+  return facts.stage != Stage::launch && is_nvidia_library(file_of_identity(facts.owner).path);
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, const Failure
   }
   out.module_written = out.module.record != 0 && out.module.report == sources.report;
   if (out.module.code.object != 0) out.object = out.module.code.object;
-  out.owner = out.object != 0 ? out.object : object_at(outer.caller).identity;
+  out.owner = out.object != 0 ? out.object : find_object_in_use(outer.caller).identity;
 }
 
 void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept {
@@ -107,7 +107,7 @@ void gather(const Refusal& refusal, std::optional<std::uint64_t> device, Failure
                                    static_cast<std::uint64_t>(refusal.code), refusal.code_name};
   out.device = device;
   out.object = refusal.library;
-  out.owner = object_at(refusal.caller).identity;
+  out.owner = find_object_in_use(refusal.caller).identity;
   out.refusal = &refusal;
 }
 
@@ -152,7 +152,7 @@ void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out,
   out.runtime = facts.runtime;
   out.api = row_of(facts.hook).name;
   out.kernel = facts.kernel;
-  out.object = facts_of_file(facts.object).path;
+  out.object = file_of_identity(facts.object).path;
   out.device = facts.device;
   out.unwatched_table = has_unwatched_table();
   if (facts.refusal != nullptr) {

@@ -121,7 +121,7 @@ void Gaps::note_failure(const Scene& scene, const DeviceCode& code, std::optiona
 void Gaps::note_load(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
                      const void* caller) noexcept {
   const bool picked =
-      code.object == 0 && !options().targets.empty() && is_nvidia_library(object_at(caller).path);
+      code.object == 0 && !options().targets.empty() && is_nvidia_library(find_object_in_use(caller).path);
   note_for(scene, code, device, !picked, Why::loading);
 }
 

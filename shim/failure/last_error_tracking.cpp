@@ -30,7 +30,7 @@ bool take_last_error(Hook hook, abi::Result code, LastError& out) noexcept {
 
 void ErrorReads::add(const LastError& error, Hook hook, const void* caller, Report& report,
                      ObjectRecords& objects) noexcept {
-  const std::uint32_t reader = object_at(caller).identity;
+  const std::uint32_t reader = find_object_in_use(caller).identity;
   const std::uint64_t parts[] = {error.report, error.failure, reader};
   if (!written_.is_first(key_hash(std::as_bytes(std::span(parts))))) return;
   objects.announce(report, reader, {});

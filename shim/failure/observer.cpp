@@ -51,7 +51,7 @@ void add_failure(State& state, const DriverFailure* driver, const CallFacts* run
 
 void add_driver_failure(State& state, const DriverFailure& failure) noexcept {
   if (failure.facts.code == kDeinitialized) return;
-  if (!is_shared_runtime(object_at(failure.facts.caller).path) || !inside_runtime_call()) {
+  if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !inside_runtime_call()) {
     add_failure(state, &failure, nullptr, failure.device);
     return;
   }
@@ -126,7 +126,7 @@ void on_runtime_returned(const CallFacts& returned) noexcept {
   const SlowPath path;
   if (!path) return;
   // The runtime has asked the driver for its version and for nothing else.
-  if (returned.code == kInsufficientDriver && driver_base() != 0) learn_driver(path, false);
+  if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
   const Device asked = ask_current_device();
   path.run([&](State& state) { add_runtime_return(state, returned, state.driver.device_or_only(asked)); });
 }

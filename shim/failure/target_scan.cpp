@@ -53,7 +53,7 @@ struct Scan {
   std::uint32_t* scanned;
 };
 
-bool scan_file(void* context, const ObjectView& object) {
+bool scan_file(void* context, const LoadedObject& object) {
   const Scan& scan = *static_cast<const Scan*>(context);
   if (object.identity >= kMaxIdentities || is_shim(object.elf.low())) return true;
   if (scan.scanned[object.identity] == scan.number) return true;
@@ -63,7 +63,7 @@ bool scan_file(void* context, const ObjectView& object) {
        at += sizeof(image::FatbinWrapper)) {
     const std::uintptr_t address = object.elf.base() + place.address + at;
     // Another thread may unload it meanwhile.
-    if (object_at(address).identity != object.identity) break;
+    if (find_loaded_object(address).identity != object.identity) break;
     DeviceCode code;
     examine_memory(address, false, code);
     if (code.wrapped) scan.gaps.note(scan.scene, code, {});
@@ -76,7 +76,10 @@ bool scan_file(void* context, const ObjectView& object) {
 void TargetScan::run(const Gaps::Scene& scene, Gaps& gaps) noexcept {
   if (options().targets.empty()) return;
   Scan scan{scene, gaps, scene.report.begin(), scanned_};
-  if (scan.number != 0) each_object(scan_file, &scan);
+  if (scan.number == 0) return;
+  const std::uint64_t seen = visited_report_ == scan.number ? visited_ : 0;
+  visited_report_ = scan.number;
+  visited_ = for_each_loaded_object(scan_file, &scan, seen);
 }
 
 }  // namespace kshim::shim

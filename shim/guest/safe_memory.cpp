@@ -13,7 +13,6 @@
 #include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/syscalls.h"
-#include "process/link_map.h"
 
 namespace kshim::shim {
 
@@ -29,16 +28,16 @@ bool page_is_readable(std::uintptr_t page) noexcept {
   return raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
 }
 
-/// Valgrind counts an error of the program's for each such question about memory that is not there. An
-/// emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked once
-/// about the end of the address space, which never is.
+enum : int { unknown, yes, no };
+std::atomic<int> g_pages_can_be_asked{unknown};
+
+/// An emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked
+/// once about the end of the address space, which never is.
 bool pages_can_be_asked() noexcept {
-  enum : int { unknown, yes, no };
-  static std::atomic<int> g_known{unknown};
-  int known = g_known.load(std::memory_order_relaxed);
+  int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = began_under_valgrind() || page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
-    g_known.store(known, std::memory_order_relaxed);
+    known = page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    g_pages_can_be_asked.store(known, std::memory_order_relaxed);
   }
   return known == yes;
 }
@@ -46,6 +45,8 @@ bool pages_can_be_asked() noexcept {
 bool is_refusal(int error) noexcept { return error == EPERM || error == ENOSYS || error == EACCES; }
 
 }  // namespace
+
+void never_ask_for_pages() noexcept { g_pages_can_be_asked.store(no, std::memory_order_relaxed); }
 
 // process_vm_readv on the own process: a bad address is EFAULT, where a plain read would be SIGSEGV.
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {

@@ -2,22 +2,31 @@
 #include "process/link_map.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
+#include "guest/errno_keeper.h"
+#include "guest/safe_memory.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "process/scattered_read.h"
 
-/// ld.so's own (link.h). A weak reference: musl has none of that name.
+// The linker's mark of where this library begins in memory.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
+
+// Weak references: glibc has the first name (link.h), musl the second.
 [[gnu::weak]] extern r_debug _r_debug;
+extern "C" [[gnu::weak]] r_debug* _dl_debug_addr;
 
 namespace kshim::shim {
 namespace {
 
-/// Whether a program begins right before its headers, as linkers lay it out, and is one that is not moved.
+/// Whether a program begins right before its headers, as linkers lay it out, and is not relocated.
 bool is_fixed(const ElfW(Phdr) * headers) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(headers);
   constexpr std::uintptr_t kSmallestPage = 4096;
@@ -26,8 +35,8 @@ bool is_fixed(const ElfW(Phdr) * headers) noexcept {
   return std::memcmp(file->e_ident, ELFMAG, SELFMAG) == 0 && file->e_type == ET_EXEC;
 }
 
-/// The dynamic section of the program itself, where the kernel says that it is; nullptr when it has none, or
-/// when nothing says how far it was moved: musl's loader, called as a command, is such a program.
+/// The program's dynamic section by the kernel's auxiliary vector. nullptr when it has none, or when its load
+/// address is unknown: musl's loader, started as a command, is such a program.
 const ElfW(Dyn) * program_dynamic() noexcept {
   const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
   const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
@@ -44,15 +53,29 @@ const ElfW(Dyn) * program_dynamic() noexcept {
   return nullptr;
 }
 
-/// The last object of the list when our constructor ran; nullptr before.
 std::atomic<const link_map*> g_last_at_start{nullptr};
+std::atomic<std::size_t> g_count_at_start{0};
+
+/// The constructors run under the dynamic linker's lock: the list stands still.
+[[gnu::constructor]] void note_start() {
+  const link_map* map = first_map();
+  std::size_t count = map == nullptr ? 0 : 1;
+  for (; map != nullptr && map->l_next != nullptr; ++count) {
+    if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_")) never_ask_for_pages();
+    map = map->l_next;
+  }
+  g_count_at_start.store(count, std::memory_order_relaxed);
+  g_last_at_start.store(map, std::memory_order_relaxed);
+}
 
 }  // namespace
 
-// Asked before all else, also by a host's own getauxval that looks for the next one: by none of libc's
-// functions.
+// Called before everything else, also from a host's own getauxval that looks for the next one: uses no
+// function of libc.
 const r_debug* linker_debug() noexcept {
   if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
+  if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
+    return *own;
   for (const ElfW(Dyn)* dynamic = program_dynamic(); dynamic != nullptr && dynamic->d_tag != DT_NULL;
        ++dynamic)
     if (dynamic->d_tag == DT_DEBUG && dynamic->d_un.d_ptr != 0)
@@ -65,32 +88,135 @@ const link_map* first_map() noexcept {
   return debug == nullptr ? nullptr : debug->r_map;
 }
 
+const link_map* last_map_at_start() noexcept { return g_last_at_start.load(std::memory_order_relaxed); }
+
+std::size_t map_count_at_start() noexcept { return g_count_at_start.load(std::memory_order_relaxed); }
+
+bool read_node(const link_map* address, MapNode& out) noexcept {
+  out.address = address;
+  if (address != nullptr && read_memory(reinterpret_cast<std::uintptr_t>(address), &out.map, sizeof out.map))
+    return true;
+  out.address = nullptr;
+  return false;
+}
+
+bool next_node(MapNode& node, bool& broken) noexcept {
+  const link_map* const here = node.address;
+  const link_map* const next = node.map.l_next;
+  broken = false;
+  if (next == nullptr) {
+    node.address = nullptr;
+    return false;
+  }
+  broken = !read_node(next, node) || node.map.l_prev != here;
+  if (broken) node.address = nullptr;
+  return !broken;
+}
+
+bool read_name(const MapNode& node, char* to, std::size_t room) noexcept {
+  constexpr std::size_t kPage = 4096;
+  const auto from = reinterpret_cast<std::uintptr_t>(node.map.l_name);
+  to[0] = 0;
+  if (from == 0) return true;
+  for (std::size_t done = 0; done + 1 < room;) {
+    // Not beyond the page in one read: the next one may not be there.
+    const std::size_t part = std::min({room - done, std::size_t{256}, kPage - (from + done) % kPage});
+    if (!read_memory(from + done, to + done, part)) return false;
+    if (std::memchr(to + done, 0, part) != nullptr) return true;
+    done += part;
+  }
+  return false;
+}
+
+void for_each_name(bool (*visit)(void*, std::string_view), void* context) noexcept {
+  char name[512];
+  MapNode node;
+  bool broken = false;
+  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken))
+    if (read_name(node, name, sizeof name) && !visit(context, name)) return;
+}
+
+void* find_after_shim(std::string_view name) noexcept {
+  MapNode node;
+  bool broken = false;
+  bool after_shim = false;
+  for (bool more = read_node(first_map(), node); more; more = next_node(node, broken)) {
+    if (after_shim) {
+      char path[512];
+      void* const found = read_name(node, path, sizeof path)
+                              ? read_elf(node, path, nullptr).find_function(name, gnu_hash(name))
+                              : nullptr;
+      if (found != nullptr) return found;
+    }
+    after_shim = after_shim || node.map.l_ld == _DYNAMIC;
+  }
+  return nullptr;
+}
+
 namespace {
 
-std::atomic<bool> g_valgrind{false};
+struct Headers {
+  static constexpr std::size_t kMax = 32;
+  ElfW(Phdr) rows[kMax];
+  std::size_t count = 0;
 
-/// What is mapped now came with the program.
-[[gnu::constructor]] void note_start() {
-  const link_map* map = first_map();
-  while (map != nullptr && map->l_next != nullptr) {
-    if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_"))
-      g_valgrind.store(true, std::memory_order_relaxed);
-    map = map->l_next;
+  /// Whether they are those of the file with this dynamic section.
+  bool match(const link_map& map) const noexcept {
+    for (std::size_t i = 0; i < count; ++i)
+      if (rows[i].p_type == PT_DYNAMIC)
+        return map.l_addr + rows[i].p_vaddr == reinterpret_cast<std::uintptr_t>(map.l_ld);
+    return false;
   }
-  g_last_at_start.store(map, std::memory_order_relaxed);
+};
+
+bool is_elf(const ElfW(Ehdr) & file) noexcept {
+  return std::memcmp(file.e_ident, ELFMAG, SELFMAG) == 0 && file.e_phentsize == sizeof(ElfW(Phdr)) &&
+         file.e_phnum <= Headers::kMax;
+}
+
+/// A library begins with its ELF header, at address 0 of its own.
+bool headers_in_memory(const link_map& map, PageCache* pages, Headers& out) noexcept {
+  const auto read = [pages](std::uintptr_t from, void* to, std::size_t size) {
+    return pages != nullptr ? pages->read(from, to, size) : read_memory(from, to, size);
+  };
+  ElfW(Ehdr) file;
+  if (map.l_addr == 0 || !read(map.l_addr, &file, sizeof file) || !is_elf(file)) return false;
+  out.count = file.e_phnum;
+  return read(map.l_addr + file.e_phoff, out.rows, out.count * sizeof out.rows[0]) && out.match(map);
+}
+
+bool headers_of_program(const link_map& map, Headers& out) noexcept {
+  out.count = std::min<std::size_t>(getauxval(AT_PHNUM), Headers::kMax);
+  return read_memory(getauxval(AT_PHDR), out.rows, out.count * sizeof out.rows[0]) && out.match(map);
+}
+
+/// A prelinked library has its address in the headers, and a few have no segment with them.
+bool headers_in_file(const link_map& map, const char* name, Headers& out) noexcept {
+  if (name[0] != '/') return false;
+  const int file = raw::open_file(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return false;
+  ElfW(Ehdr) header;
+  bool read = raw::read_at(file, &header, sizeof header, 0) == sizeof header && is_elf(header);
+  if (read) {
+    out.count = header.e_phnum;
+    const std::size_t size = out.count * sizeof out.rows[0];
+    read = raw::read_at(file, out.rows, size, header.e_phoff) == static_cast<ssize_t>(size);
+  }
+  raw::close_file(file);
+  return read && out.match(map);
 }
 
 }  // namespace
 
-bool began_under_valgrind() noexcept { return g_valgrind.load(std::memory_order_relaxed); }
-
-bool came_with_the_program(ElfW(Addr) base) noexcept {
-  const link_map* const last = g_last_at_start.load(std::memory_order_relaxed);
-  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
-    if (map->l_addr == base) return true;
-    if (map == last) return false;
-  }
-  return false;
+LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept {
+  const ErrnoKeeper keeper;
+  Headers headers;
+  if (!headers_in_memory(node.map, pages, headers) && !headers_of_program(node.map, headers) &&
+      !headers_in_file(node.map, name, headers))
+    return {};
+  const bool own = node.map.l_addr == reinterpret_cast<std::uintptr_t>(__ehdr_start);
+  return {node.map.l_addr, headers.rows, headers.count,
+          own ? LoadedElf::Access::direct : LoadedElf::Access::guarded, pages};
 }
 
 }  // namespace kshim::shim

@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the dynamic linker tells debuggers of this process.
+// The dynamic linker's list of what is mapped, as it keeps it for debuggers (struct r_debug). Read without
+// its lock: each node is copied by a guarded read and checked against its neighbor, so a list that changes
+// meanwhile costs a retry.
 #pragma once
 #include <link.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 
-#include "guest/signals.h"
+#include "process/loaded_elf.h"
 
 namespace kshim::shim {
 
-/// dl_iterate_phdr, which holds ld.so's lock meanwhile. Not for callbacks that run the host's code.
-inline int each_of_linker(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) noexcept {
-  const AllSignalsHeld held;
-  return dl_iterate_phdr(visit, context);
-}
-
-/// ld.so's list of what is mapped, namespace by namespace; nullptr where the program has none. Without
-/// dl_iterate_phdr, which sanitizers stand in for.
+/// nullptr where the program has none. Available before constructors run.
 const r_debug* linker_debug() noexcept;
-/// The first of it in our namespace, which is the program's; nullptr where there is none.
+/// The first node of our namespace, which is the program's; nullptr where there is none.
 const link_map* first_map() noexcept;
-/// Valgrind's own libraries came with the program.
-bool began_under_valgrind() noexcept;
-/// The object that is mapped at this address was there when the process started: what it defines is in the
-/// global scope, which is searched first for everybody, and by RTLD_DEFAULT it sees that scope alone. Of
-/// others nobody but libc knows which libraries they were opened with.
-bool came_with_the_program(ElfW(Addr) base) noexcept;
+/// The node is the last one that was in the list when our constructor ran; nullptr before.
+const link_map* last_map_at_start() noexcept;
+/// How many nodes there were then.
+std::size_t map_count_at_start() noexcept;
+
+/// A copy of a node, and where it came from.
+struct MapNode {
+  const link_map* address = nullptr;
+  link_map map = {};
+  explicit operator bool() const noexcept { return address != nullptr; }
+};
+/// False where it cannot be read.
+bool read_node(const link_map* address, MapNode& out) noexcept;
+/// Moves on to the next node. False at the end of the list, or when the list changed in between (`broken`).
+bool next_node(MapNode& node, bool& broken) noexcept;
+/// The name that the linker gives it: a path, or empty for the program. False where it cannot be read.
+bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
+/// Calls visit(context, name) for the name of each node until it answers false.
+void for_each_name(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
+/// The next definition of a function of libc's after the shim in link order: libc's, or another preload's.
+/// Only for names that libc has, so the search ends among the libraries that the process started with.
+/// Available before constructors run.
+void* find_after_shim(std::string_view name) noexcept;
+/// Headers and tables of the file. One without a segment when its headers are not where they belong.
+/// `pages`: what is read through, or nullptr.
+LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept;
 
 }  // namespace kshim::shim

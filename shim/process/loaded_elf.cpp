@@ -5,96 +5,137 @@
 #include <cstring>
 #include <iterator>
 
+#include "guest/safe_memory.h"
+#include "kshim/base/gnu_hash.h"
+#include "process/scattered_read.h"
+
 namespace kshim::shim {
 namespace {
 
-template <class T>
-const T* at(std::uintptr_t address) noexcept {
-  return reinterpret_cast<const T*>(address);
-}
+constexpr std::size_t kMaxName = 512;  // longest symbol name that is compared with something
+constexpr std::uint32_t kMaxSymbols = 1U << 22U;
+constexpr std::uint32_t kMaxSearched = 1U << 15U;  // for the name of an address: there is no index by address
+constexpr std::size_t kMaxVersions = 4096;
+constexpr std::size_t kChunk = 128;  // symbols read at once: 3 KiB of stack
 
 }  // namespace
 
-LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count) noexcept
-    : base_(base), low_(UINTPTR_MAX), headers_(headers), header_count_(count) {
+LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access,
+                     PageCache* pages) noexcept
+    : base_(base), low_(UINTPTR_MAX), access_(access), pages_(pages) {
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& header = headers[i];
-    if (header.p_type == PT_LOAD) {
-      low_ = std::min<std::uintptr_t>(low_, base + header.p_vaddr);
-      high_ = std::max<std::uintptr_t>(high_, base + header.p_vaddr + header.p_memsz);
-    }
-  }
-  for (std::size_t i = 0; i < count; ++i)
-    if (headers[i].p_type == PT_DYNAMIC) read_dynamic(at<ElfW(Dyn)>(base + headers[i].p_vaddr));
-}
-
-// glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time
-// addresses.
-void LoadedElf::read_dynamic(const ElfW(Dyn) * dynamic) noexcept {
-  const auto pointer = [this](std::uint64_t value) -> std::uintptr_t {
-    if (contains(value)) return value;
-    return contains(base_ + value) ? base_ + value : 0;
-  };
-  for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-    const std::uint64_t value = dynamic->d_un.d_val;
-    switch (dynamic->d_tag) {
-      case DT_SYMTAB:
-        symbols_ = at<ElfW(Sym)>(pointer(value));
+    const ElfW(Phdr)& header = headers[i];
+    const std::uintptr_t start = base + header.p_vaddr;
+    if (start + header.p_memsz < start) continue;
+    switch (header.p_type) {
+      case PT_LOAD:
+        low_ = std::min<std::uintptr_t>(low_, start);
+        high_ = std::max<std::uintptr_t>(high_, start + header.p_memsz);
+        [[fallthrough]];
+      case PT_NOTE:
+        if (segment_count_ < kMaxSegments)
+          segments_[segment_count_++] = {start, header.p_memsz, header.p_type, header.p_flags};
         break;
-      case DT_STRTAB:
-        strings_ = at<char>(pointer(value));
+      case PT_DYNAMIC:
+        dynamic_ = start;
+        dynamic_size_ = header.p_memsz;
         break;
-      case DT_STRSZ:
-        strings_size_ = value;
-        break;
-      case DT_GNU_HASH:
-        gnu_hash_ = at<std::uint32_t>(pointer(value));
-        break;
-      case DT_HASH:
-        sysv_hash_ = at<std::uint32_t>(pointer(value));
-        break;
-      case DT_VERSYM:
-        versions_ = at<ElfW(Half)>(pointer(value));
-        break;
-      case DT_VERDEF:
-        version_definitions_ = at<ElfW(Verdef)>(pointer(value));
-        break;
-      case DT_VERDEFNUM:
-        version_definition_count_ = value;
-        break;
-      case DT_RELA:
-        data_relocations_.rows = at<ElfW(Rela)>(pointer(value));
-        break;
-      case DT_RELASZ:
-        data_relocations_.bytes = value;
-        break;
-      case DT_RELACOUNT:
-        relative_count_ = value;
-        break;
-      case DT_JMPREL:
-        call_relocations_.rows = at<ElfW(Rela)>(pointer(value));
-        break;
-      case DT_PLTRELSZ:
-        call_relocations_.bytes = value;
-        break;
-      case DT_SONAME:
-        soname_offset_ = value;
+      case PT_GNU_EH_FRAME:
+        unwind_header_ = start;
+        unwind_header_size_ = header.p_memsz;
         break;
       default:
         break;
     }
   }
-  if (symbols_ == nullptr || strings_ == nullptr) gnu_hash_ = sysv_hash_ = nullptr;
+  if (high_ == 0) low_ = 0;
+  if (dynamic_ != 0) read_dynamic();
+  pages_ = nullptr;
+}
+
+// glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time
+// addresses.
+void LoadedElf::read_dynamic() noexcept {
+  const auto pointer = [this](std::uint64_t value) -> std::uintptr_t {
+    if (contains(value)) return value;
+    return contains(base_ + value) ? base_ + value : 0;
+  };
+  constexpr std::size_t kEntries = 64;
+  ElfW(Dyn) entries[kEntries];
+  const std::uint64_t all = dynamic_size_ / sizeof(ElfW(Dyn));
+  for (std::uint64_t done = 0; done < all;) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(all - done, kEntries));
+    if (!copy(dynamic_ + done * sizeof(ElfW(Dyn)), entries, count * sizeof(ElfW(Dyn)))) break;
+    done += count;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t value = entries[i].d_un.d_val;
+      switch (entries[i].d_tag) {
+        case DT_NULL:
+          done = all;
+          i = count;
+          break;
+        case DT_SYMTAB:
+          symbols_ = pointer(value);
+          break;
+        case DT_STRTAB:
+          strings_ = pointer(value);
+          break;
+        case DT_STRSZ:
+          strings_size_ = value;
+          break;
+        case DT_GNU_HASH:
+          gnu_hash_ = pointer(value);
+          break;
+        case DT_HASH:
+          sysv_hash_ = pointer(value);
+          break;
+        case DT_VERSYM:
+          versions_ = pointer(value);
+          break;
+        case DT_VERDEF:
+          version_definitions_ = pointer(value);
+          break;
+        case DT_VERDEFNUM:
+          version_definition_count_ = value;
+          break;
+        case DT_RELA:
+          data_relocations_.rows = pointer(value);
+          break;
+        case DT_RELASZ:
+          data_relocations_.bytes = value;
+          break;
+        case DT_RELACOUNT:
+          relative_count_ = value;
+          break;
+        case DT_JMPREL:
+          call_relocations_.rows = pointer(value);
+          break;
+        case DT_PLTRELSZ:
+          call_relocations_.bytes = value;
+          break;
+        case DT_SONAME:
+          soname_offset_ = value;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  if (symbols_ == 0 || strings_ == 0) gnu_hash_ = sysv_hash_ = 0;
+}
+
+LoadedElf LoadedElf::through(PageCache& pages) const noexcept {
+  LoadedElf out = *this;
+  out.pages_ = &pages;
+  return out;
 }
 
 bool LoadedElf::contains(std::uintptr_t address) const noexcept { return !bytes_from(address).empty(); }
 
-bool LoadedElf::is_in_segment(std::uintptr_t address, ElfW(Word) flag) const noexcept {
-  for (std::size_t i = 0; i < header_count_; ++i) {
-    const auto& header = headers_[i];
-    const std::uintptr_t start = base_ + header.p_vaddr;
-    if (header.p_type == PT_LOAD && (header.p_flags & flag) != 0 && address >= start &&
-        address - start < header.p_memsz)
+bool LoadedElf::is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept {
+  for (std::size_t i = 0; i < segment_count_; ++i) {
+    const Segment& segment = segments_[i];
+    if (segment.type == PT_LOAD && (segment.flags & flag) != 0 && address - segment.start < segment.size)
       return true;
   }
   return false;
@@ -104,147 +145,199 @@ bool LoadedElf::is_code(std::uintptr_t address) const noexcept { return is_in_se
 bool LoadedElf::is_writable(std::uintptr_t address) const noexcept { return is_in_segment(address, PF_W); }
 
 Bytes LoadedElf::bytes_from(std::uintptr_t address) const noexcept {
-  for (std::size_t i = 0; i < header_count_; ++i) {
-    const auto& header = headers_[i];
-    const std::uintptr_t start = base_ + header.p_vaddr;
-    if (header.p_type == PT_LOAD && (header.p_flags & PF_R) != 0 && address >= start &&
-        address - start < header.p_memsz)
-      return {at<std::byte>(address), static_cast<std::size_t>(header.p_memsz - (address - start))};
+  for (std::size_t i = 0; i < segment_count_; ++i) {
+    const Segment& segment = segments_[i];
+    if (segment.type == PT_LOAD && (segment.flags & PF_R) != 0 && address - segment.start < segment.size)
+      return {reinterpret_cast<const std::byte*>(address),
+              static_cast<std::size_t>(segment.size - (address - segment.start))};
   }
   return {};
 }
 
-std::string_view LoadedElf::text_at(std::uint64_t offset) const noexcept {
-  if (strings_ == nullptr || offset >= strings_size_) return {};
-  return {strings_ + offset, strnlen(strings_ + offset, static_cast<std::size_t>(strings_size_ - offset))};
+bool LoadedElf::copy(std::uintptr_t address, void* to, std::size_t size) const noexcept {
+  const Bytes bytes = bytes_from(address);
+  if (bytes.size() < size) return false;
+  if (access_ == Access::direct) {
+    std::memcpy(to, bytes.data(), size);
+    return true;
+  }
+  return pages_ != nullptr ? pages_->read(address, to, size) : read_memory(address, to, size);
 }
 
-std::string_view LoadedElf::soname() const noexcept {
-  return soname_offset_ == 0 ? std::string_view() : text_at(soname_offset_);
+bool LoadedElf::text_is(std::uint64_t offset, std::string_view text) const noexcept {
+  char found[kMaxName];
+  if (offset >= strings_size_ || text.size() >= strings_size_ - offset || text.size() >= sizeof found)
+    return false;
+  return copy(strings_ + offset, found, text.size() + 1) && found[text.size()] == 0 &&
+         std::memcmp(found, text.data(), text.size()) == 0;
 }
 
-bool LoadedElf::needs(std::string_view soname) const noexcept {
-  for (std::size_t i = 0; i < header_count_ && !soname.empty(); ++i) {
-    if (headers_[i].p_type != PT_DYNAMIC) continue;
-    for (const auto* row = at<ElfW(Dyn)>(base_ + headers_[i].p_vaddr); row->d_tag != DT_NULL; ++row)
-      if (row->d_tag == DT_NEEDED && text_at(row->d_un.d_val) == soname) return true;
+bool LoadedElf::copy_text(std::uint64_t offset, char* to, std::size_t room) const noexcept {
+  if (strings_ == 0 || offset >= strings_size_) return false;
+  constexpr std::size_t kStep = 64;
+  const auto whole = static_cast<std::size_t>(std::min<std::uint64_t>(strings_size_ - offset, room));
+  for (std::size_t done = 0; done < whole;) {
+    const std::size_t part = std::min(whole - done, kStep);
+    if (!copy(strings_ + offset + done, to + done, part)) return false;
+    if (std::memchr(to + done, 0, part) != nullptr) return true;
+    done += part;
   }
   return false;
 }
 
+bool LoadedElf::read_symbol(std::uint32_t symbol, ElfW(Sym) & out) const noexcept {
+  return symbols_ != 0 && copy(symbols_ + std::uint64_t{symbol} * sizeof out, out);
+}
+
 bool LoadedElf::version_matches(std::uint32_t symbol, std::string_view version) const noexcept {
-  if (version.empty()) return true;
-  if (versions_ == nullptr || version_definitions_ == nullptr) return false;
-  const unsigned wanted = versions_[symbol] & 0x7fffU;
-  const auto* definition = version_definitions_;
-  for (std::uint64_t i = 0; i < version_definition_count_; ++i) {
-    const auto address = reinterpret_cast<std::uintptr_t>(definition);
-    if (definition->vd_ndx == wanted)
-      return text_at(at<ElfW(Verdaux)>(address + definition->vd_aux)->vda_name) == version;
-    if (definition->vd_next == 0) break;
-    definition = at<ElfW(Verdef)>(address + definition->vd_next);
+  if (version.empty() || versions_ == 0) return true;
+  ElfW(Half) wanted = 0;
+  if (!copy(versions_ + std::uint64_t{symbol} * sizeof wanted, wanted)) return false;
+  wanted &= 0x7fffU;
+  std::uintptr_t at = version_definitions_;
+  for (std::uint64_t i = 0; at != 0 && i < std::min<std::uint64_t>(version_definition_count_, kMaxVersions);
+       ++i) {
+    ElfW(Verdef) definition;
+    ElfW(Verdaux) name;
+    if (!copy(at, definition)) return false;
+    if ((definition.vd_ndx & 0x7fffU) == wanted)
+      return copy(at + definition.vd_aux, name) && text_is(name.vda_name, version);
+    if (definition.vd_next == 0) break;
+    at += definition.vd_next;
   }
   return false;
 }
 
 bool LoadedElf::defines_version(std::string_view version) const noexcept {
-  const auto* definition = version_definitions_;
-  for (std::uint64_t i = 0; definition != nullptr && i < version_definition_count_; ++i) {
-    const auto address = reinterpret_cast<std::uintptr_t>(definition);
-    if (text_at(at<ElfW(Verdaux)>(address + definition->vd_aux)->vda_name) == version) return true;
-    if (definition->vd_next == 0) break;
-    definition = at<ElfW(Verdef)>(address + definition->vd_next);
+  std::uintptr_t at = version_definitions_;
+  for (std::uint64_t i = 0; at != 0 && i < std::min<std::uint64_t>(version_definition_count_, kMaxVersions);
+       ++i) {
+    ElfW(Verdef) definition;
+    ElfW(Verdaux) name;
+    if (!copy(at, definition) || !copy(at + definition.vd_aux, name)) return false;
+    if (text_is(name.vda_name, version)) return true;
+    if (definition.vd_next == 0) break;
+    at += definition.vd_next;
   }
   return false;
 }
 
-bool LoadedElf::is_definition(std::uint32_t symbol, std::string_view name,
-                              std::string_view version) const noexcept {
-  return symbols_[symbol].st_shndx != SHN_UNDEF && symbols_[symbol].st_value != 0 &&
-         text_at(symbols_[symbol].st_name) == name && version_matches(symbol, version);
+bool LoadedElf::is_definition(std::uint32_t symbol, std::string_view name, std::string_view version,
+                              Kind kind) const noexcept {
+  ElfW(Sym) row;
+  if (!read_symbol(symbol, row) || row.st_shndx == SHN_UNDEF || row.st_value == 0) return false;
+  if (kind == Kind::function && ELF64_ST_TYPE(row.st_info) != STT_FUNC) return false;
+  return text_is(row.st_name, name) && version_matches(symbol, version);
 }
 
-// Layout of .gnu.hash: bucket count, first hashed symbol, bloom words, bloom shift; bloom filter of machine
-// words; buckets; chains whose last member has bit 0 set (glibc, do_lookup_x).
-std::uint32_t LoadedElf::find_gnu(std::string_view name, std::uint32_t hash,
-                                  std::string_view version) const noexcept {
-  const std::uint32_t bucket_count = gnu_hash_[0];
-  const std::uint32_t first = gnu_hash_[1];
-  const std::uint32_t bloom_words = gnu_hash_[2];
-  if (bucket_count == 0 || bloom_words == 0) return 0;
-  const auto* bloom = reinterpret_cast<const std::uint64_t*>(gnu_hash_ + 4);
-  const std::uint64_t word = bloom[hash / 64 % bloom_words];
-  const std::uint64_t mask = 1ULL << (hash % 64) | 1ULL << ((hash >> gnu_hash_[3]) % 64);
-  if ((word & mask) != mask) return 0;
-  const std::uint32_t* buckets = gnu_hash_ + 4 + std::size_t{bloom_words} * 2;
-  const std::uint32_t* chains = buckets + bucket_count;
-  std::uint32_t i = buckets[hash % bucket_count];
-  if (i < first) return 0;
-  for (;; ++i) {
-    const std::uint32_t chain = chains[i - first];
-    if ((chain | 1U) == (hash | 1U) && is_definition(i, name, version)) return i;
-    if ((chain & 1U) != 0) return 0;
-  }
+std::uint32_t LoadedElf::find_gnu(std::string_view name, std::uint32_t hash, std::string_view version,
+                                  Kind kind) const noexcept {
+  const auto word = [this](std::uint64_t index, std::uint32_t& out) {
+    return copy(gnu_hash_ + index * sizeof out, out);
+  };
+  GnuHashTable table;
+  if (!GnuHashTable::open(word, table)) return 0;
+  return table.find(word, hash,
+                    [&](std::uint32_t symbol) { return is_definition(symbol, name, version, kind); });
 }
 
 // DT_HASH (System V ABI, "Hash Table"): some vendors' libraries have no other.
-std::uint32_t LoadedElf::find_sysv(std::string_view name, std::string_view version) const noexcept {
+std::uint32_t LoadedElf::find_sysv(std::string_view name, std::string_view version,
+                                   Kind kind) const noexcept {
   std::uint32_t hash = 0;
   for (const char character : name) {
     hash = (hash << 4U) + static_cast<unsigned char>(character);
     hash ^= (hash & 0xf0000000U) >> 24U;
     hash &= 0x0fffffffU;
   }
-  const std::uint32_t bucket_count = sysv_hash_[0];
-  const std::uint32_t* buckets = sysv_hash_ + 2;
-  const std::uint32_t* chains = buckets + bucket_count;
-  if (bucket_count == 0) return 0;
-  for (std::uint32_t i = buckets[hash % bucket_count]; i != 0 && i < sysv_hash_[1]; i = chains[i])
-    if (is_definition(i, name, version)) return i;
+  std::uint32_t counts[2];  // of buckets, of symbols
+  if (!copy(sysv_hash_, counts) || counts[0] == 0) return 0;
+  const std::uintptr_t buckets = sysv_hash_ + sizeof counts;
+  const std::uintptr_t chains = buckets + std::uint64_t{counts[0]} * sizeof(std::uint32_t);
+  std::uint32_t symbol = 0;
+  if (!copy(buckets + std::uint64_t{hash % counts[0]} * sizeof symbol, symbol)) return 0;
+  // A damaged chain may be a circle.
+  for (std::uint32_t steps = 0; symbol != 0 && symbol < counts[1] && steps < counts[1]; ++steps) {
+    if (is_definition(symbol, name, version, kind)) return symbol;
+    if (!copy(chains + std::uint64_t{symbol} * sizeof symbol, symbol)) return 0;
+  }
   return 0;
+}
+
+std::uint32_t LoadedElf::find(std::string_view name, std::uint32_t hash, std::string_view version,
+                              Kind kind) const noexcept {
+  if (gnu_hash_ != 0) return find_gnu(name, hash, version, kind);
+  return sysv_hash_ != 0 ? find_sysv(name, version, kind) : 0;
 }
 
 void* LoadedElf::find_symbol(std::string_view name, std::uint32_t hash,
                              std::string_view version) const noexcept {
-  const std::uint32_t i = gnu_hash_ != nullptr    ? find_gnu(name, hash, version)
-                          : sysv_hash_ != nullptr ? find_sysv(name, version)
-                                                  : 0;
-  return i == 0 ? nullptr : reinterpret_cast<void*>(base_ + symbols_[i].st_value);
+  ElfW(Sym) row;
+  const std::uint32_t symbol = find(name, hash, version, Kind::any);
+  return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
 }
 
-// Only the hash tables tell how many dynamic symbols there are: DT_HASH plainly, .gnu.hash by the end of the
-// last chain.
+void* LoadedElf::find_function(std::string_view name, std::uint32_t hash,
+                               std::string_view version) const noexcept {
+  ElfW(Sym) row;
+  const std::uint32_t symbol = find(name, hash, version, Kind::function);
+  return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
+}
+
+// Only the hash tables tell how many dynamic symbols there are.
 std::uint32_t LoadedElf::symbol_count() const noexcept {
-  if (sysv_hash_ != nullptr) return sysv_hash_[1];
-  if (gnu_hash_ == nullptr) return 0;
-  const std::uint32_t bucket_count = gnu_hash_[0];
-  const std::uint32_t first = gnu_hash_[1];
-  const std::uint32_t* buckets = gnu_hash_ + 4 + std::size_t{gnu_hash_[2]} * 2;
-  std::uint32_t last = 0;
-  for (std::uint32_t i = 0; i < bucket_count; ++i) last = std::max(last, buckets[i]);
-  if (last < first) return first;
-  const std::uint32_t* chains = buckets + bucket_count;
-  while ((chains[last - first] & 1U) == 0) ++last;
-  return last + 1;
+  std::uint32_t count = 0;
+  if (sysv_hash_ != 0) {
+    if (!copy(sysv_hash_ + sizeof count, count)) return 0;
+  } else if (gnu_hash_ != 0) {
+    const auto word = [this](std::uint64_t index, std::uint32_t& out) {
+      return copy(gnu_hash_ + index * sizeof out, out);
+    };
+    GnuHashTable table;
+    if (GnuHashTable::open(word, table)) count = table.symbol_count(word);
+  }
+  return std::min(count, kMaxSymbols);
 }
 
-std::string_view LoadedElf::symbol_at(std::uintptr_t address) const noexcept {
-  const std::uint32_t count = symbol_count();
-  const std::uint64_t wanted = address - base_;
-  for (std::uint32_t i = 1; i < count; ++i) {
-    const auto& symbol = symbols_[i];
-    if (symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-        wanted >= symbol.st_value && wanted - symbol.st_value < symbol.st_size)
-      return text_at(symbol.st_name);
+namespace {
+
+/// Calls visit(number, symbol) for the symbols 1 to end - 1 until it answers false; reads many at once.
+template <class Visit>
+void each_symbol(const LoadedElf& elf, std::uintptr_t symbols, std::uint32_t end,
+                 const Visit& visit) noexcept {
+  ElfW(Sym) rows[kChunk];
+  for (std::uint32_t i = 1; i < end;) {
+    const std::size_t count = std::min<std::size_t>(end - i, kChunk);
+    if (!elf.copy(symbols + std::uint64_t{i} * sizeof rows[0], rows, count * sizeof rows[0])) return;
+    for (std::size_t k = 0; k < count; ++k)
+      if (!visit(static_cast<std::uint32_t>(i + k), rows[k])) return;
+    i += static_cast<std::uint32_t>(count);
   }
-  return {};
+}
+
+}  // namespace
+
+bool LoadedElf::symbol_at(std::uintptr_t address, char* name, std::size_t room) const noexcept {
+  std::uint64_t found = 0;
+  const std::uint32_t count = symbol_count();
+  if (count > kMaxSearched) return false;  // the command looks into the file
+  each_symbol(*this, symbols_, count, [&](std::uint32_t, const ElfW(Sym) & row) {
+    if (row.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(row.st_info) != STT_FUNC ||
+        address - base_ - row.st_value >= row.st_size)
+      return true;
+    found = row.st_name;
+    return false;
+  });
+  return found != 0 && copy_text(found, name, room);
 }
 
 bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
-  const std::uint32_t count = symbol_count();
-  for (std::uint32_t i = 1; i < count; ++i)
-    if (symbols_[i].st_shndx != SHN_UNDEF && base_ + symbols_[i].st_value == address) return true;
-  return false;
+  bool found = false;
+  each_symbol(*this, symbols_, symbol_count(), [&](std::uint32_t, const ElfW(Sym) & row) {
+    found = row.st_shndx != SHN_UNDEF && base_ + row.st_value == address;
+    return !found;
+  });
+  return found;
 }
 
 // Undefined symbols are not in .gnu.hash (but for functions whose address an executable takes); they come
@@ -252,17 +345,19 @@ bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
 // undefined ones: then the string table's start bounds the symbol table.
 std::uint32_t LoadedElf::import_end() const noexcept {
   const std::uint32_t count = symbol_count();
-  if (sysv_hash_ != nullptr || gnu_hash_ == nullptr || count > 1) return count;
-  const auto table = reinterpret_cast<std::uintptr_t>(symbols_);
-  const auto strings = reinterpret_cast<std::uintptr_t>(strings_);
-  return strings > table ? static_cast<std::uint32_t>((strings - table) / sizeof(ElfW(Sym))) : count;
+  if (sysv_hash_ != 0 || gnu_hash_ == 0 || count > 1) return count;
+  return strings_ > symbols_ ? static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                   (strings_ - symbols_) / sizeof(ElfW(Sym)), kMaxSymbols))
+                             : count;
 }
 
 bool LoadedElf::imports(std::string_view name) const noexcept {
-  const std::uint32_t end = import_end();
-  for (std::uint32_t i = 1; i < end; ++i)
-    if (symbols_[i].st_shndx == SHN_UNDEF && text_at(symbols_[i].st_name) == name) return true;
-  return false;
+  bool found = false;
+  each_symbol(*this, symbols_, import_end(), [&](std::uint32_t, const ElfW(Sym) & row) {
+    found = row.st_shndx == SHN_UNDEF && text_is(row.st_name, name);
+    return !found;
+  });
+  return found;
 }
 
 namespace {
@@ -281,49 +376,89 @@ void LoadedElf::each_binding(bool (*wants)(std::string_view),
                              void* context) const noexcept {
   // Few imports are asked for, and most files have none of them: their relocations need not be read then.
   constexpr std::size_t kMost = 128;
+  constexpr std::size_t kName = 128;  // no longer name is interposed
   std::uint32_t wanted[kMost];
   std::size_t count = 0;
-  const bool hashed = gnu_hash_ != nullptr && gnu_hash_[1] > 1;
-  const std::uint32_t end = symbols_ == nullptr ? 0 : hashed ? gnu_hash_[1] : import_end();
-  for (std::uint32_t i = 1; i < end && count < kMost; ++i)
-    if (symbols_[i].st_shndx == SHN_UNDEF && wants(text_at(symbols_[i].st_name))) wanted[count++] = i;
+  each_symbol(*this, symbols_, symbols_ == 0 ? 0 : import_end(), [&](std::uint32_t i, const ElfW(Sym) & row) {
+    char name[kName];
+    if (row.st_shndx == SHN_UNDEF && copy_text(row.st_name, name, sizeof name) && wants(name))
+      wanted[count++] = i;
+    return count < kMost;
+  });
   if (count == 0) return;
+  constexpr std::size_t kRows = 64;
+  ElfW(Rela) rows[kRows];
   for (const Relocations* table : {&data_relocations_, &call_relocations_}) {
-    if (table->rows == nullptr) continue;
-    const Bytes mapped = bytes_from(reinterpret_cast<std::uintptr_t>(table->rows));
-    const std::uint64_t rows = std::min<std::uint64_t>(table->bytes, mapped.size()) / sizeof(ElfW(Rela));
-    for (std::uint64_t i = table == &data_relocations_ ? relative_count_ : 0; i < rows; ++i) {
-      const ElfW(Rela)& row = table->rows[i];
-      const std::uint64_t symbol = ELF64_R_SYM(row.r_info);
-      if (symbol < wanted[0] || symbol > wanted[count - 1] ||
-          !std::binary_search(wanted, wanted + count, symbol) ||
-          std::find(std::begin(kPointers), std::end(kPointers), ELF64_R_TYPE(row.r_info)) ==
-              std::end(kPointers))
-        continue;
-      const std::uintptr_t slot = base_ + row.r_offset;
-      if (bytes_from(slot).size() < sizeof slot) continue;
-      std::uintptr_t address = 0;
-      std::memcpy(&address, at<std::byte>(slot), sizeof address);
-      if (!visit(context, text_at(symbols_[symbol].st_name), address)) return;
+    if (table->rows == 0) continue;
+    const std::uint64_t all =
+        std::min<std::uint64_t>(table->bytes, bytes_from(table->rows).size()) / sizeof(ElfW(Rela));
+    for (std::uint64_t done = table == &data_relocations_ ? relative_count_ : 0; done < all;) {
+      const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(all - done, kRows));
+      if (!copy(table->rows + done * sizeof rows[0], rows, part * sizeof rows[0])) return;
+      done += part;
+      for (std::size_t i = 0; i < part; ++i) {
+        const std::uint64_t symbol = ELF64_R_SYM(rows[i].r_info);
+        if (symbol < wanted[0] || symbol > wanted[count - 1] ||
+            !std::binary_search(wanted, wanted + count, symbol) ||
+            std::find(std::begin(kPointers), std::end(kPointers), ELF64_R_TYPE(rows[i].r_info)) ==
+                std::end(kPointers))
+          continue;
+        std::uintptr_t address = 0;
+        ElfW(Sym) row;
+        char name[kName];
+        if (!copy(base_ + rows[i].r_offset, address) ||
+            !read_symbol(static_cast<std::uint32_t>(symbol), row) ||
+            !copy_text(row.st_name, name, sizeof name))
+          continue;
+        if (!visit(context, name, address)) return;
+      }
     }
   }
 }
 
-Bytes LoadedElf::build_id() const noexcept {
-  for (std::size_t i = 0; i < header_count_; ++i) {
-    if (headers_[i].p_type != PT_NOTE) continue;
-    const Bytes notes = bytes_from(base_ + headers_[i].p_vaddr);
-    std::uint64_t cursor = 0;
-    const std::uint64_t end = std::min<std::uint64_t>(headers_[i].p_memsz, notes.size());
-    while (cursor + sizeof(ElfW(Nhdr)) <= end) {
+bool LoadedElf::soname(char* name, std::size_t room) const noexcept {
+  return soname_offset_ != 0 && copy_text(soname_offset_, name, room);
+}
+
+bool LoadedElf::needs(std::string_view soname) const noexcept {
+  constexpr std::size_t kEntries = 64;
+  ElfW(Dyn) entries[kEntries];
+  const std::uint64_t all = dynamic_size_ / sizeof entries[0];
+  for (std::uint64_t done = 0; done < all && !soname.empty();) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(all - done, kEntries));
+    if (!copy(dynamic_ + done * sizeof entries[0], entries, count * sizeof entries[0])) return false;
+    done += count;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (entries[i].d_tag == DT_NULL) return false;
+      if (entries[i].d_tag == DT_NEEDED && text_is(entries[i].d_un.d_val, soname)) return true;
+    }
+  }
+  return false;
+}
+
+BuildId LoadedElf::build_id() const noexcept {
+  constexpr std::size_t kNotes = 1024;
+  for (std::size_t i = 0; i < segment_count_; ++i) {
+    if (segments_[i].type != PT_NOTE) continue;
+    std::byte room[kNotes];
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(segments_[i].size, kNotes));
+    if (!copy(segments_[i].start, room, size)) continue;
+    const Bytes notes(room, size);
+    for (std::uint64_t cursor = 0;;) {
       const auto note = read_le<ElfW(Nhdr)>(notes, cursor);
       if (!note) break;
       const std::uint64_t name = cursor + sizeof(ElfW(Nhdr));
       const std::uint64_t data = name + ((note->n_namesz + 3ULL) & ~3ULL);
-      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4) {
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && note->n_descsz <= BuildId::kMax) {
         const auto owner = slice(notes, name, 4);
         const auto id = slice(notes, data, note->n_descsz);
-        if (owner && id && text_of(*owner) == std::string_view("GNU\0", 4)) return *id;
+        if (owner && id && text_of(*owner) == std::string_view("GNU\0", 4)) {
+          BuildId out;
+          out.size = static_cast<std::uint8_t>(id->size());
+          std::memcpy(out.bytes, id->data(), id->size());
+          out.address = segments_[i].start + data;
+          return out;
+        }
       }
       cursor = data + ((note->n_descsz + 3ULL) & ~3ULL);
     }

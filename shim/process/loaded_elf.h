@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads ELF files as the dynamic linker has mapped them: symbols, soname, needed libraries, build id. Used
-// instead of dlsym and dladdr where the shim looks around on its own, because those leave a dlerror() behind
-// and may allocate. Everything read here lies in mapped segments of the object, checked against their bounds.
+// An ELF file as the dynamic linker has mapped it: symbols, needed libraries, relocations, build id. Used
+// instead of dlsym and dladdr, which take the dynamic linker's lock, leave a dlerror() behind and may
+// allocate. A LoadedElf holds copies of the headers. The tables stay in the file's memory: every access is
+// checked against the mapped segments and is a guarded read, so damaged tables, and libraries that another
+// thread unloads, cost an answer only.
 #pragma once
 #include <elf.h>
 #include <link.h>
@@ -11,77 +13,137 @@
 #include <string_view>
 
 #include "kshim/base/bytes.h"
+#include "kshim/base/gnu_hash.h"
 
 namespace kshim::shim {
 
-/// Of a symbol's name, as .gnu.hash has it.
-constexpr std::uint32_t gnu_hash(std::string_view name) noexcept {
-  std::uint32_t hash = 5381;
-  for (const char character : name) hash = hash * 33 + static_cast<unsigned char>(character);
-  return hash;
-}
+using kshim::gnu_hash;
+
+class PageCache;
+
+/// A GNU build id; longer ones than ours are ignored.
+struct BuildId {
+  static constexpr std::size_t kMax = 20;
+  std::byte bytes[kMax] = {};
+  std::uint8_t size = 0;
+  std::uintptr_t address = 0;  ///< where it lies in the file's memory
+  Bytes view() const noexcept { return {bytes, size}; }
+};
 
 class LoadedElf {
  public:
+  /// How its memory is read. `direct` is for files that cannot be unloaded: the program, libc, the shim.
+  enum class Access : std::uint8_t { guarded, direct };
+  /// Most that is kept of a file's program headers.
+  static constexpr std::size_t kMaxSegments = 16;
+
   LoadedElf() = default;
-  LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count) noexcept;
+  /// `headers` is copied. `pages`: what the dynamic section is read through, or nullptr.
+  LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t count, Access access,
+            PageCache* pages = nullptr) noexcept;
 
   std::uintptr_t base() const noexcept { return base_; }
-  std::uintptr_t low() const noexcept { return low_; }    ///< lowest mapped address
-  std::uintptr_t high() const noexcept { return high_; }  ///< one past the highest
-  bool contains(std::uintptr_t address) const noexcept;   ///< in one of its loaded segments
-  bool is_code(std::uintptr_t address) const noexcept;    ///< in one that can be executed
+  std::uintptr_t low() const noexcept { return low_; }          ///< lowest mapped address
+  std::uintptr_t high() const noexcept { return high_; }        ///< one past the highest; 0 = no file
+  std::uintptr_t dynamic() const noexcept { return dynamic_; }  ///< address of the dynamic section; 0 = none
+  std::uint64_t dynamic_size() const noexcept { return dynamic_size_; }
+  /// Loaded segments; of the rest of the address range something else may be mapped.
+  template <class Visit>
+  void each_segment(const Visit& visit) const noexcept {
+    for (std::size_t i = 0; i < segment_count_; ++i)
+      if (segments_[i].type == PT_LOAD) visit(segments_[i].start, segments_[i].start + segments_[i].size);
+  }
+  /// Address of .eh_frame_hdr, and its size; 0 where there is none.
+  std::uintptr_t unwind_header() const noexcept { return unwind_header_; }
+  std::uint64_t unwind_header_size() const noexcept { return unwind_header_size_; }
+  bool contains(std::uintptr_t address) const noexcept;  ///< in one of its loaded segments
+  bool is_code(std::uintptr_t address) const noexcept;   ///< in one that can be executed
   bool is_writable(std::uintptr_t address) const noexcept;
-  /// Loaded bytes from `address` to the end of its segment; empty when it is not inside.
+  /// Loaded bytes from `address` to the end of its segment; empty when it is not inside. The caller knows
+  /// that the file stays mapped, or reads them with copy().
   Bytes bytes_from(std::uintptr_t address) const noexcept;
+  /// Reads bytes that all lie in one segment.
+  bool copy(std::uintptr_t address, void* to, std::size_t size) const noexcept;
+  template <class T>
+  bool copy(std::uintptr_t address, T& to) const noexcept {
+    return copy(address, &to, sizeof to);
+  }
+  /// The same file, read through a cache that outlives the result.
+  LoadedElf through(PageCache& pages) const noexcept;
 
   /// A defined dynamic symbol; `version` empty takes any, else the definition must carry exactly that
   /// version. nullptr when there is none.
   void* find_symbol(std::string_view name, std::uint32_t gnu_hash,
                     std::string_view version = {}) const noexcept;
-  /// The dynamic symbol that covers `address` (nearest below, within its size); empty when none does.
-  std::string_view symbol_at(std::uintptr_t address) const noexcept;
+  /// The same for functions alone: a variable of that name is not one, nor is a function that the linker
+  /// chooses (IFUNC).
+  void* find_function(std::string_view name, std::uint32_t gnu_hash,
+                      std::string_view version = {}) const noexcept;
+  /// The name of the dynamic symbol that covers `address`, within its size. False when none does, or when the
+  /// name is longer than `room`.
+  bool symbol_at(std::uintptr_t address, char* name, std::size_t room) const noexcept;
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
   /// Where the linker bound the imports whose names `wants` answers true for: visit(context, name, address)
-  /// for each, until it answers false. One that is not bound yet (lazy) leads back into this object.
+  /// for each, until it answers false. One that is not bound yet (lazy) leads back into this file.
   void each_binding(bool (*wants)(std::string_view name),
                     bool (*visit)(void* context, std::string_view name, std::uintptr_t address),
                     void* context) const noexcept;
-  std::string_view soname() const noexcept;
+  /// Its DT_SONAME. False where it has none.
+  bool soname(char* name, std::size_t room) const noexcept;
   bool needs(std::string_view soname) const noexcept;  ///< lists it as DT_NEEDED
-  bool defines_versions() const noexcept { return version_definitions_ != nullptr; }
+  bool defines_versions() const noexcept { return version_definitions_ != 0; }
   bool defines_version(std::string_view version) const noexcept;
-  Bytes build_id() const noexcept;
+  BuildId build_id() const noexcept;
 
  private:
-  bool is_in_segment(std::uintptr_t address, ElfW(Word) flag) const noexcept;
-  void read_dynamic(const ElfW(Dyn) * dynamic) noexcept;
-  bool is_definition(std::uint32_t symbol, std::string_view name, std::string_view version) const noexcept;
-  std::uint32_t find_gnu(std::string_view name, std::uint32_t hash, std::string_view version) const noexcept;
-  std::uint32_t find_sysv(std::string_view name, std::string_view version) const noexcept;
+  struct Segment {
+    std::uint64_t start = 0;  ///< address
+    std::uint64_t size = 0;   ///< in memory
+    std::uint32_t type = 0;
+    std::uint32_t flags = 0;
+  };
+  struct Relocations {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
+  };
+  enum class Kind : std::uint8_t { any, function };
+
+  bool is_in_segment(std::uintptr_t address, std::uint32_t flag) const noexcept;
+  void read_dynamic() noexcept;
+  bool read_symbol(std::uint32_t symbol, ElfW(Sym) & out) const noexcept;
+  std::uint32_t find(std::string_view name, std::uint32_t gnu_hash, std::string_view version,
+                     Kind kind) const noexcept;
+  std::uint32_t find_gnu(std::string_view name, std::uint32_t hash, std::string_view version,
+                         Kind kind) const noexcept;
+  std::uint32_t find_sysv(std::string_view name, std::string_view version, Kind kind) const noexcept;
+  bool is_definition(std::uint32_t symbol, std::string_view name, std::string_view version,
+                     Kind kind) const noexcept;
+  bool version_matches(std::uint32_t symbol, std::string_view version) const noexcept;
+  bool text_is(std::uint64_t offset, std::string_view text) const noexcept;
+  bool copy_text(std::uint64_t offset, char* to, std::size_t room) const noexcept;
   std::uint32_t symbol_count() const noexcept;
   std::uint32_t import_end() const noexcept;  ///< imports have smaller numbers
-  std::string_view text_at(std::uint64_t offset) const noexcept;
-  bool version_matches(std::uint32_t symbol, std::string_view version) const noexcept;
 
   std::uintptr_t base_ = 0;
   std::uintptr_t low_ = 0;
   std::uintptr_t high_ = 0;
-  const ElfW(Phdr) * headers_ = nullptr;
-  std::size_t header_count_ = 0;
-  const ElfW(Sym) * symbols_ = nullptr;
-  const char* strings_ = nullptr;
+  Segment segments_[kMaxSegments] = {};
+  std::uint8_t segment_count_ = 0;
+  Access access_ = Access::guarded;
+  PageCache* pages_ = nullptr;
+  std::uintptr_t dynamic_ = 0;
+  std::uint64_t dynamic_size_ = 0;
+  std::uintptr_t unwind_header_ = 0;
+  std::uint64_t unwind_header_size_ = 0;
+  std::uintptr_t symbols_ = 0;
+  std::uintptr_t strings_ = 0;
   std::uint64_t strings_size_ = 0;
-  const std::uint32_t* gnu_hash_ = nullptr;
-  const std::uint32_t* sysv_hash_ = nullptr;
-  const ElfW(Half) * versions_ = nullptr;
-  const ElfW(Verdef) * version_definitions_ = nullptr;
+  std::uintptr_t gnu_hash_ = 0;
+  std::uintptr_t sysv_hash_ = 0;
+  std::uintptr_t versions_ = 0;
+  std::uintptr_t version_definitions_ = 0;
   std::uint64_t version_definition_count_ = 0;
-  struct Relocations {
-    const ElfW(Rela) * rows = nullptr;
-    std::uint64_t bytes = 0;
-  };
   Relocations data_relocations_;
   Relocations call_relocations_;
   std::uint64_t relative_count_ = 0;  // the first of data_relocations_, which name no symbol

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/loaded_objects.h"
 
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <new>
 
 #include "guest/errno_keeper.h"
+#include "guest/safe_memory.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
-#include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
+#include "kshim/base/gnu_hash.h"
+#include "kshim/base/hash.h"
+#include "process/growing_array.h"
 #include "process/link_map.h"
+#include "process/scattered_read.h"
 
 // The linker's marks of where this library begins and ends in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
@@ -20,216 +27,649 @@ extern "C" [[gnu::visibility("hidden")]] const char _end[];
 namespace kshim::shim {
 namespace {
 
-constexpr std::size_t kMaxObjects = 4096;
+/// glibc's struct dl_find_object (2.35 and later), which older headers lack.
+struct FoundByLinker {
+  unsigned long long flags;
+  void* map_start;
+  void* map_end;
+  const link_map* map;
+  void* eh_frame;
+  unsigned long long reserved[11];
+};
+using FindByLinker = int (*)(void* address, FoundByLinker* result);
+
+/// What is compared before a record is used again. `hash` is over the end of the name, the build id and the
+/// beginning of the dynamic section: tables, needed libraries, soname.
+struct Proof {
+  static constexpr std::size_t kNameTail = 128;
+  static constexpr std::size_t kDynamic = 256;
+  std::uintptr_t name_tail = 0;
+  std::uint32_t name_tail_size = 0;
+  std::uint32_t dynamic_size = 0;
+  std::uint64_t hash = 0;
+};
+
+struct Record {
+  LoadedObject object;
+  MapNode node;
+  Proof proof;
+  bool permanent = false;  ///< the program, the shim, the vdso: never unmapped
+  bool visible = false;    ///< a file; not the vdso, nor a node whose file could not be read
+};
+
+/// A piece of an object in the address space. Pieces do not overlap.
+struct Range {
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  std::uint32_t record = 0;
+};
 
 struct Identity {
   std::string_view path;
   std::string_view soname;
-  char build_id[20] = {};
-  std::uint8_t build_id_size = 0;
+  BuildId build_id;
+  std::uintptr_t address = 0;  ///< in the object that was mapped last
 };
-/// For finding an address: in the order of `low`. A program may lie in another's gap, so each range also says
-/// how far those before it reach.
-struct Range {
-  std::uintptr_t low = 0;
-  std::uintptr_t reach = 0;
-  std::size_t object = 0;
-};
-struct Cache {
-  unsigned long long adds = 0;
-  unsigned long long subs = 0;
-  std::size_t count = 0;
-  ObjectView objects[kMaxObjects];  ///< in link order
-  Range ranges[kMaxObjects];
+
+struct Index {
+  GrowingArray<Record> records;
+  GrowingArray<std::uint32_t> free_records;
+  GrowingArray<Range> ranges;  ///< from high to low: new libraries are mapped below older ones
+  std::uint64_t last_load = 0;
+  bool changing = false;  ///< set while the above is changed: a fork's child may find it half done
+  std::atomic<std::uint64_t> version = 0;  ///< odd while `changing`
+  bool walked = false;                     ///< the whole list was read once
+
+  GrowingArray<Identity> identities;
+  GrowingArray<std::uint32_t> identity_slots;  ///< open addressing by hash; identity, 0 = empty
+  std::uint32_t loose_files = 0;
+
+  FindByLinker find_by_linker = nullptr;
+  /// For C libraries without it: the last nodes of the list, from which a walk need not begin at the program.
+  static constexpr std::size_t kAnchors = 8;
+  const link_map* anchors[kAnchors] = {};
+  std::uint32_t misses = 0;
+
+  std::uint32_t number_of(const Record& of) noexcept { return static_cast<std::uint32_t>(&of - &records[0]); }
+  bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
+
+  // Room for work: too much for the stack of a host's thread.
+  PageCache pages;
+  Record record;
+  PathText path;
+  char name[4096];
 };
 
 PatientLock g_lock;
-constinit Cache g_cache;
-constinit Identity g_identities[kMaxIdentities];
-std::size_t g_identity_count = 0;
+std::atomic<Index*> g_index{nullptr};
+std::atomic<bool> g_ignore_linkers_look_up{false};
 
-std::string_view executable_path() noexcept {
-  static char g_path[4096];
-  static std::atomic<std::size_t> g_size{0};
-  std::size_t size = g_size.load(std::memory_order_acquire);
-  if (size == 0) {
-    // A sanitizer looks its functions up while its own readlink leads nowhere yet.
-    const ssize_t got = raw::read_link("/proc/self/exe", g_path, sizeof g_path);
-    size = got > 0 ? static_cast<std::size_t>(got) : 0;
-    g_size.store(size, std::memory_order_release);
+/// Nothing interrupts the thread that holds the lock, so a signal handler never finds its own thread inside.
+class Access {
+ public:
+  Access() noexcept : guard_(g_lock), index_(guard_ ? open() : nullptr) {}
+  explicit operator bool() const noexcept { return index_ != nullptr; }
+  Index& operator*() const noexcept { return *index_; }
+  Index* operator->() const noexcept { return index_; }
+
+ private:
+  static Index* open() noexcept {
+    Index* index = g_index.load(std::memory_order_acquire);
+    if (index == nullptr) {
+      void* const memory = raw::map_memory(sizeof(Index));
+      if (memory == nullptr) return nullptr;
+      index = ::new (memory) Index;
+      g_index.store(index, std::memory_order_release);
+    }
+    return index;
   }
-  return {g_path, size};
+  const ErrnoKeeper keeper_;
+  const AllSignalsHeld held_;
+  const LockGuard guard_;
+  Index* index_;
+};
+
+// --- identities
+
+std::uint64_t identity_key(std::string_view path, Bytes build_id) noexcept {
+  return key_hash(build_id, key_hash(bytes_of(path)));
 }
 
-/// Under g_lock. Gives the same number to the same file (path and build id), however often it is mapped.
-std::uint32_t identify(std::string_view name, Bytes build_id, std::string_view& kept) noexcept {
-  static constinit PathText absolute;  // not on the stack of whoever calls _exit in a signal handler
-  if (!name.starts_with('/')) {
-    static char folder[2048];
-    absolute.shrink(0);
-    if (raw::working_folder(folder, sizeof folder)) absolute << folder << "/";
-    absolute << (name.starts_with("./") ? name.substr(2) : name);
-    name = absolute.view();
+/// The slot of a file, or the empty one where it belongs.
+std::uint32_t& slot_of(Index& index, std::string_view path, Bytes build_id) noexcept {
+  const std::size_t mask = index.identity_slots.size() - 1;
+  for (std::size_t at = identity_key(path, build_id) & mask;; at = (at + 1) & mask) {
+    std::uint32_t& slot = index.identity_slots[at];
+    if (slot == 0) return slot;
+    const Identity& known = index.identities[slot - 1];
+    if (known.path == path && text_of(known.build_id.view()) == text_of(build_id)) return slot;
   }
-  const Bytes id = build_id.size() <= 20 ? build_id : Bytes();
-  for (std::size_t i = 0; i < g_identity_count; ++i) {
-    Identity& known = g_identities[i];
-    if (known.path == name && text_of(id) == std::string_view(known.build_id, known.build_id_size)) {
-      kept = known.path;
-      return static_cast<std::uint32_t>(i + 1);
+}
+
+bool make_room_for_identity(Index& index) noexcept {
+  constexpr std::size_t kFirst = 1024;
+  const std::size_t slots = index.identity_slots.size();
+  if ((index.identities.size() + 1) * 2 <= slots) return true;
+  if (!index.identity_slots.assign_zero(slots == 0 ? kFirst : slots * 2)) return false;
+  for (std::size_t i = 0; i < index.identities.size(); ++i) {
+    const Identity& known = index.identities[i];
+    slot_of(index, known.path, known.build_id.view()) = static_cast<std::uint32_t>(i + 1);
+  }
+  return true;
+}
+
+/// Gives the same number to the same file (path and build id), however often it is mapped. 0 = no room.
+std::uint32_t identify(Index& index, std::string_view path, const BuildId& build_id) noexcept {
+  if (!make_room_for_identity(index)) return 0;
+  if (const std::uint32_t known = slot_of(index, path, build_id.view()); known != 0) return known;
+  const std::string_view kept = keep_text(path);
+  if (kept.empty() || index.identities.size() + 1 >= kMaxIdentities) return 0;
+  if (!index.identities.push({kept, {}, build_id, 0})) return 0;
+  const auto identity = static_cast<std::uint32_t>(index.identities.size());
+  slot_of(index, kept, build_id.view()) = identity;
+  return identity;
+}
+
+void make_absolute(std::string_view name, PathText& out) noexcept {
+  out.shrink(0);
+  if (!name.starts_with('/')) {
+    char folder[1024];
+    if (raw::working_folder(folder, sizeof folder)) out << folder << "/";
+    if (name.starts_with("./")) name.remove_prefix(2);
+  }
+  out << name;
+}
+
+// --- records
+
+std::uint64_t hash_of(const std::byte* bytes, std::size_t size) noexcept {
+  return content_hash({bytes, size});
+}
+
+/// Reads what a record is proved with. False where some of it is not there.
+bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash) noexcept {
+  const Proof& proof = record.proof;
+  std::byte bytes[Proof::kNameTail + Proof::kDynamic + BuildId::kMax];
+  std::size_t used = 0;
+  ReadPart parts[4];
+  std::size_t count = 0;
+  const auto add = [&](std::uintptr_t from, std::size_t size) {
+    if (size == 0) return;
+    parts[count++] = {from, bytes + used, size};
+    used += size;
+  };
+  node.address = record.node.address;
+  parts[count++] = {reinterpret_cast<std::uintptr_t>(node.address), &node.map, sizeof node.map};
+  add(proof.name_tail, proof.name_tail_size);
+  add(record.object.elf.dynamic(), proof.dynamic_size);
+  add(record.object.build_id.address, record.object.build_id.size);
+  if (!read_scattered(parts, count)) return false;
+  hash = hash_of(bytes, used);
+  return true;
+}
+
+/// For C libraries without a look-up of their own: when one of two neighbors is taken off the list, the link
+/// of the other one to it is changed. So a node whose predecessor links to it is on the list.
+bool is_linked(MapNode& node) noexcept {
+  constexpr int kTries = 8;  // predecessors come and go, too
+  for (int i = 0; i < kTries; ++i) {
+    MapNode before;
+    MapNode again;
+    if (read_node(node.map.l_prev, before) && before.map.l_next == node.address) return true;
+    if (!read_node(node.address, again) || again.map.l_prev == node.map.l_prev) return false;
+    node = again;
+  }
+  return false;
+}
+
+/// Whether the linker still has the object where the record says. `node` is what its node holds now.
+bool is_current(const Index& index, const Record& record, MapNode& node) noexcept {
+  if (record.permanent) return read_node(record.node.address, node);
+  if (!record.visible) return false;
+  std::uint64_t hash = 0;
+  if (!read_proof(record, node, hash) || hash != record.proof.hash ||
+      node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
+      node.map.l_name != record.node.map.l_name)
+    return false;
+  // Memory that was given back may keep its contents: the linker knows which node is in use.
+  if (index.find_by_linker == nullptr) return is_linked(node);
+  FoundByLinker found{};
+  return index.find_by_linker(node.map.l_ld, &found) == 0 && found.map == node.address;
+}
+
+/// Number of the range that ends behind `address` and is next to it: the one that may hold it.
+std::size_t range_at(Index& index, std::uintptr_t address) noexcept {
+  std::size_t low = 0;
+  std::size_t high = index.ranges.size();
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    Range range;
+    if (!index.ranges.copy(middle, range)) return low;  // another thread took some out
+    if (range.low > address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void retire(Index& index, std::uint32_t number) noexcept {
+  Record& record = index.records[number];
+  record.object.elf.each_segment([&](std::uintptr_t start, std::uintptr_t) {
+    const std::size_t at = range_at(index, start);
+    if (at < index.ranges.size() && index.ranges[at].record == number) index.ranges.erase(at);
+  });
+  record.visible = false;
+  index.free_records.push(number);
+}
+
+void add_range(Index& index, std::uintptr_t low, std::uintptr_t high, std::uint32_t number) noexcept {
+  // What the index has there is older, so it is gone.
+  for (;;) {
+    const std::size_t at = range_at(index, high - 1);
+    if (at >= index.ranges.size() || index.ranges[at].high <= low || index.ranges[at].record == number) break;
+    if (index.records[index.ranges[at].record].permanent) return;
+    retire(index, index.ranges[at].record);
+  }
+  index.ranges.insert(range_at(index, low), {low, high, number});
+}
+
+/// Segments that follow each other are one range. Between others something else may be mapped: the kernel,
+/// which loads the program and the dynamic linker, reserves nothing there.
+void add_ranges(Index& index, std::uint32_t number) noexcept {
+  constexpr std::uintptr_t kLargestPage = 65536;
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;
+  const LoadedElf elf = index.records[number].object.elf;
+  elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
+    if (high != 0 && start >= high && start - high <= kLargestPage) {
+      high = end;
+      return;
+    }
+    if (high != 0) add_range(index, low, high, number);
+    low = start;
+    high = end;
+  });
+  if (high > low) add_range(index, low, high, number);
+}
+
+void executable_path(PathText& out) noexcept {
+  char path[2048];
+  const ssize_t got = raw::read_link("/proc/self/exe", path, sizeof path);
+  if (got > 0) {
+    out << std::string_view(path, static_cast<std::size_t>(got));
+    return;
+  }
+  const std::string_view given = readable_text(reinterpret_cast<const char*>(getauxval(AT_EXECFN)));
+  if (!given.empty()) make_absolute(given, out);
+}
+
+/// Fills the record of a node. `name` as the linker has it.
+void read_record(Index& index, const MapNode& node, const char* name, bool first, Record& record) noexcept {
+  PathText& path = index.path;
+  const std::string_view given(name);
+  record.node = node;
+  record.object.load = ++index.last_load;
+  index.pages.clear();
+  record.object.elf = read_elf(node, name, &index.pages);
+  LoadedElf& elf = record.object.elf;
+  const LoadedElf cached = elf.through(index.pages);
+  const bool vdso = !first && (given.empty() || given.starts_with("linux-"));
+  record.permanent = first || vdso || is_shim(elf.base());
+  if (elf.high() == 0) return;
+  record.visible = !vdso;
+  record.object.build_id = cached.build_id();
+  if (vdso) return;
+  record.proof.name_tail_size = static_cast<std::uint32_t>(std::min(given.size(), Proof::kNameTail));
+  record.proof.name_tail =
+      reinterpret_cast<std::uintptr_t>(node.map.l_name) + given.size() - record.proof.name_tail_size;
+  record.proof.dynamic_size =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(elf.dynamic_size(), Proof::kDynamic));
+  MapNode now;
+  if (!record.permanent && !read_proof(record, now, record.proof.hash)) record.visible = false;
+  path.shrink(0);
+  if (first)
+    executable_path(path);
+  else
+    make_absolute(given, path);
+  record.object.identity = identify(index, path.view(), record.object.build_id);
+  if (record.object.identity == 0) return;
+  Identity& known = index.identities[record.object.identity - 1];
+  char soname[256];
+  if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
+    known.soname = keep_text(soname);
+  known.address = elf.dynamic();
+  record.object.path = known.path;
+  record.object.soname = known.soname;
+}
+
+/// The linker's own look-up, which takes no lock: glibc 2.35 and later.
+void find_linkers_look_up(Index& index, const Record& record) noexcept {
+  if (index.find_by_linker != nullptr || g_ignore_linkers_look_up || record.object.soname != "libc.so.6")
+    return;
+  constexpr std::string_view kName = "_dl_find_object";
+  index.find_by_linker =
+      reinterpret_cast<FindByLinker>(record.object.elf.find_function(kName, gnu_hash(kName), "GLIBC_2.35"));
+}
+
+/// The record of a node, or nullptr. Not checked.
+Record* record_of(Index& index, const MapNode& node) noexcept {
+  const auto dynamic = reinterpret_cast<std::uintptr_t>(node.map.l_ld);
+  const std::size_t at = range_at(index, dynamic);
+  if (at >= index.ranges.size() || dynamic >= index.ranges[at].high) return nullptr;
+  Record& record = index.records[index.ranges[at].record];
+  return record.node.address == node.address ? &record : nullptr;
+}
+
+/// Makes a record for a node; nullptr where its file could not be read.
+Record* add(Index& index, const MapNode& node, bool first) noexcept {
+  if (!read_name(node, index.name, sizeof index.name)) return nullptr;
+  Record& record = index.record;
+  record = Record();
+  read_record(index, node, index.name, first, record);
+  if (record.object.elf.high() == 0) return nullptr;
+  std::uint32_t number = 0;
+  if (!index.free_records.empty()) {
+    number = index.free_records.back();
+    index.free_records.pop();
+    std::memcpy(static_cast<void*>(&index.records[number]), &record, sizeof record);
+  } else {
+    number = static_cast<std::uint32_t>(index.records.size());
+    if (!index.records.push(record)) return nullptr;
+  }
+  add_ranges(index, number);
+  find_linkers_look_up(index, record);
+  return &index.records[number];
+}
+
+/// The checked record of a node, made where there is none.
+Record* get(Index& index, const MapNode& node, bool first) noexcept {
+  MapNode now;
+  Record* const known = record_of(index, node);
+  if (known != nullptr && is_current(index, *known, now)) return known;
+  Record* const fresh = add(index, node, first);
+  return fresh != nullptr && is_current(index, *fresh, now) ? fresh : nullptr;
+}
+
+/// Marks the index while it changes, and empties it when it was left half done: by a thread that a fork's
+/// child does not have.
+class Change {
+ public:
+  explicit Change(Index& index) noexcept : index_(index) {
+    if (index.changing) {
+      index.records.clear();
+      index.free_records.clear();
+      index.ranges.clear();
+      index.identities.clear();
+      index.identity_slots.clear();
+      index.walked = false;
+    }
+    index.changing = true;
+    index.version.fetch_or(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+  }
+  ~Change() {
+    index_.changing = false;
+    index_.version.fetch_add(1, std::memory_order_release);
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+ private:
+  Index& index_;
+};
+
+/// Calls visit(record) for each object in link order.
+template <class Visit>
+void walk(Index& index, const Visit& visit) noexcept {
+  constexpr int kTries = 8;
+  constexpr std::size_t kMostNodes = 1U << 20U;
+  const link_map* const last_at_start = last_map_at_start();
+  const std::size_t count_at_start = map_count_at_start();
+  index.walked = true;
+  bool broken = true;
+  for (int i = 0; broken && i < kTries; ++i) {
+    MapNode node;
+    bool at_start = true;
+    if (!read_node(first_map(), node)) return;
+    index.walks_again = i > 0;
+    broken = false;
+    for (std::size_t position = 0; node && position < kMostNodes; ++position) {
+      if (last_at_start != nullptr && position >= count_at_start) at_start = false;
+      if (Record* record = get(index, node, position == 0); record != nullptr) {
+        record->object.at_start = at_start;
+        visit(*record);
+      }
+      at_start = at_start && node.address != last_at_start;
+      index.anchors[position % Index::kAnchors] = node.address;
+      next_node(node, broken);
     }
   }
-  kept = keep_text(name);
-  if (kept.empty() || g_identity_count + 1 >= kMaxIdentities) return 0;
-  Identity& fresh = g_identities[g_identity_count++];
-  fresh.path = kept;
-  fresh.build_id_size = static_cast<std::uint8_t>(id.size());
-  if (!id.empty()) std::memcpy(fresh.build_id, id.data(), id.size());
-  return static_cast<std::uint32_t>(g_identity_count);
 }
 
-int peek(dl_phdr_info* info, std::size_t, void* context) {
-  auto& counters = *static_cast<Cache*>(context);
-  const bool same = counters.adds == info->dlpi_adds && counters.subs == info->dlpi_subs;
-  return same ? 1 : 2;  // both stop at the first object
-}
-
-int collect(dl_phdr_info* info, std::size_t, void*) {
-  g_cache.adds = info->dlpi_adds;
-  g_cache.subs = info->dlpi_subs;
-  std::string_view name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-  if (name.empty() && g_cache.count == 0) name = executable_path();
-  if (name.empty() || name.starts_with("linux-") || g_cache.count == kMaxObjects) return 0;
-  ObjectView& view = g_cache.objects[g_cache.count];
-  view.elf = LoadedElf(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
-  view.identity = identify(name, view.elf.build_id(), view.path);
-  if (view.identity == 0) return 0;
-  Identity& known = g_identities[view.identity - 1];
-  if (known.soname.data() == nullptr) known.soname = keep_text(view.elf.soname());
-  view.soname = known.soname;
-  ++g_cache.count;
-  return 0;
-}
-
-/// Under g_lock.
-void refresh() noexcept {
-  if (g_cache.count != 0 && each_of_linker(peek, &g_cache) == 1) return;
-  g_cache.count = 0;
-  each_of_linker(collect, nullptr);
-  for (std::size_t i = 0; i < g_cache.count; ++i)
-    g_cache.ranges[i] = {g_cache.objects[i].elf.low(), g_cache.objects[i].elf.high(), i};
-  const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
-  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.low < b.low; });
-  for (std::size_t i = 1; i < ranges.size(); ++i)
-    ranges[i].reach = std::max(ranges[i].reach, ranges[i - 1].reach);
-}
-
-/// Under g_lock, and while the linker takes nothing off its list (dl_iterate_phdr): the headers that are
-/// looked at lie in the objects. nullptr where no object holds the address.
-const ObjectView* find_object(std::uintptr_t address) noexcept {
-  const auto ranges = std::span(g_cache.ranges).first(g_cache.count);
-  auto after = std::upper_bound(ranges.begin(), ranges.end(), address,
-                                [](std::uintptr_t wanted, const Range& range) { return wanted < range.low; });
-  while (after != ranges.begin() && (--after)->reach > address) {
-    const ObjectView& view = g_cache.objects[after->object];
-    if (view.elf.contains(address)) return &view;
+/// Without the linker's own look-up: reads the end of the list, where new libraries are, back to some that
+/// are known. False when it could not be found.
+bool read_end(Index& index) noexcept {
+  constexpr std::size_t kKnownInRow = 16;
+  constexpr std::size_t kMostNodes = 1U << 20U;
+  MapNode node;
+  bool found = false;
+  for (const link_map* anchor : index.anchors)
+    if (!found && read_node(anchor, node)) {
+      const Record* record = record_of(index, node);
+      MapNode now;
+      found = record != nullptr && is_current(index, *record, now);
+    }
+  if (!found) return false;
+  MapNode last = node;
+  bool broken = false;
+  for (std::size_t i = 0; node && i < kMostNodes; ++i) {
+    last = node;
+    next_node(node, broken);
   }
+  if (broken) return false;
+  std::size_t known = 0;
+  for (std::size_t i = 0; last && known < kKnownInRow && i < kMostNodes; ++i) {
+    if (i < Index::kAnchors) index.anchors[i] = last.address;
+    MapNode now;
+    const Record* record = record_of(index, last);
+    if (record != nullptr && is_current(index, *record, now)) {
+      ++known;
+    } else {
+      known = 0;
+      get(index, last, last.map.l_prev == nullptr);
+    }
+    const link_map* const here = last.address;
+    if (last.map.l_prev == nullptr) break;
+    if (!read_node(last.map.l_prev, last) || last.map.l_next != here) return false;
+  }
+  return true;
+}
+
+/// The record whose file holds the address, checked; nullptr when the index has none.
+const Record* find_record(Index& index, std::uintptr_t address) noexcept {
+  if (index.changing) return nullptr;
+  const std::size_t at = range_at(index, address);
+  if (at >= index.ranges.size() || address >= index.ranges[at].high) return nullptr;
+  const std::uint32_t number = index.ranges[at].record;
+  const Record& record = index.records[number];
+  MapNode node;
+  if (record.permanent || is_current(index, record, node))
+    return record.object.elf.contains(address) ? &record : nullptr;
+  const Change change(index);
+  retire(index, number);
   return nullptr;
 }
 
-struct Wanted {
-  std::uintptr_t address;
-  bool fresh;
-  ObjectView found;
-};
-int find_wanted(dl_phdr_info* info, std::size_t, void* context) {
-  auto& wanted = *static_cast<Wanted*>(context);
-  wanted.fresh = g_cache.adds == info->dlpi_adds && g_cache.subs == info->dlpi_subs;
-  const ObjectView* found = wanted.fresh ? find_object(wanted.address) : nullptr;
-  if (found != nullptr) wanted.found = *found;
-  return 1;
+const Record* look_up(Index& index, std::uintptr_t address) noexcept {
+  constexpr std::uint32_t kMissesBetweenWalks = 64;
+  const auto nothing = [](const Record&) {};
+  if (const Record* record = find_record(index, address); record != nullptr) return record;
+  if (!index.walked || index.changing) {
+    const Change change(index);
+    walk(index, nothing);
+  } else if (index.find_by_linker != nullptr) {
+    FoundByLinker found{};
+    MapNode node;
+    if (index.find_by_linker(reinterpret_cast<void*>(address), &found) != 0 || !read_node(found.map, node))
+      return nullptr;
+    const Change change(index);
+    get(index, node, false);
+  } else {
+    const Change change(index);
+    if (++index.misses % kMissesBetweenWalks == 0 || !read_end(index)) walk(index, nothing);
+  }
+  return find_record(index, address);
 }
 
 }  // namespace
 
-ObjectView object_at(std::uintptr_t address) noexcept {
-  constexpr int kTries = 4;  // libraries come and go meanwhile
-  const ErrnoKeeper keeper;
-  const LockGuard guard(g_lock);
-  if (!guard) return {};
-  Wanted wanted{address, false, {}};
-  for (int i = 0; i < kTries && !wanted.fresh; ++i) {
-    if (i > 0 || g_cache.count == 0) refresh();
-    each_of_linker(find_wanted, &wanted);
-  }
-  return wanted.found;
+LoadedObject find_loaded_object(std::uintptr_t address) noexcept {
+  const Access index;
+  if (!index || address == 0) return {};
+  const Record* record = look_up(*index, address);
+  return record != nullptr && record->visible ? record->object : LoadedObject();
 }
 
-FileFacts facts_of_file(std::uint32_t identity) noexcept {
-  const LockGuard guard(g_lock);
-  if (!guard || identity == 0 || identity > g_identity_count) return {};
-  const Identity& known = g_identities[identity - 1];
-  return {known.path, to_hex(bytes_of({known.build_id, known.build_id_size}))};
-}
-
-std::uint32_t identity_of_file(std::string_view path) noexcept {
-  const ErrnoKeeper keeper;
-  const LockGuard guard(g_lock);
-  std::string_view kept;
-  return guard && !path.empty() ? identify(path, {}, kept) : 0;
+LoadedElf find_loaded_elf(std::uintptr_t address) noexcept {
+  const Access index;
+  if (!index || address == 0) return {};
+  const Record* record = look_up(*index, address);
+  return record != nullptr ? record->object.elf : LoadedElf();
 }
 
 namespace {
 
-struct Visitor {
-  bool (*visit)(void*, const ObjectView&);
-  void* context;
-  bool first = true;
-};
-int visit_mapped(dl_phdr_info* info, std::size_t, void* context) {
-  auto& visitor = *static_cast<Visitor*>(context);
-  ObjectView view;
-  view.path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-  if (visitor.first) view.path = executable_path();
-  visitor.first = false;
-  if (view.path.empty() || view.path.starts_with("linux-")) return 0;
-  view.elf = LoadedElf(info->dlpi_addr, info->dlpi_phdr, info->dlpi_phnum);
-  view.identity = kMaxIdentities;
-  return visitor.visit(visitor.context, view) ? 0 : 1;
+/// A copy of the record for an address, read while another thread may change the index. False where there is
+/// none, or where it was changed.
+bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
+  const std::uint64_t version = index.version.load(std::memory_order_acquire);
+  if ((version & 1U) != 0) return false;
+  const std::size_t at = range_at(index, address);
+  Range range;
+  const bool found =
+      index.ranges.copy(at, range) && address < range.high && index.records.copy(range.record, out);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return found && index.version.load(std::memory_order_relaxed) == version;
 }
 
-int take_unloads(dl_phdr_info* info, std::size_t, void* context) {
-  *static_cast<std::uint64_t*>(context) = info->dlpi_subs;
-  return 1;
+/// Whether the linker has that object where the record says, by its own look-up.
+bool is_linkers(FindByLinker find_by_linker, const Record& record, std::uintptr_t address) noexcept {
+  FoundByLinker found{};
+  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == record.node.address;
 }
 
 }  // namespace
 
-void each_mapped(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
-  const ErrnoKeeper keeper;
-  Visitor visitor{visit, context};
-  each_of_linker(visit_mapped, &visitor);
-}
-
-std::uint64_t unload_count() noexcept {
-  std::uint64_t count = 0;
-  each_of_linker(take_unloads, &count);
-  return count;
-}
-
-void each_object(bool (*visit)(void*, const ObjectView&), void* context) noexcept {
-  const ErrnoKeeper keeper;
-  for (std::size_t i = 0;; ++i) {
-    ObjectView view;
-    {
-      const LockGuard guard(g_lock);
-      if (!guard) return;
-      if (i == 0) refresh();
-      if (i >= g_cache.count) return;
-      view = g_cache.objects[i];
-    }
-    if (!visit(context, view)) return;
+LoadedObject find_object_in_use(const void* address) noexcept {
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  Index* const index = g_index.load(std::memory_order_acquire);
+  const FindByLinker find_by_linker = index == nullptr ? nullptr : index->find_by_linker;
+  if (find_by_linker == nullptr) return find_loaded_object(place);
+  Record record;
+  if (!copy_record(*index, place, record) || !record.visible || !record.object.elf.contains(place)) {
+    FoundByLinker found{};
+    const bool mapped = find_by_linker(reinterpret_cast<void*>(place), &found) == 0;
+    return mapped ? find_loaded_object(place) : LoadedObject();
   }
+  if (record.permanent) return record.object;
+  // The object is in use, so its build id can be read. One without is compared with care.
+  const BuildId& id = record.object.build_id;
+  if (id.size == 0 || !is_linkers(find_by_linker, record, place) ||
+      std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) != 0)
+    return find_loaded_object(place);
+  return record.object;
+}
+
+bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
+  if (Index* const known = g_index.load(std::memory_order_acquire); known != nullptr && load != 0) {
+    Record record;
+    if (known->find_by_linker != nullptr && copy_record(*known, address, record) &&
+        record.object.load == load && is_linkers(known->find_by_linker, record, address))
+      return true;
+  }
+  const Access index;
+  if (!index || load == 0) return false;
+  const Record* record = find_record(*index, address);
+  return record != nullptr && record->object.load == load;
+}
+
+void ignore_linkers_look_up() noexcept {
+  const Access index;
+  g_ignore_linkers_look_up = true;
+  if (index) index->find_by_linker = nullptr;
+}
+
+namespace {
+
+struct Visited {
+  std::uint32_t number = 0;
+  std::uint64_t load = 0;
+};
+
+}  // namespace
+
+std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), void* context,
+                                     std::uint64_t after) noexcept {
+  GrowingArray<Visited> list;
+  std::uint64_t last = after;
+  {
+    const Access index;
+    if (!index) return after;
+    const Change change(*index);
+    walk(*index, [&](const Record& record) {
+      const Visited visited{index->number_of(record), record.object.load};
+      bool known = !record.visible || visited.load <= after;
+      for (std::size_t i = list.size(); !known && index->walks_again && i > 0; --i)
+        known = list[i - 1].load == visited.load;
+      if (!known) list.push(visited);
+    });
+    last = index->last_load;
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    LoadedObject object;
+    {
+      const Access index;
+      if (!index) break;
+      if (list[i].number >= index->records.size()) continue;
+      const Record& record = index->records[list[i].number];
+      if (record.object.load != list[i].load) continue;  // gone
+      object = record.object;
+    }
+    if (!visit(context, object)) break;
+  }
+  list.release();
+  return last;
+}
+
+FileInfo file_of_identity(std::uint32_t identity) noexcept {
+  const Access index;
+  if (!index || identity == 0 || identity > index->identities.size()) return {};
+  const Identity& known = index->identities[identity - 1];
+  return {known.path, to_hex(known.build_id.view())};
+}
+
+LoadedObject find_object_of_identity(std::uint32_t identity) noexcept {
+  const Access index;
+  if (!index || identity == 0 || identity > index->identities.size()) return {};
+  const Record* record = find_record(*index, index->identities[identity - 1].address);
+  return record != nullptr && record->object.identity == identity ? record->object : LoadedObject();
+}
+
+std::uint32_t identity_of_file(std::string_view path) noexcept {
+  constexpr std::uint32_t kMostLooseFiles = kMaxIdentities / 2;
+  const Access index;
+  if (!index || path.empty()) return 0;
+  PathText& absolute = index->path;
+  make_absolute(path, absolute);
+  if (index->loose_files >= kMostLooseFiles &&
+      (index->identity_slots.size() == 0 || slot_of(*index, absolute.view(), {}) == 0))
+    return 0;
+  const std::size_t before = index->identities.size();
+  const Change change(*index);
+  const std::uint32_t identity = identify(*index, absolute.view(), {});
+  if (index->identities.size() != before) ++index->loose_files;
+  return identity;
 }
 
 bool is_shim(std::uintptr_t address) noexcept {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which mapped file an address lies in. The ranges are cached and trusted only while the dynamic linker's
-// counters of loads and unloads stand still, so that a library mapped where another one was is never mistaken
-// for it.
+// What is mapped, and which file an address lies in. The index follows the dynamic linker's list (link_map.h)
+// without ever taking the linker's lock. An entry is checked before each use: a library that was mapped where
+// another one was is never mistaken for it. A look-up costs the same however many libraries there are.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "guest/text_buffer.h"
@@ -12,46 +11,65 @@
 
 namespace kshim::shim {
 
-/// A mapped file. Copied by value: nothing here but `elf` refers to memory that goes away with dlclose.
-struct ObjectView {
-  std::string_view path;  ///< absolute, kept for ever; empty for the vdso
+/// A mapped file. A copy: nothing in it refers to memory that goes away with dlclose. (`elf` reads such
+/// memory, guarded.)
+struct LoadedObject {
+  std::string_view path;    ///< absolute, kept forever; empty for the vdso
+  std::string_view soname;  ///< kept forever; empty when it has none
   LoadedElf elf;
-  std::string_view soname;     ///< kept for ever, too
-  std::uint32_t identity = 0;  ///< same file mapped again: same number; 0 = none
-  explicit operator bool() const noexcept { return identity != 0; }
+  BuildId build_id;
+  std::uint32_t identity = 0;  ///< number of the file: the same when it is mapped again; 0 = none
+  std::uint64_t load = 0;      ///< number of this mapping: never used again. Grows in link order
+  bool at_start = false;       ///< mapped when the process started, so what it defines is in the global scope
+  explicit operator bool() const noexcept { return load != 0; }
   /// The link-time virtual address that `address` has in the file.
   std::uint64_t offset_of(std::uintptr_t address) const noexcept { return address - elf.base(); }
 };
 
+/// The object that holds `address`, or a false one (heap, stack, JIT code, vdso).
+LoadedObject find_loaded_object(std::uintptr_t address) noexcept;
+inline LoadedObject find_loaded_object(const void* address) noexcept {
+  return find_loaded_object(reinterpret_cast<std::uintptr_t>(address));
+}
+/// The same for an address that this thread is using, its caller's or one that a look-up has just given it:
+/// nobody unloads that object meanwhile, so less is checked, and where the C library has a look-up of its own
+/// no lock is taken and no system call made.
+LoadedObject find_object_in_use(const void* address) noexcept;
+inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
+  return find_object_in_use(reinterpret_cast<const void*>(address));
+}
+/// Calls visit(context, object) for each mapped file in link order until it answers false. No lock is held
+/// meanwhile. `after`: only objects whose `load` is larger. Returns the largest `load` there is: what a later
+/// call may pass.
+std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedObject& object), void* context,
+                                     std::uint64_t after = 0) noexcept;
+/// Whether the mapping with that number still holds the address.
+bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
+
+/// For tests: from now on as with a C library that has no _dl_find_object.
+void ignore_linkers_look_up() noexcept;
+
 /// Identities are below this number.
-constexpr std::uint32_t kMaxIdentities = 8192;
+constexpr std::uint32_t kMaxIdentities = 16384;
 /// What an identity stands for, whether it is still mapped or not. Empty for 0.
-struct FileFacts {
+struct FileInfo {
   std::string_view path;
   Text<40> build_id;
 };
-FileFacts facts_of_file(std::uint32_t identity) noexcept;
+FileInfo file_of_identity(std::uint32_t identity) noexcept;
+/// A mapped object with that identity, or a false one.
+LoadedObject find_object_of_identity(std::uint32_t identity) noexcept;
 /// The identity of a file that a program loads without mapping it as a library (a cubin, a fatbin). 0 = no
 /// room.
 std::uint32_t identity_of_file(std::string_view path) noexcept;
 
-/// The object that holds `address`, or a false one (heap, stack, JIT code).
-ObjectView object_at(std::uintptr_t address) noexcept;
-inline ObjectView object_at(const void* address) noexcept {
-  return object_at(reinterpret_cast<std::uintptr_t>(address));
-}
-/// Calls visit(context, object) for every mapped file in link order until it answers false.
-void each_object(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
-/// The same by the dynamic linker's own list and under its lock: nothing is unmapped while a visitor reads
-/// it, and no table can be full. For finding what a program's call goes on to. Visitors read and return;
-/// `path` is the linker's text and ends with the visit, `identity` says nothing but that there is an object.
-void each_mapped(bool (*visit)(void* context, const ObjectView& object), void* context) noexcept;
-/// How often libraries were unloaded until now: while it stands still, what was found is where it was.
-std::uint64_t unload_count() noexcept;
 /// The shim itself.
 bool is_shim(std::uintptr_t address) noexcept;
 inline bool is_shim(const void* address) noexcept {
   return is_shim(reinterpret_cast<std::uintptr_t>(address));
 }
+
+/// The file that holds `address`, for an unwinder: the vdso, too.
+LoadedElf find_loaded_elf(std::uintptr_t address) noexcept;
 
 }  // namespace kshim::shim

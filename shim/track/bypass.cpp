@@ -3,14 +3,17 @@
 
 #include <link.h>
 
+#include <algorithm>
+
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "cuda/next_symbol.h"
-#include "guest/signals.h"
+#include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 #include "report/stderr_log.h"
 #include "track/object_records.h"
 
@@ -63,74 +66,80 @@ bool is_interposed(std::string_view name) noexcept {
   return (name.starts_with("cu") || name.starts_with("__cuda")) && find_hook(name) != kHookCount;
 }
 
-/// Whose code `address` is, seen from the shim in link order.
-struct Place {
-  std::uintptr_t address;
-  bool after_shim = false;
-  bool found = false;
-  bool watched_runtime = false;
-};
-bool find_place(void* context, const ObjectView& object) {
-  auto& place = *static_cast<Place*>(context);
-  if (is_shim(object.elf.high() - 1)) place.after_shim = true;
-  place.found = object.elf.contains(place.address);
-  for (std::size_t i = 0; i < kRuntimeCount && place.found; ++i)
-    place.watched_runtime = place.watched_runtime || is_runtime(object.elf, static_cast<Runtime>(i));
-  return !place.found;
-}
-
 struct Bindings {
-  const ObjectView& object;
+  const LoadedObject& object;
+  const LoadedObject& shim;
+  PageCache& pages;
   Bypass bypass;
 };
 
-// The search for a symbol that the shim defines never gets past it, unless it began somewhere else. What is
-// bound to an object before the shim belongs to another tool, which asks for its next.
+/// Whether the search for a symbol passes the shim before it gets there.
+bool is_after_shim(const LoadedObject& object, const LoadedObject& shim) noexcept {
+  return !object.at_start || object.load > shim.load;
+}
+
+bool is_watched_runtime(const LoadedElf& elf) noexcept {
+  for (std::size_t i = 0; i < kRuntimeCount; ++i)
+    if (is_runtime(elf, static_cast<Runtime>(i))) return true;
+  return false;
+}
+
+// A binding to an object behind the shim means that the search for the symbol did not begin with the global
+// scope (RTLD_DEEPBIND). What is bound to an object before the shim belongs to another tool, which asks for
+// its next.
 bool visit_binding(void* context, std::string_view name, std::uintptr_t address) {
   auto& bindings = *static_cast<Bindings*>(context);
   if (address == 0 || is_shim(address) || bindings.object.elf.contains(address)) return true;
-  Place place{address};
-  each_mapped(find_place, &place);
-  if (!place.found || !place.after_shim) return true;
+  const LoadedObject target = find_loaded_object(address);
+  if (!target || !is_after_shim(target, bindings.shim)) return true;
   Bypass& bypass = bindings.bypass;
   const std::string_view known = listed(name);
   const bool runtime = !is_lookup(name) && kHooks[find_hook(name)].layer == Layer::runtime;
   // A runtime before 11: its references carry a version that the shim has no definition of.
-  if (runtime && !place.watched_runtime) return true;
+  if (runtime && !is_watched_runtime(target.elf.through(bindings.pages))) return true;
   (is_lookup(name) ? bypass.lookup : runtime ? bypass.runtime : bypass.driver) = true;
   if (bypass.name_count < kMostNames) bypass.names[bypass.name_count++] = known;
   return true;
 }
 
-/// Whether a file that finds functions by itself means CUDA's: a static runtime and most other clients name
-/// the driver's file. Searched by code of our own: a sanitizer's memmem would not like what is between a
-/// library's variables.
-bool names_driver(const ObjectView& object) noexcept {
+/// Whether a file that finds functions by itself means CUDA's: a static runtime and most other clients have
+/// the name of the driver's file.
+bool names_driver(const LoadedElf& elf) noexcept {
   constexpr std::string_view kDriver = "libcuda.so";
-  constexpr std::size_t kMost = std::size_t{32} << 20U;  // text and constants come before device code
-  for (std::uintptr_t at = object.elf.low(); at < object.elf.high();) {
-    const Bytes bytes = object.elf.bytes_from(at);
-    if (bytes.empty()) {
-      at = (at | 0xfffU) + 1;
-      continue;
+  constexpr std::uint64_t kMost = 32ULL << 20U;  // text and constants come before device code
+  char chunk[4096];
+  bool found = false;
+  elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
+    end = std::min<std::uintptr_t>(end, start + kMost);
+    // A name may lie across the end of a chunk.
+    for (std::uintptr_t at = start; !found && at < end; at += sizeof chunk - kDriver.size()) {
+      const std::size_t size = std::min<std::size_t>(end - at, sizeof chunk);
+      if (!elf.copy(at, chunk, size)) break;
+      found = std::string_view(chunk, size).find(kDriver) != std::string_view::npos;
+      if (size < sizeof chunk) break;
     }
-    if (text_of(bytes).substr(0, kMost).find(kDriver) != std::string_view::npos) return true;
-    at += bytes.size();
-  }
-  return false;
+  });
+  return found;
 }
 
-bool visit_object(void* context, const ObjectView& object) {
-  auto& found = *static_cast<Found*>(context);
-  if (is_shim(object.elf.high() - 1) || is_driver_file(object.path)) return true;
-  Bindings bindings{object, {}};
-  object.elf.each_binding(is_interposed, visit_binding, &bindings);
+struct Look {
+  LoadedObject shim;
+  PageCache pages;
+  Found& found;
+};
+
+bool visit_object(void* context, const LoadedObject& object) {
+  auto& look = *static_cast<Look*>(context);
+  if (is_shim(object.elf.base()) || is_driver_file(object.path)) return true;
+  Bindings bindings{object, look.shim, look.pages, {}};
+  const LoadedElf elf = object.elf.through(look.pages);
+  elf.each_binding(is_interposed, visit_binding, &bindings);
   Bypass& bypass = bindings.bypass;
-  if (bypass.lookup && !bypass.driver && !bypass.runtime) bypass.lookup = names_driver(object);
+  if (bypass.lookup && !bypass.driver && !bypass.runtime) bypass.lookup = names_driver(object.elf);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return true;
   bypass.path << object.path;
   bypass.how = kDeepbind;
-  found.add(bypass);
+  look.found.add(bypass);
   return true;
 }
 
@@ -146,9 +155,7 @@ void drop_watched(Found& found) noexcept {
   found.count = kept;
 }
 
-std::string_view name_of(const link_map& map) noexcept {
-  return map.l_name == nullptr ? std::string_view() : std::string_view(map.l_name);
-}
+bool is_driver_name(std::string_view name) noexcept { return base_name(name).starts_with("libcuda.so"); }
 
 bool is_system_library(std::string_view path) noexcept {
   constexpr std::string_view kNames[] = {"libc.so.", "libm.so.", "libstdc++.so.", "libgcc_s.so.", "ld-linux"};
@@ -157,8 +164,7 @@ bool is_system_library(std::string_view path) noexcept {
   return false;
 }
 
-// Other namespaces: dl_iterate_phdr shows the caller's alone, ld.so's list for debuggers all of them (glibc
-// 2.35, struct r_debug_extended). Called where that lock is held under which the lists change.
+// The dynamic linker's list for debuggers has all namespaces (glibc 2.35, struct r_debug_extended).
 void visit_namespaces(Found& found) noexcept {
   const r_debug* debug = linker_debug();
   if (debug == nullptr || debug->r_version < 2) return;
@@ -166,36 +172,27 @@ void visit_namespaces(Found& found) noexcept {
     r_debug base;
     const Extended* next;
   };
-  for (const auto* space = reinterpret_cast<const Extended*>(debug)->next; space != nullptr;
-       space = space->next) {
-    // An auditor has a namespace, too, and no driver in it. The first there is what dlmopen was asked for,
-    // or, once that is unloaded, what stayed behind.
-    std::string_view driver;
-    std::string_view first;
-    for (const link_map* map = space->base.r_map; map != nullptr; map = map->l_next) {
-      if (base_name(name_of(*map)).starts_with("libcuda.so")) driver = name_of(*map);
-      if (first.empty() && !is_system_library(name_of(*map))) first = name_of(*map);
-    }
-    if (driver.empty()) continue;
+  constexpr int kMostNamespaces = 64;
+  Extended space;
+  if (!read_memory(reinterpret_cast<std::uintptr_t>(debug), &space, sizeof space)) return;
+  for (int i = 0; i < kMostNamespaces && space.next != nullptr; ++i) {
+    if (!read_memory(reinterpret_cast<std::uintptr_t>(space.next), &space, sizeof space)) return;
+    // An auditor has a namespace, too, and no driver in it. The first file is what dlmopen was asked for, or,
+    // once that is unloaded, what stayed behind.
+    bool driver = false;
+    bool broken = false;
     Bypass bypass;
-    bypass.path << first;
+    MapNode node;
+    for (bool more = read_node(space.base.r_map, node); more; more = next_node(node, broken)) {
+      char name[1024];
+      if (!read_name(node, name, sizeof name)) continue;
+      driver = driver || is_driver_name(name);
+      if (bypass.path.empty() && !is_system_library(name)) bypass.path << std::string_view(name);
+    }
+    if (!driver) continue;
     bypass.how = kNamespace;
     found.add(bypass);
   }
-}
-
-struct Look {
-  bool first = true;
-  bool driver = false;
-};
-
-// Names alone, as every process pays for it at its end.
-int look(dl_phdr_info* info, std::size_t, void* context) {
-  auto& look = *static_cast<Look*>(context);
-  if (look.first) visit_namespaces(*g_found);
-  look.first = false;
-  look.driver = info->dlpi_name != nullptr && base_name(info->dlpi_name).starts_with("libcuda.so");
-  return look.driver ? 1 : 0;
 }
 
 void write(Report& report, const Bypass& bypass) noexcept {
@@ -211,15 +208,24 @@ void write(Report& report, const Bypass& bypass) noexcept {
   say(LogLevel::info, line.view());
 }
 
+/// Names alone, as every process pays for it at its end.
+bool driver_is_mapped() noexcept {
+  bool found = false;
+  for_each_name([](void* context,
+                   std::string_view name) { return !(*static_cast<bool*>(context) = is_driver_name(name)); },
+                &found);
+  return found;
+}
+
 }  // namespace
 
 bool find_bypasses() noexcept {
   g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
   if (g_found == nullptr) return false;
-  Look found;
-  each_of_linker(look, &found);
-  if (found.driver) {
-    each_mapped(visit_object, g_found);
+  visit_namespaces(*g_found);
+  if (driver_is_mapped()) {
+    Look look{find_loaded_object(&g_found), {}, *g_found};
+    for_each_loaded_object(visit_object, &look);
     drop_watched(*g_found);
   }
   return g_found->count != 0;

@@ -7,7 +7,7 @@
 
 namespace kshim::shim {
 
-/// Whether such a file is mapped. For the end of a process, once. It takes the dynamic linker's lock.
+/// Whether such a file is mapped. For the end of a process through its destructors, once.
 bool find_bypasses() noexcept;
 /// A `bypass` record for each file found, in a report that is begun for it where there is none. Under the
 /// shim's lock.

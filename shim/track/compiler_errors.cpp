@@ -109,7 +109,7 @@ bool examine_refusal(const CompilerCall& call, Refusal& out) noexcept {
   const std::string_view asked = asked_arch(call);
   const auto arch = image::parse_arch(asked);
   if (!arch) return false;
-  const ObjectView library = object_at(call.real);
+  const LoadedObject library = find_loaded_object(call.real);
   if (!library) return false;
   out.hook = call.hook;
   out.code = call.code;

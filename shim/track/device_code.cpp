@@ -27,7 +27,7 @@ constexpr std::size_t kEntry = 64;   // of a fatbin: its header
 /// each page is asked for once.
 class Reach {
  public:
-  Reach(const ObjectView& object, std::uintptr_t address) noexcept
+  Reach(const LoadedObject& object, std::uintptr_t address) noexcept
       : start_(address), mapped_(object ? object.elf.bytes_from(address) : Bytes()), in_file_(object) {}
   /// The first `size` bytes, or fewer; of a file all that follow.
   Bytes first(std::uint64_t size) noexcept {
@@ -138,7 +138,7 @@ void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
     std::uintptr_t part = 0;
     if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
-    Reach reach(object_at(part), part);
+    Reach reach(find_object_in_use(part), part);
     add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
   }
 }
@@ -227,7 +227,7 @@ void DeviceCode::list(ArchList& out) const noexcept {
 
 void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept {
   out.address = image;
-  ObjectView object = object_at(image);
+  LoadedObject object = find_object_in_use(image);
   image::FatbinWrapper wrapper{};
   Reach reach(object, image);
   // What a file ends with before a wrapper could is at least a blob's beginning.
@@ -236,7 +236,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   if (wrapper.magic == image::kWrapperMagic) {
     out.wrapped = true;
     out.address = wrapper.fatbin;
-    object = object_at(out.address);
+    object = find_object_in_use(out.address);
     reach = Reach(object, out.address);
   }
   if (object) {

@@ -27,7 +27,7 @@ std::uint64_t key_of(const CallFacts& facts, const DeviceCode& code,
 std::string_view runtime_of(const CallFacts& facts, const DeviceCode& code) noexcept {
   if (facts.file != nullptr) return "none";
   if (!code.wrapped || code.object == 0) return {};
-  return object_at(facts.caller).identity == code.object ? "static" : std::string_view();
+  return find_object_in_use(facts.caller).identity == code.object ? "static" : std::string_view();
 }
 
 void write_module(const CallFacts& facts, const Module& module, std::uint64_t nanoseconds,

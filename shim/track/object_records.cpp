@@ -8,6 +8,7 @@
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 #include "report/report_file.h"
 
 namespace kshim::shim {
@@ -15,17 +16,6 @@ namespace {
 
 using report::Field;
 using report::RecordType;
-
-struct Wanted {
-  std::uint32_t identity;
-  ObjectView found;
-};
-bool find_identity(void* context, const ObjectView& object) {
-  auto& wanted = *static_cast<Wanted*>(context);
-  if (object.identity != wanted.identity) return true;
-  wanted.found = object;
-  return false;
-}
 
 using NameText = Text<255>;
 using ReleaseText = Text<16>;
@@ -43,7 +33,7 @@ std::string_view version_of(std::string_view path, NameText& target) noexcept {
 
 /// Each part of cuDNN exports its release as four bytes, 0x00091300 = 9.19.0, which no file's name in a wheel
 /// tells. cuDNN 8 and 9.
-bool add_cudnn_version(const ObjectView& object, ReleaseText& out) noexcept {
+bool add_cudnn_version(const LoadedObject& object, ReleaseText& out) noexcept {
   static constexpr std::string_view kNames[] = {"cudnn_graph_version", "cudnn_ops_infer_version",
                                                 "cudnn_cnn_infer_version", "cudnn_adv_infer_version",
                                                 "cudnn_ops_train_version"};
@@ -51,10 +41,11 @@ bool add_cudnn_version(const ObjectView& object, ReleaseText& out) noexcept {
   for (const std::string_view name : kNames) {
     const void* datum = object.elf.find_symbol(name, gnu_hash(name));
     if (datum == nullptr) continue;
-    const Bytes bytes = object.elf.bytes_from(reinterpret_cast<std::uintptr_t>(datum));
-    const auto value = read_le<std::uint32_t>(bytes, 0);
-    if (!value || (*value >> 24U) != 0 || (*value >> 16U) == 0) return false;
-    out << (*value >> 16U) << "." << ((*value >> 8U) & 0xffU) << "." << (*value & 0xffU);
+    std::uint32_t value = 0;
+    if (!object.elf.copy(reinterpret_cast<std::uintptr_t>(datum), value) || (value >> 24U) != 0 ||
+        (value >> 16U) == 0)
+      return false;
+    out << (value >> 16U) << "." << ((value >> 8U) & 0xffU) << "." << (value & 0xffU);
     return true;
   }
   return false;
@@ -66,7 +57,7 @@ struct Libraries {
   std::uint32_t* written;
 };
 
-bool write_library(void* context, const ObjectView& object) {
+bool write_library(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Libraries*>(context);
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
     return true;
@@ -78,7 +69,7 @@ bool write_library(void* context, const ObjectView& object) {
   if (version.find('.') == std::string_view::npos && add_cudnn_version(object, release))
     version = release.view();
   const std::string_view soname = object.soname.empty() ? base_name(object.path) : object.soname;
-  const FileFacts file = facts_of_file(object.identity);
+  const FileInfo file = file_of_identity(object.identity);
   out.report.write<RecordType::library>([&](auto& record) {
     record.template add<Field::library_soname>(soname);
     record.template add<Field::library_path>(object.path);
@@ -94,10 +85,11 @@ bool write_library(void* context, const ObjectView& object) {
 void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept {
   const std::uint32_t number = report.begin();
   if (number == 0 || identity == 0 || identity >= kMaxIdentities || objects_[identity] == number) return;
-  Wanted wanted{identity, {}};
-  each_object(find_identity, &wanted);
-  if (wanted.found && wanted.found.elf.imports("__cudaRegisterFatBinary")) runtime = "shared";
-  const FileFacts file = facts_of_file(identity);
+  if (const LoadedObject object = find_object_of_identity(identity); object) {
+    PageCache pages;
+    if (object.elf.through(pages).imports("__cudaRegisterFatBinary")) runtime = "shared";
+  }
+  const FileInfo file = file_of_identity(identity);
   report.write<RecordType::object>([&](auto& record) {
     record.template add<Field::object_id>(std::uint64_t{identity});
     record.template add<Field::object_path>(file.path.empty() ? std::string_view("?") : file.path);
@@ -112,7 +104,11 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
 
 void ObjectRecords::announce_libraries(Report& report) noexcept {
   Libraries libraries{report, report.begin(), libraries_};
-  if (libraries.number != 0) each_object(write_library, &libraries);
+  if (libraries.number == 0) return;
+  // Only what was mapped since the last time.
+  const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;
+  visited_report_ = libraries.number;
+  visited_ = for_each_loaded_object(write_library, &libraries, seen);
 }
 
 }  // namespace kshim::shim

@@ -22,6 +22,8 @@ class ObjectRecords {
   // By identity: the number of the report that has it.
   std::uint32_t objects_[kMaxIdentities];
   std::uint32_t libraries_[kMaxIdentities];
+  std::uint32_t visited_report_;
+  std::uint64_t visited_;  ///< `load` of the last object that was looked at for that report
 };
 
 }  // namespace kshim::shim

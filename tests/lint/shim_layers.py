@@ -14,7 +14,6 @@ INCLUDE = re.compile(r'^#\s*include\s*"([^"]+)"', re.MULTILINE)
 KNOWN = {
     ("cuda/compilers", "failure/observer"),
     ("cuda/driver_table", "failure/observer"),
-    ("guest/safe_memory", "process/link_map"),
 }
 # Units that may still include each other.
 KNOWN_CIRCLES: set = set()

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/python/layout.h"
 
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
 #include "guest/safe_memory.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 namespace {
@@ -98,23 +100,44 @@ bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& ou
   return false;
 }
 
-void* symbol(const ObjectView& object, std::string_view name) noexcept {
+void* symbol(const LoadedObject& object, std::string_view name) noexcept {
   return object.elf.find_symbol(name, gnu_hash(name));
 }
 
-bool search_python(void* context, const ObjectView& object) {
-  if (symbol(object, "_PyRuntime") == nullptr || symbol(object, "PyGILState_GetThisThreadState") == nullptr)
+struct PythonSearch {
+  PageCache pages;
+  LoadedObject found;
+};
+bool search_python(void* context, const LoadedObject& object) {
+  auto& search = *static_cast<PythonSearch*>(context);
+  const LoadedElf elf = object.elf.through(search.pages);
+  constexpr std::string_view kRuntime = "_PyRuntime";
+  constexpr std::string_view kThread = "PyGILState_GetThisThreadState";
+  if (elf.find_symbol(kRuntime, gnu_hash(kRuntime)) == nullptr ||
+      elf.find_symbol(kThread, gnu_hash(kThread)) == nullptr)
     return true;
-  *static_cast<ObjectView*>(context) = object;
+  search.found = object;
   return false;
 }
 
+std::atomic<std::uintptr_t> g_python{0};  ///< an address in the object that was found last
+std::atomic<std::uint64_t> g_python_load{0};
+
+LoadedObject known_python() noexcept {
+  const LoadedObject object = find_loaded_object(g_python.load(std::memory_order_relaxed));
+  return object.load == g_python_load.load(std::memory_order_relaxed) ? object : LoadedObject();
+}
+void remember_python(const LoadedObject& object) noexcept {
+  g_python.store(object.elf.dynamic(), std::memory_order_relaxed);
+  g_python_load.store(object.load, std::memory_order_relaxed);
+}
+
 /// 3.N as N; 0 where it cannot be told.
-unsigned minor_of(const ObjectView& object) noexcept {
+unsigned minor_of(const LoadedObject& object) noexcept {
   // A constant since 3.11: 0x030B07F0.
   if (const void* number = symbol(object, "Py_Version"); number != nullptr) {
     unsigned long version = 0;
-    std::memcpy(&version, number, sizeof version);
+    if (!object.elf.copy(reinterpret_cast<std::uintptr_t>(number), version)) return 0;
     return version >> 24U == 3 ? (version >> 16U) & 0xFFU : 0;
   }
   using VersionFn = const char* (*)();
@@ -131,9 +154,14 @@ unsigned minor_of(const ObjectView& object) noexcept {
 
 bool find_python(Python& out) noexcept {
   using InitializedFn = int (*)();
-  ObjectView object;
-  each_mapped(search_python, &object);
+  LoadedObject object = known_python();
+  if (!object) {
+    PythonSearch search;
+    for_each_loaded_object(search_python, &search);
+    object = search.found;
+  }
   if (!object) return false;
+  remember_python(object);
   const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
   out.running_thread = reinterpret_cast<void* (*)()>(symbol(object, "_PyThreadState_UncheckedGet"));
   out.newest_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Head"));

@@ -20,9 +20,8 @@ struct Addresses {
   std::size_t count = 0;
 };
 
-// A stack pointer that does not grow means that a
-// frame was misread (hand-written assembly, JIT code): going on from there could touch memory that is not
-// there.
+// A stack pointer that does not grow means that a frame was misread (hand-written assembly, JIT code): going
+// on from there could touch memory that is not there.
 void unwind(void* context_of_walk) noexcept {
   auto& out = *static_cast<Addresses*>(context_of_walk);
   unw_context_t context;
@@ -65,6 +64,7 @@ bool is_short_lived(std::string_view path) noexcept {
 void NativeStack::capture(bool name_kernel) noexcept {
   const ErrnoKeeper keeper;
   count_ = 0;
+  names_used_ = 0;
   Addresses addresses;
   constexpr std::string_view kHostStub = "__device_stub__";
   int look_ups = name_kernel ? 8 : 0;  // each goes through a table of symbols
@@ -73,21 +73,23 @@ void NativeStack::capture(bool name_kernel) noexcept {
     const std::uintptr_t address = addresses.rows[i];
     report::FrameRow& row = rows_[count_];
     // The byte before: a call at a function's very end returns to the next function.
-    const ObjectView object = object_at(address - 1);
+    const LoadedObject object = find_loaded_object(address - 1);
     row = {};
     row.offset = address;
     const bool wanted = look_ups > 0;
     if (object) {
-      build_ids_[count_] = to_hex(object.elf.build_id());
+      build_ids_[count_] = to_hex(object.build_id.view());
       row.object = object.path;
       if (!build_ids_[count_].empty()) row.build_id = build_ids_[count_].view();
       row.offset = object.offset_of(address);
-      if (wanted || is_short_lived(object.path)) {
-        const std::string_view symbol = object.elf.symbol_at(address - 1);
-        if (!symbol.empty()) row.symbol = symbol;
-        if (wanted) --look_ups;
-        if (symbol.find(kHostStub) != std::string_view::npos) look_ups = 0;
+      char* const name = names_ + names_used_;
+      if ((wanted || is_short_lived(object.path)) &&
+          object.elf.symbol_at(address - 1, name, sizeof names_ - names_used_)) {
+        row.symbol = name;
+        names_used_ += row.symbol.size() + 1;
       }
+      if (wanted) --look_ups;
+      if (row.symbol.find(kHostStub) != std::string_view::npos) look_ups = 0;
     }
     ++count_;
   }

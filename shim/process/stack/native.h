@@ -10,14 +10,14 @@
 
 namespace kshim::shim {
 
-/// About 8 KiB: keep it static and under the lock that guards the failure being written.
+/// About 16 KiB: keep it static and under the lock that guards the failure being written.
 class NativeStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;
   /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to.
   /// The command finds symbols in the files; `symbol`, from the dynamic symbol table, is there for files that
   /// may be gone by then and, with `name_kernel`, for the frames down to the host stub, which carries the
-  /// kernel's name. Texts live until the next capture and as long as their objects are mapped. Frames outside
+  /// kernel's name. Texts live until the next capture. Frames outside
   /// of every file (JIT code) have no object and their address as offset.
   void capture(bool name_kernel = false) noexcept;
   void clear() noexcept { count_ = 0; }
@@ -27,6 +27,8 @@ class NativeStack {
   report::FrameRow rows_[kMaxFrames] = {};
   Text<40> build_ids_[kMaxFrames] = {};
   std::size_t count_ = 0;
+  char names_[8192] = {};
+  std::size_t names_used_ = 0;
 };
 
 }  // namespace kshim::shim

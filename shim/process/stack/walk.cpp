@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/stack/walk.h"
 
-#include <link.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -102,16 +100,9 @@ std::atomic<bool> g_off{false};
 
 namespace {
 
-#if defined(__aarch64__)
-using WayOut = void*;
-#else
-using WayOut = void**;
-#endif
-
-/// Calls run(context); false where give_up() ended it. May be nested: the innermost call is ended. No local
-/// is read after the jump: its value would be undefined.
-[[gnu::noinline]] bool run_until_given_up(void (*run)(void*), void* context, WayOut& outer) noexcept {
-  outer = t_way_out;
+/// Calls run(context); false where give_up() ended it. No local is read after the jump: its value would be
+/// undefined.
+[[gnu::noinline]] bool run_until_given_up(void (*run)(void*), void* context) noexcept {
 #if defined(__aarch64__)
   return kshim_walk_guarded(run, context, &t_way_out) == 0;
 #else
@@ -123,45 +114,16 @@ using WayOut = void**;
 #endif
 }
 
-bool run_guarded(void (*run)(void*), void* context) noexcept {
-  WayOut outer = nullptr;
-  const bool whole = run_until_given_up(run, context, outer);
-  t_way_out = outer;
-  return whole;
-}
-
-/// A callback that libunwind gave to dl_iterate_phdr. glibc holds a lock meanwhile, which a jump past
-/// dl_iterate_phdr would never release: giving up ends the callback first, then the iteration, then the walk.
-struct Iteration {
-  int (*visit)(dl_phdr_info*, std::size_t, void*);
-  void* context;
-  dl_phdr_info* info = nullptr;
-  std::size_t size = 0;
-  int answer = 0;
-  bool given_up = false;
-};
-
-void visit_one(void* context) {
-  auto& iteration = *static_cast<Iteration*>(context);
-  iteration.answer = iteration.visit(iteration.info, iteration.size, iteration.context);
-}
-
-int visit_guarded(dl_phdr_info* info, std::size_t size, void* context) {
-  auto& iteration = *static_cast<Iteration*>(context);
-  iteration.info = info;
-  iteration.size = size;
-  iteration.given_up = !run_guarded(visit_one, &iteration);
-  return iteration.given_up ? 1 : iteration.answer;
-}
-
 }  // namespace
 
-// All signals are blocked for the whole walk: a handler that jumps out (siglongjmp) would lose the dynamic
-// linker's lock.
+// All signals are blocked for the whole walk: a handler that jumps out (siglongjmp) would leave libunwind's
+// table locked.
 bool guarded_walk(void (*walk)(void*), void* context) noexcept {
   if (g_off.load(std::memory_order_relaxed)) return false;
   const AllSignalsHeld held;
-  return run_guarded(walk, context);
+  const bool whole = run_until_given_up(walk, context);
+  t_way_out = nullptr;
+  return whole;
 }
 
 }  // namespace kshim::shim
@@ -180,9 +142,6 @@ int __wrap_fflush(FILE*);
 int __wrap_pthread_rwlock_rdlock(void*);
 int __wrap_pthread_rwlock_wrlock(void*);
 int __wrap_pthread_rwlock_unlock(void*);
-int __wrap_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context);
-/// The linker's name for libc's. A weak reference: programs that are linked without --wrap have none.
-[[gnu::weak]] int __real_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context);
 
 /// Its table of frame descriptions grows fourfold, for files without .eh_frame_hdr. It does not check whether
 /// it got the memory: without it there are no more walks.
@@ -207,11 +166,4 @@ int __wrap_fflush(FILE*) { return 0; }
 int __wrap_pthread_rwlock_rdlock(void*) { return 0; }
 int __wrap_pthread_rwlock_wrlock(void*) { return 0; }
 int __wrap_pthread_rwlock_unlock(void*) { return 0; }
-int __wrap_dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* context) {
-  if (t_way_out == nullptr) return __real_dl_iterate_phdr(visit, context);
-  Iteration iteration{visit, context};
-  const int answer = __real_dl_iterate_phdr(visit_guarded, &iteration);
-  if (iteration.given_up) give_up();
-  return answer;
-}
 }

@@ -57,9 +57,9 @@ TEST(DeviceCode, AFatbinInAFileIsKnownByFileAndOffset) {
   EXPECT_TRUE(code.wrapped);
   EXPECT_EQ(code.address, address_of(g_fatbin));
   EXPECT_EQ(code.size, bytes.size());
-  EXPECT_EQ(code.object, object_at(address_of(&g_wrapper)).identity);
+  EXPECT_EQ(code.object, find_loaded_object(address_of(&g_wrapper)).identity);
   EXPECT_NE(code.object, 0U);
-  EXPECT_EQ(code.offset, object_at(address_of(g_fatbin)).offset_of(address_of(g_fatbin)));
+  EXPECT_EQ(code.offset, find_loaded_object(address_of(g_fatbin)).offset_of(address_of(g_fatbin)));
   EXPECT_EQ(code.hash, 0U);
   EXPECT_EQ(code.packaging, image::Packaging::fatbin);
   EXPECT_EQ(archs_of(code), (std::vector<std::string>{"sm_75", "sm_90a", "compute_80"}));
@@ -159,12 +159,12 @@ TEST(DeviceCode, AFileIsAnObjectOfItsOwn) {
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   DeviceCode code;
   examine_file(path.c_str(), false, code);
-  EXPECT_EQ(facts_of_file(code.object).path, path);
+  EXPECT_EQ(file_of_identity(code.object).path, path);
   EXPECT_EQ(code.size, bytes.size());
   EXPECT_EQ(archs_of(code), std::vector<std::string>{"sm_75"});
   DeviceCode missing;
   examine_file("/nonexistent/x.cubin", false, missing);
-  EXPECT_EQ(facts_of_file(missing.object).path, "/nonexistent/x.cubin");
+  EXPECT_EQ(file_of_identity(missing.object).path, "/nonexistent/x.cubin");
   EXPECT_EQ(missing.image_count, 0);
 }
 

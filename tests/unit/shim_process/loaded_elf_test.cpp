@@ -17,9 +17,9 @@ TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
   // A function that no sanitizer stands in for.
   void* const address = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
   ASSERT_NE(address, nullptr);
-  const ObjectView libc = object_at(address);
+  const LoadedObject libc = find_loaded_object(address);
   ASSERT_TRUE(libc);
-  EXPECT_EQ(libc.elf.soname(), "libc.so.6");
+  EXPECT_EQ(libc.soname, "libc.so.6");
   EXPECT_EQ(libc.elf.find_symbol("gnu_get_libc_version", gnu_hash("gnu_get_libc_version")), address);
   EXPECT_EQ(libc.elf.find_symbol("no_such_symbol", gnu_hash("no_such_symbol")), nullptr);
   EXPECT_TRUE(libc.elf.defines_versions());
@@ -31,11 +31,11 @@ TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
   void* const data = dlsym(RTLD_DEFAULT, "_IO_2_1_stdout_");  // headers may lie in the segment of the code
   EXPECT_FALSE(libc.elf.is_code(reinterpret_cast<std::uintptr_t>(data)));
   EXPECT_FALSE(libc.elf.is_code(libc.elf.high()));
-  EXPECT_EQ(facts_of_file(libc.identity).path, libc.path);
+  EXPECT_EQ(file_of_identity(libc.identity).path, libc.path);
 }
 
 TEST(LoadedElf, TellsWhatIsImported) {
-  const ObjectView self = object_at(reinterpret_cast<const void*>(&gnu_hash));
+  const LoadedObject self = find_loaded_object(reinterpret_cast<const void*>(&gnu_hash));
   ASSERT_TRUE(self);
   EXPECT_TRUE(self.elf.imports("dlsym"));
   EXPECT_FALSE(self.elf.imports("__cudaRegisterFatBinary"));
@@ -45,13 +45,13 @@ TEST(LoadedElf, TellsWhatIsImported) {
 // back into that library.
 TEST(LoadedElf, TellsWhereImportsAreBound) {
   struct Seen {
-    ObjectView object;
+    LoadedObject object;
     unsigned count = 0;
     unsigned wrong = 0;
   };
   void* const in_library = dlsym(RTLD_DEFAULT, "__cxa_throw");
   if (in_library == nullptr) GTEST_SKIP() << "the C++ library is linked in";
-  Seen seen{object_at(in_library), 0, 0};
+  Seen seen{find_loaded_object(in_library), 0, 0};
   ASSERT_TRUE(seen.object);
   seen.object.elf.each_binding(
       [](std::string_view name) { return name == "abort" || name == "memcpy" || name == "free"; },
@@ -73,17 +73,6 @@ TEST(LoadedElf, TellsWhereImportsAreBound) {
                                },
                                &none);
   EXPECT_EQ(none, 0U);
-}
-
-TEST(Objects, TheSameFileHasTheSameIdentity) {
-  const std::uint32_t first = identity_of_file("/opt/a/libx.so");
-  EXPECT_NE(first, 0U);
-  EXPECT_EQ(identity_of_file("/opt/a/libx.so"), first);
-  EXPECT_NE(identity_of_file("/opt/b/libx.so"), first);
-  EXPECT_EQ(identity_of_file(""), 0U);
-  EXPECT_TRUE(facts_of_file(0).path.empty());
-  int on_the_stack = 0;
-  EXPECT_FALSE(object_at(&on_the_stack));
 }
 
 TEST(Objects, NvidiasLibrariesAreKnownByName) {

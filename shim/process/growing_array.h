@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array in memory of its own, without a heap: it doubles by mapping a larger one. Elements are copied as
+// bytes.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+#include "guest/syscalls.h"
+
+namespace kshim::shim {
+
+template <class T>
+class GrowingArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  T& operator[](std::size_t index) noexcept { return items_[index]; }
+  T& back() noexcept { return items_[size_ - 1]; }
+  /// An element as it is while another thread may change the array; false behind its end. What was copied
+  /// counts only if nothing was changed meanwhile.
+  bool copy(std::size_t index, T& out) noexcept {
+    // The size first: an array that is as large has room for it.
+    if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return false;
+    const T* items = std::atomic_ref<T*>(items_).load(std::memory_order_acquire);
+    std::memcpy(static_cast<void*>(&out), items + index, sizeof(T));
+    return true;
+  }
+  void clear() noexcept { size_ = 0; }
+  void release() noexcept {
+    if (items_ != nullptr) raw::unmap_memory(items_, room_bytes_);
+    *this = GrowingArray();
+  }
+  void pop() noexcept { --size_; }
+  /// False, with nothing changed, when there is no memory.
+  bool insert(std::size_t index, const T& value) noexcept {
+    if (!reserve(size_ + 1)) return false;
+    std::memmove(static_cast<void*>(items_ + index + 1), items_ + index, (size_ - index) * sizeof(T));
+    std::memcpy(static_cast<void*>(items_ + index), &value, sizeof(T));
+    std::atomic_ref<std::size_t>(size_).store(size_ + 1, std::memory_order_release);
+    return true;
+  }
+  bool push(const T& value) noexcept { return insert(size_, value); }
+  void erase(std::size_t index) noexcept {
+    std::memmove(static_cast<void*>(items_ + index), items_ + index + 1, (size_ - index - 1) * sizeof(T));
+    --size_;
+  }
+  /// All elements zero.
+  bool assign_zero(std::size_t count) noexcept {
+    if (!reserve(count)) return false;
+    std::memset(static_cast<void*>(items_), 0, count * sizeof(T));
+    size_ = count;
+    return true;
+  }
+
+ private:
+  bool reserve(std::size_t count) noexcept {
+    if (count <= room_) return true;
+    std::size_t bytes = room_ == 0 ? kSmallest : room_bytes_ * 2;
+    while (bytes / sizeof(T) < count) bytes *= 2;
+    void* fresh = raw::map_memory(bytes);
+    if (fresh == nullptr) return false;
+    if (items_ != nullptr) std::memcpy(fresh, static_cast<const void*>(items_), size_ * sizeof(T));
+    std::atomic_ref<T*>(items_).store(static_cast<T*>(fresh), std::memory_order_release);
+    room_ = bytes / sizeof(T);
+    room_bytes_ = bytes;
+    return true;
+  }
+
+  static constexpr std::size_t kSmallest = 16384;
+  T* items_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+  std::size_t room_bytes_ = 0;
+};
+
+}  // namespace kshim::shim

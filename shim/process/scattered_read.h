@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Guarded reads of several places at once, and a cache of guarded pages. A library may be unmapped by another
+// thread while it is read: a guarded read fails then, where a plain one would end the process.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace kshim::shim {
+
+/// One place to read from, and where the bytes go.
+struct ReadPart {
+  std::uintptr_t from = 0;
+  void* to = nullptr;
+  std::size_t size = 0;
+};
+
+/// Reads all parts, at most kMaxReadParts, with one system call where the kernel allows it. False unless all
+/// were read.
+constexpr std::size_t kMaxReadParts = 8;
+bool read_scattered(const ReadPart* parts, std::size_t count) noexcept;
+
+/// Copies of memory pages, each read once. For visitors that look up many names in one library: the copies
+/// may be outdated when the library goes away, but they are always there.
+class PageCache {
+ public:
+  PageCache() noexcept;
+  ~PageCache();
+  PageCache(const PageCache&) = delete;
+  PageCache& operator=(const PageCache&) = delete;
+  bool read(std::uintptr_t from, void* to, std::size_t size) noexcept;
+  void clear() noexcept;
+
+ private:
+  struct Slots;
+  const std::byte* page(std::uintptr_t number) noexcept;
+  Slots* slots_;  ///< nullptr without memory: each read goes to the kernel
+};
+
+}  // namespace kshim::shim
