@@ -29,6 +29,9 @@ class Reading(e2e.Case):
         for name, target in (("z.so", "/dev/zero"), ("z.jsonl", "/dev/zero"), ("z.whl", "/dev/full"), ("l.so", build / "f.so")):
             (build / name).symlink_to(target)
         (folder / "CMakeCache.txt").symlink_to("/dev/zero")
+        for name, first in (("s.so", b"\x7fELF\x01\x01\x01"), ("s.jsonl", b'{"type":"process",'), ("s.log", b"error"), ("s.whl", b"PK\x03\x04")):
+            (build / name).write_bytes(first)
+            os.truncate(build / name, 1 << 41)
         (build / "honest.jsonl").write_text(trust.report(str(build / "lib.so")))
         (build / "of_device.jsonl").write_text(trust.report(str(self.device())))
         return folder
@@ -52,10 +55,11 @@ class Reading(e2e.Case):
         yield "diff", report, folder
         yield "explain", "--log", folder / "a/b/z.jsonl"
         yield "explain", "--log", folder / "a/b/f.log"
+        yield "scan", folder / "a/b/s.so"
         yield "analyze", "-o", folder / "a/b/f.log", report
         yield "analyze", "-o", folder / "a/b/z.so", report
 
-    # shows: FIFOs, devices and links to them among files that are read, in every verb
+    # shows: FIFOs, devices, links to them and sparse files of 2 TB among files that are read, in every verb
     def test_nothing_waits(self):
         folder = self.tree()
         for words in self.verbs(folder):

@@ -87,7 +87,7 @@ class Trust(e2e.Case):
         (cache / "mine.so").write_bytes(b"x")
         for path, package in ((str(cache / "mine.so"), None), ("/opt/evilname/lib/python3.11/site-packages/x/evillib.so", EVIL_PIP),
                               ("/srv/evilname/build/evillib.so", {"name": "evilpackage", "version": "1", "manager": "pip"})):
-            text = report(path, package, exe="/home/evilname/python3")
+            text = report(path, package, exe="/home/bob/evilname/python3")
             commands, analysis = self.commands(text, owner=SOMEBODY)
             for command in commands:
                 for word in ("evil", "rm ", "vllm", "mine"):
