@@ -21,7 +21,9 @@ std::string command_line(const std::vector<std::string>& arguments) {
     // The first word of a command may be no assignment.
     const bool first = out.empty();
     if (first && (argument.empty() || argument.find('=') != std::string::npos)) return {};
-    out += (first ? "" : " ") + shell_quote(argument);
+    const std::string word = shell_quote(argument);
+    if (word.front() == kNoShellWord) return {};
+    out += (first ? "" : " ") + word;
     if (out.size() > kMost) return {};
   }
   return out;

@@ -19,8 +19,10 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
+#include "kshim/files/open_file.h"
 #include "kshim/image/compute_capability.h"
 
 // embedded.S
@@ -410,28 +412,18 @@ Knowledge& instance() {
 /// The bytes of a regular file; nullopt where there is none. Throws where it cannot be read, or others could
 /// have written it and `own_only`.
 std::optional<std::string> read_file(const std::string& path, bool own_only) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) {
-    if (own_only && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
-    throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) {
+    if (own_only && (file.error == ENOENT || file.error == ENOTDIR)) return std::nullopt;
+    throw std::runtime_error(fmt::format("{}: {}", path, file.why));
   }
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* fd) { ::close(*fd); });
-  struct stat status {};
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-    throw std::runtime_error(fmt::format("{}: is not a regular file", path));
-  if (own_only && ((status.st_uid != 0 && status.st_uid != ::getuid()) || (status.st_mode & S_IWOTH) != 0))
+  if (own_only &&
+      ((file.status.st_uid != 0 && file.status.st_uid != ::getuid()) || (file.status.st_mode & S_IWOTH) != 0))
     throw std::runtime_error(fmt::format("{}: somebody else can write it; it is not used", path));
-  if (static_cast<std::uint64_t>(status.st_size) > kMostBytes)
+  if (static_cast<std::uint64_t>(file.status.st_size) > kMostBytes)
     throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", path));
-  std::string out(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t got = ::read(file, out.data() + done, out.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  out.resize(done);
+  std::string out(static_cast<std::size_t>(file.status.st_size), '\0');
+  out.resize(files::read_at(file.fd.get(), 0, out).value_or(0));
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/cubin.h"
 #include "kshim/image/fatbin_search.h"
 
@@ -88,11 +89,17 @@ void CodeCollector::walk(const CodeRange& range) {
 }
 
 void CodeCollector::search(const CodeRange& range) {
-  const Bytes part = file_.first(static_cast<std::size_t>(range.end));
   for (std::uint64_t at = range.begin; at < range.end;) {
+    const Stretch data = data_behind(file_, at);
+    if (data.begin >= range.end) break;
+    at = data.begin;  // a hole begins and ends where blocks do: nothing of ours lies across its end
+    const Bytes part = file_.first(static_cast<std::size_t>(std::min(range.end, data.end)));
     const std::uint64_t found = image::find_fatbin_or_cubin(part, at);
-    out_.searched += std::min(found, range.end) - at;
-    if (found >= range.end) break;
+    out_.searched += std::min<std::uint64_t>(found, part.size()) - at;
+    if (found >= part.size()) {
+      at = part.size();
+      continue;
+    }
     at = image::identify(part.subspan(static_cast<std::size_t>(found))) == image::BlobKind::cubin
              ? add_cubin(found, range)
              : add_fatbin(found, range);

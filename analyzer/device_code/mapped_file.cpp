@@ -6,10 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "kshim/files/open_file.h"
 
@@ -89,6 +93,48 @@ MappedFile::MappedFile(Bytes bytes) : bytes_(bytes) {
   guard_->begin = reinterpret_cast<std::uintptr_t>(bytes.data());
 }
 
+namespace {
+
+/// The sparse files among those that are mapped: hardly ever one.
+struct Sparse {
+  std::mutex lock;
+  std::map<const std::byte*, std::vector<files::DataRange>> files;
+  std::atomic<std::size_t> count{0};
+};
+Sparse& sparse() {
+  static Sparse all;
+  return all;
+}
+
+void note_holes(const files::OpenFile& file, Bytes bytes) {
+  std::vector<files::DataRange> ranges = files::data_ranges(file.fd.get(), file.status);
+  if (ranges.size() == 1 && ranges.front().begin == 0 && ranges.front().end == bytes.size()) return;
+  const std::lock_guard guard(sparse().lock);
+  sparse().files[bytes.data()] = std::move(ranges);
+  sparse().count = sparse().files.size();
+}
+
+void forget_holes(Bytes bytes) {
+  if (sparse().count == 0) return;
+  const std::lock_guard guard(sparse().lock);
+  sparse().files.erase(bytes.data());
+  sparse().count = sparse().files.size();
+}
+
+}  // namespace
+
+Stretch data_behind(Bytes file, std::uint64_t at) {
+  if (sparse().count == 0) return {at, file.size()};
+  const std::lock_guard guard(sparse().lock);
+  const auto found = sparse().files.find(file.data());
+  if (found == sparse().files.end()) return {at, file.size()};
+  const auto range =
+      std::upper_bound(found->second.begin(), found->second.end(), at,
+                       [](std::uint64_t place, const files::DataRange& row) { return place < row.end; });
+  if (range == found->second.end()) return {file.size(), file.size()};
+  return {std::max(at, range->begin), std::min<std::uint64_t>(range->end, file.size())};
+}
+
 bool MappedFile::has_shrunk() const noexcept { return guard_ != nullptr && guard_->shrunk.load(); }
 
 std::variant<MappedFile, std::string> MappedFile::open(const std::filesystem::path& path) {
@@ -99,7 +145,9 @@ std::variant<MappedFile, std::string> MappedFile::open(const std::filesystem::pa
   const auto size = static_cast<std::size_t>(file.status.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
   if (data == MAP_FAILED) return fmt::format("cannot be mapped ({})", std::generic_category().message(errno));
-  return MappedFile(Bytes(static_cast<const std::byte*>(data), size));
+  const Bytes bytes(static_cast<const std::byte*>(data), size);
+  note_holes(file, bytes);
+  return MappedFile(bytes);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -113,6 +161,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 
 MappedFile::~MappedFile() {
   if (guard_ != nullptr) guard_->begin = 0;
+  forget_holes(bytes_);
   if (!bytes_.empty())
     ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());  // NOLINT: munmap wants it mutable
   if (guard_ != nullptr) guard_->taken = false;

@@ -2,6 +2,7 @@
 #pragma once
 #include <signal.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <variant>
@@ -31,5 +32,12 @@ class MappedFile {
   Bytes bytes_;
   Guard* guard_ = nullptr;
 };
+
+/// Of a whole mapped file: the first data at or behind `at`, without the holes of a sparse one, which may be
+/// larger than any disk. Of other bytes: all of them.
+struct Stretch {
+  std::uint64_t begin = 0, end = 0;
+};
+Stretch data_behind(Bytes file, std::uint64_t at);
 
 }  // namespace kshim::analysis

@@ -79,9 +79,9 @@ std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char>
   return done;
 }
 
-std::optional<std::string> read_up_to(const fs::path& path, std::size_t most) {
-  const OpenFile file = open_to_read(path);
-  if (!file) return std::nullopt;
+namespace {
+
+std::optional<std::string> read_open(const OpenFile& file, std::size_t most) {
   constexpr std::size_t kPiece = std::size_t{64} << 10U;
   std::string out;
   while (out.size() < most) {
@@ -102,8 +102,18 @@ std::optional<std::string> read_up_to(const fs::path& path, std::size_t most) {
   return out;
 }
 
+}  // namespace
+
+std::optional<std::string> read_up_to(const fs::path& path, std::size_t most) {
+  const OpenFile file = open_to_read(path);
+  return file ? read_open(file, most) : std::nullopt;
+}
+
 std::optional<std::string> read_whole(const fs::path& path, std::size_t most) {
-  std::optional<std::string> out = read_up_to(path, most == std::string::npos ? most : most + 1);
+  const OpenFile file = open_to_read(path);
+  if (!file || static_cast<std::uint64_t>(std::max<off_t>(file.status.st_size, 0)) > most)
+    return std::nullopt;
+  std::optional<std::string> out = read_open(file, most == std::string::npos ? most : most + 1);
   if (out && out->size() > most) return std::nullopt;
   return out;
 }
@@ -140,6 +150,7 @@ class FileStream::Buffer : public std::streambuf {
   int_type underflow() override {
     for (;;) {
       if (pipe_ && !wait()) return traits_type::eof();
+      if (!pipe_ && only_hole_left()) return traits_type::eof();
       const ssize_t got = ::read(file_.fd.get(), text_.data(), text_.size());
       if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (got <= 0) return traits_type::eof();
@@ -150,6 +161,13 @@ class FileStream::Buffer : public std::streambuf {
   }
 
  private:
+  /// Moves on to where there is data. Of a file that is not sparse nothing is asked.
+  bool only_hole_left() const {
+    constexpr off_t kBlock = 512;
+    if (file_.status.st_blocks * kBlock >= file_.status.st_size) return false;
+    const int fd = file_.fd.get();
+    return ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO;
+  }
   /// False where no writer has come. One that has may take its time, as for any reader of pipes.
   bool wait() const {
     constexpr int kPatience = 10'000;  // milliseconds

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hardening.py [--build-type=TYPE] FILE...: what every shipped file has against attacks on memory, and what may only be in the
-command: a check that ends the process must not be in files that live in other people's."""
+"""hardening.py [--build-type=TYPE] [--floor=GLIBC] FILE...: what every shipped file has against attacks on memory, and what may only be in the
+command: a check that ends the process must not be in files that live in other people's. With a floor the files are a release's, whose unwinder
+is built for it; this machine's own archive may have such a check, and no notes."""
 import pathlib
 import re
 import sys
@@ -37,14 +38,14 @@ def command(path, optimized):
         yield "no FORTIFY"
 
 
-def guest(path):
+def guest(path, release):
     _, needed = dynamic_symbols(path)
-    found = sorted(name for name in needed if CHECKS.match(name))
+    found = sorted(name for name in needed if CHECKS.match(name) and (release or "__stack_chk_fail" not in name))
     if found:
         yield f"has checks that end the host: {', '.join(found)}"
 
 
-def control_flow(path):
+def control_flow(path, release):
     """The property of libkshim.so, and that what is called through a pointer begins as such a process wants it."""
     kind = machine(path)
     notes = output("readelf", "-W", "-n", path)
@@ -56,12 +57,15 @@ def control_flow(path):
     bad = sorted(name for name, address in defined.items() if address in first and not LANDING[kind].match(first[address]))
     if bad:
         yield f"{len(bad)} exported functions do not begin with a landing pad: {', '.join(bad[:3])} ..."
-    if "IBT" not in notes and kind == "x86_64":
-        print(f"{pathlib.Path(path).name}: IBT is not noted: the unwinder's archive of this machine was built without it")
+    if release and "BTI" not in notes and kind == "aarch64":
+        yield "no BTI"
+    if release and "IBT" not in notes and kind == "x86_64":
+        yield "no IBT"
 
 
 def main():
     optimized = not any(argument == "--build-type=Debug" for argument in sys.argv[1:])
+    release = any(re.fullmatch(r"--floor=.+", argument) for argument in sys.argv[1:])
     files = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
     failed = False
     for path in files:
@@ -70,9 +74,9 @@ def main():
         if name == "kshim":
             faults += command(path, optimized)
         elif name in ("libkshim.so", "libkshim-audit.so"):
-            faults += guest(path)
+            faults += guest(path, release)
         if name == "libkshim.so":
-            faults += control_flow(path)
+            faults += control_flow(path, release)
         for fault in faults:
             print(f"FAILED: {name}: {fault}")
             failed = True

@@ -63,6 +63,7 @@ class Secrets(e2e.Case):
             at = text.find(value)
             self.assertEqual(at, -1, f"the {name} secret is in clear: {text[max(at - 80, 0):at + 40]}")
 
+    # shows: secrets: in argument values, environment, heap, stack, Python locals of a program that fails
     def test_nothing_by_default(self):
         report, said, named, plain = self.failing_program()
         text = report.read_text()

@@ -53,11 +53,17 @@ def analyze(kshim, case, output_format):
         about = json.load(file)
     if about.get("moved"):
         return moved(case, about, lambda folder: analyze_in(kshim, case, about, folder, output_format))
-    return analyze_in(kshim, case, about, os.path.join(HERE, case), output_format)
+    # A copy, which is the caller's own wherever the checkout is somebody else's.
+    with tempfile.TemporaryDirectory() as folder:
+        own = os.path.join(folder, case)
+        shutil.copytree(os.path.join(HERE, case), own)
+        return analyze_in(kshim, case, about, own, output_format)
 
 
 def analyze_in(kshim, case, about, folder, output_format):
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8"}
+    if about.get("moved"):  # as whoever's home and cache it is
+        environment.update(HOME=folder, TRITON_CACHE_DIR=os.path.join(folder, "cache"))
     command = [kshim, "analyze", "--format", output_format, *about["args"]]
     if "exit_status" in about:
         missing = ["-m", *about["missing"]] if "missing" in about else []

@@ -97,24 +97,24 @@ class Places(hostile.Case):
         self.made(self.folder)
 
     def test_a_linked_folder_of_somebody_else(self):
-        """in a folder that all may write to, a link named kshim-report that somebody else laid | nothing; the link is not followed | all of it, in a folder of one's own in TMPDIR"""
+        """in a folder that all may write to, a link named kshim-report that somebody else laid | nothing; the link is not followed | all of it, in kshim-report-UID beside it, a folder of the caller's own"""
         self.need_root()
-        self.trap(NOBODY)
+        self.trap(NOBODY, 0o1777)
         self.assertEqual(list((self.folder / "target").iterdir()), [])
-        own, = (self.folder / "tmp").glob("kshim-report-*/*.jsonl")
+        own, = (self.folder / "shim").glob("kshim-report-*/*.jsonl")
         self.assertEqual(self.codes(hostile.report_check.load(own, complete=True)), BOTH)
 
     def test_a_linked_folder_of_ones_own(self):
         """a link named kshim-report that is one's own (or root's) | nothing | all of it, where the link leads"""
-        self.trap(os.geteuid())
+        self.trap(os.geteuid(), 0o755)
         report, = (self.folder / "target").iterdir()
         self.assertEqual(self.codes(hostile.report_check.load(report, complete=True)), BOTH)
 
-    def trap(self, owner):
+    def trap(self, owner, mode):
         for name in ("bare", "shim"):
             folder = self.folder / name
             folder.mkdir()
-            folder.chmod(0o1777)
+            folder.chmod(mode)
         (self.folder / "target").mkdir()
         (self.folder / "tmp").mkdir()
         link = self.folder / "shim" / "kshim-report"

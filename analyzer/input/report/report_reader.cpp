@@ -203,6 +203,8 @@ std::string read_lines(int fd, LineReader& reader, const std::function<void(std:
   std::uint64_t done = 0;
   bool skipping = false;
   for (;;) {
+    // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
+    if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
     const ssize_t got = ::read(fd, buffer.room(), kChunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));

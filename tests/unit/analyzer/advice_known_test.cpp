@@ -334,8 +334,10 @@ TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
   at.object = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
   at.origin = Origin::python_extension;
   at.device = ComputeCapability{8, 6};
+  ASSERT_FALSE(advise(at).fixes.empty());
+  EXPECT_TRUE(advise(at).fixes.front().commands.empty()) << "not known to be in a cache of one's own";
+  at.removable = "/home/u/.cache/torch_extensions/py311_cu128/my ext";
   const Advice advice = advise(at);
-  ASSERT_FALSE(advice.fixes.empty());
   EXPECT_EQ(advice.fixes.front().commands,
             std::vector<std::string>{"rm -r '/home/u/.cache/torch_extensions/py311_cu128/my ext'"});
 }

@@ -102,7 +102,7 @@ void each_situation(Visit&& visit) {
             at.switches = {"CUDA_FORCE_PTX_JIT"};
             at.cache = "Triton";
             at.cache_variable = "TRITON_CACHE_DIR";
-            at.cache_entry = "/home/u/.triton/cache/abc";
+            at.cache_entry = at.removable = "/home/u/.triton/cache/abc";
             at.compiler = origin == Origin::system ? "nvcc" : "NVRTC";
             at.asked = {gpu.cc, Suffix::none};
             at.compiler_version = toolkit;

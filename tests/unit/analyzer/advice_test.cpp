@@ -198,9 +198,11 @@ TEST(Advice, KeepsItsPromisesInEverySituation) {
 }
 
 // Whatever a report says a file or a package is called: the shell reads it back as one word.
+// shows: printed commands: hostile names of files, packages, versions in every fix
 TEST(Advice, IsSafeForTheShell) {
   if (std::system("bash -c true") != 0) GTEST_SKIP() << "there is no bash";
-  const std::string hostile = "x y;>pwned;$(>pwned)`>pwned`'>pwned'\">pwned\"\n>pwned";
+  // With what shells obey between quotes in no shell; names with ' or \\ are in no command (text_test.cpp).
+  const std::string hostile = "x y;>pwned;$(>pwned)`>pwned`\">pwned\" & >pwned | >pwned #";
   std::set<std::string> commands;
   for (const Cause cause : kCauses) {
     for (const Origin origin : kOrigins) {
@@ -222,13 +224,12 @@ TEST(Advice, IsSafeForTheShell) {
         at.variant = hostile;
         at.serving_device = hostile;
         at.cache = hostile;
-        at.cache_entry = "/c/" + hostile;
+        at.cache_entry = at.removable = "/c/" + hostile;
         at.caller_package = hostile + "-cuda13x";
         at.compiler = "NVRTC";
         at.asked = {{8, 6}, Suffix::none};
         at.compiler_version = {10, 2};
-        at.program =
-            command_line({"./x y;>pwned;$(>pwned)", "`>pwned`'>pwned'\">pwned\"", "$HOME", "~", "PROGRAM"});
+        at.program = command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
         ASSERT_FALSE(at.program.empty());
         at.switches.clear();
         for (const char* version : {"", "2.9.1"}) {

@@ -208,7 +208,8 @@ TEST(Told, MemoryThatDidNotSuffice) {
 }
 
 TEST(Told, ACommandLineThatCanBeTyped) {
-  EXPECT_EQ(command_line({"python", "train.py", "--name", "it's"}), "python train.py --name 'it'\\''s'");
+  EXPECT_EQ(command_line({"python", "train.py", "--name", "it is"}), "python train.py --name 'it is'");
+  EXPECT_EQ(command_line({"python", "it's"}), "") << "each shell writes a quote in its own way";
   EXPECT_EQ(command_line({}), "");
   EXPECT_EQ(command_line({"python", "-c", "a\nb"}), "") << "two lines";
   EXPECT_EQ(command_line({"x", std::string(200, 'y')}), "") << "too long to be read";

@@ -89,6 +89,7 @@ TEST_F(Outputs, ALinkPlantedMeanwhileIsReplaced) {
   EXPECT_EQ(get(folder_ / "precious"), "mine");
   EXPECT_EQ(get(file_), "new");
 }
+// shows: `-o FILE`: a link to a device, a device
 TEST_F(Outputs, NoDeviceIsWrittenTo) {
   fs::create_symlink("/dev/null", file_);
   EXPECT_THROW(Output(file_, STDOUT_FILENO, 2), UserError);
@@ -105,6 +106,7 @@ TEST_F(Outputs, LiteralNamesStandForWhatIsOpen) {
   EXPECT_EQ(get(file_), "before after") << "neither cut nor overwritten";
   EXPECT_THROW(Output("/dev/fd/" + std::to_string(fd), STDOUT_FILENO, 2), UserError);
 }
+// shows: `-o FILE`: a FIFO that nobody reads
 TEST_F(Outputs, AFifoIsWrittenToOnlyIfSomebodyReads) {
   ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
   EXPECT_THROW(Output(file_, STDOUT_FILENO, 2), UserError) << "and does not wait";
@@ -117,6 +119,7 @@ TEST_F(Outputs, AFifoIsWrittenToOnlyIfSomebodyReads) {
   close(reader);
   EXPECT_TRUE(fs::is_fifo(file_));
 }
+// shows: `-o FILE`: a file of another user, open to all
 TEST_F(Outputs, AFileOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   put(file_, "theirs");
@@ -125,6 +128,7 @@ TEST_F(Outputs, AFileOfAnotherUserIsRefused) {
   EXPECT_THROW(Output(file_, STDOUT_FILENO, 2), UserError);
   EXPECT_EQ(get(file_), "theirs");
 }
+// shows: `-o FILE`: a link of another user on the way
 TEST_F(Outputs, AFolderLinkOfAnotherUserIsNotFollowed) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   fs::create_directory(folder_ / "mine");
@@ -142,6 +146,7 @@ TEST_F(Outputs, NobodyElseMayWriteToANewFile) {
 }
 // As somebody does who owns the folder: the name is now a link to a device, now one to a file of the
 // caller's.
+// shows: `-o FILE`: a link that flips 10,000 times between a device, a file and a file of the caller's
 TEST_F(Outputs, ALinkThatChangesAllTheTimeIsNeverWrittenThrough) {
   constexpr unsigned kFlips = 10'000;
   put(folder_ / "precious", "mine");

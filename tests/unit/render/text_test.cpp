@@ -178,7 +178,9 @@ TEST(Fill, IndentsFurtherLines) { EXPECT_EQ(fill("aaa bbb ccc", 9, 2), "aaa bbb\
 
 TEST(ShellQuote, KeepsPlainWordsAndQuotesTheRest) {
   EXPECT_EQ(shell_quote("build/a.out"), "build/a.out");
-  EXPECT_EQ(shell_quote("it's $(here)"), "'it'\\''s $(here)'");
+  EXPECT_EQ(shell_quote("$(here)"), "'$(here)'");
+  for (const char* word : {"it's", "a\\", "\u2019", "\u201b", "a\nb", "\x7f"})
+    EXPECT_EQ(shell_quote(word), std::string(1, kNoShellWord)) << word;
   EXPECT_EQ(shell_quote(""), "''");
 }
 

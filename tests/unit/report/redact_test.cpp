@@ -233,6 +233,7 @@ std::vector<Known> known() {
   };
 }
 
+// shows: secrets: 77 ways to give a program one
 TEST(Redact, NoneOf77SpellingsStaysInClear) {
   const std::vector<Arguments> all = spellings();
   EXPECT_EQ(all.size(), 77U);
@@ -250,6 +251,7 @@ TEST(Redact, NoneOf77SpellingsStaysInClear) {
   }
 }
 
+// shows: secrets: keys of 77 services
 TEST(Redact, NoneOf77KindsOfKeysStaysInClear) {
   const std::vector<Known> all = known();
   EXPECT_EQ(all.size(), 77U);

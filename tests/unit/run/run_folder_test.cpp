@@ -70,6 +70,7 @@ TEST_F(RunFolderTest, ListsTheReportsOfThisRunOnly) {
 }
 
 // CMD may leave anything there. Opened as a file is, the FIFO would wait, and the device have no end.
+// shows: `kshim run`: FIFOs, devices and links among the reports
 TEST_F(RunFolderTest, WhatIsNoFileIsNoReport) {
   const RunFolder folder("reports");
   ASSERT_EQ(mkfifo("reports/fifo.jsonl", 0600), 0);
@@ -84,6 +85,7 @@ TEST_F(RunFolderTest, WhatIsNoFileIsNoReport) {
 }
 
 // tests/hostile/files.py has the same of the shim.
+// shows: `kshim run`: what another user laid where the reports go
 TEST_F(RunFolderTest, WhatSomebodyElseLaidIsNotTaken) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can make what belongs to somebody else";
   constexpr uid_t kNobody = 65534;

@@ -37,6 +37,7 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(parsed.storage->complaint_count, 0U);
 }
 
+// shows: site-wide preload: root obeys its own file
 TEST(Options, RootsOwnFileHasTheSameNames) {
   OptionsStorage storage;
   Options options;

@@ -153,6 +153,10 @@ class DefaultFolder : public ReportPath {
     fs::create_directory(temporary_);
     setenv("TMPDIR", temporary_.c_str(), 1);
   }
+  void TearDown() override {
+    unsetenv("TMPDIR");
+    ReportPath::TearDown();
+  }
   std::string opened() {
     Options options;
     options.report = "kshim-report/%h.%p.jsonl";
@@ -187,6 +191,7 @@ TEST_F(DefaultFolder, IsNotAFolderThatOthersCanWriteTo) {
   ASSERT_EQ(chmod((working_ / "kshim-report").c_str(), 0777), 0);
   EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl");
 }
+// shows: reports: a folder kshim-report of another user in a sticky folder
 TEST_F(DefaultFolder, OfRootAndOfUsersDoNotMeet) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   give(working_, 4711, 0755);
@@ -205,6 +210,7 @@ TEST_F(DefaultFolder, OfRootAndOfUsersDoNotMeet) {
   give(working_ / own_, 4711, 0777);
   EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl") << "and neither is a folder of the right name";
 }
+// shows: reports: a link of another user named kshim-report
 TEST_F(DefaultFolder, IsNotReachedThroughALinkOfAnother) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root";
   fs::create_directory(folder_ / "secret");
@@ -230,6 +236,7 @@ TEST_F(ReportPath, HasTheModeThatIsAskedFor) {
   EXPECT_EQ(info.st_mode & 07777U, 0640U);
   close(file->fd);
 }
+// shows: reports: files without end
 TEST_F(ReportPath, AFolderTakesSoManyFilesAndNoMore) {
   Options options;
   options.max_files = 300;

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every verb over FIFOs, devices, links to them, sparse files, and files that shrink: none waits, none opens a device, and a file
+costs no more than itself."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import threading
+import unittest
+
+import e2e
+import trust
+
+e2e.require(e2e.KSHIM)
+STRACE = shutil.which("strace")
+
+
+class Reading(e2e.Case):
+    def tree(self):
+        """What a hostile user lays among honest files."""
+        folder = self.folder / "tree"
+        build = folder / "a" / "b"
+        build.mkdir(parents=True)
+        for name in ("f.so", "f.jsonl", "f.whl", "f.cubin", "f.ptx", "f.log", "CMakeCache.txt"):
+            os.mkfifo(build / name)
+        for name, target in (("z.so", "/dev/zero"), ("z.jsonl", "/dev/zero"), ("z.whl", "/dev/full"), ("l.so", build / "f.so")):
+            (build / name).symlink_to(target)
+        (folder / "CMakeCache.txt").symlink_to("/dev/zero")
+        for name, first in (("s.so", b"\x7fELF\x01\x01\x01"), ("s.jsonl", b'{"type":"process",'), ("s.log", b"error"), ("s.whl", b"PK\x03\x04")):
+            (build / name).write_bytes(first)
+            os.truncate(build / name, 1 << 41)
+        (build / "honest.jsonl").write_text(trust.report(str(build / "lib.so")))
+        (build / "of_device.jsonl").write_text(trust.report(str(self.device())))
+        return folder
+
+    def device(self):
+        path = self.folder / "device"
+        if not path.exists():
+            if os.geteuid() == 0:
+                os.mknod(path, 0o600 | 0o020000, os.makedev(1, 5))  # /dev/zero
+            else:
+                path.symlink_to("/dev/zero")
+        return path
+
+    def verbs(self, folder):
+        report = folder / "a/b/honest.jsonl"
+        yield "analyze", folder
+        yield "analyze", report
+        yield "scan", folder
+        yield "scan", "--kernels", folder
+        yield "diff", folder, folder
+        yield "diff", report, folder
+        yield "explain", "--log", folder / "a/b/z.jsonl"
+        yield "explain", "--log", folder / "a/b/f.log"
+        yield "scan", folder / "a/b/s.so"
+        yield "analyze", "-o", folder / "a/b/f.log", report
+        yield "analyze", "-o", folder / "a/b/z.so", report
+
+    # shows: FIFOs, devices, links to them and sparse files of 2 TB among files that are read, in every verb
+    def test_nothing_waits(self):
+        folder = self.tree()
+        for words in self.verbs(folder):
+            with self.subTest(" ".join(map(str, words))):
+                done = subprocess.run([e2e.KSHIM, *map(str, words)], timeout=60, stdin=subprocess.DEVNULL, capture_output=True,
+                                      env=e2e.clean_environment(), check=False)
+                self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
+
+    # shows: a device that a report names (opening a watchdog, a tape, a serial line is using it)
+    @unittest.skipUnless(STRACE, "needs strace")
+    def test_no_device_is_opened(self):
+        folder = self.tree()
+        for words in self.verbs(folder):
+            with self.subTest(" ".join(map(str, words))):
+                log = self.folder / "strace"
+                subprocess.run([STRACE, "-f", "-qq", "-e", "trace=open,openat", "-o", log, e2e.KSHIM, *map(str, words)], timeout=100,
+                               stdin=subprocess.DEVNULL, capture_output=True, env=e2e.clean_environment(), check=False)
+                text = log.read_text(errors="replace")
+                self.assertIn("O_PATH", text)
+                for line in text.splitlines():
+                    opened = re.search(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|0-9]+)', line)
+                    if opened is None or "O_PATH" in opened[2] or "O_DIRECTORY" in opened[2] or " = -1 " in line:
+                        continue
+                    path = pathlib.Path(opened[1])
+                    if str(path).startswith(str(self.folder)):
+                        self.assertTrue(path.is_file(), line)
+
+    # shows: a file that shrinks while it is read
+    def test_a_file_that_shrinks(self):
+        folder = self.folder / "files"
+        folder.mkdir()
+        honest = folder / "honest.ptx"
+        honest.write_text(".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry late() { ret; }\n")
+        victim = folder / "victim.so"
+        # Of 32 bits: looked through from end to end.
+        content = b"\x7fELF\x01\x01\x01" + bytes(64 << 20)
+        stop = threading.Event()
+
+        def flip():
+            while not stop.is_set():
+                victim.write_bytes(content)
+                os.truncate(victim, 4096)
+
+        thread = threading.Thread(target=flip)
+        thread.start()
+        said = ""
+        try:
+            for _ in range(30):
+                done = self.kshim("scan", "--format", "json", folder)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                self.assertIn(str(honest), {row["path"] for row in json.loads(done.stdout)["objects"]})
+                said += done.stdout + done.stderr
+        finally:
+            stop.set()
+            thread.join()
+        self.assertIn("became shorter", said, "it never happened: the test says nothing")
+
+    # shows: a program of a run leaves a FIFO in its own name's place
+    @unittest.skipUnless(e2e.SHIM.exists(), "the shim was not built")
+    def test_a_run_ends(self):
+        script = self.folder / "trap.py"
+        script.write_text("import os, shutil, sys, time\n"
+                          "own = os.path.abspath('sleeper')\n"
+                          "shutil.copy('/bin/sleep', own)\n"
+                          "pid = os.spawnv(os.P_NOWAIT, own, [own, '30'])\n"
+                          "time.sleep(0.2)\n"
+                          "os.unlink(own)\n"
+                          "os.mkfifo(own + ' (deleted)')\n"
+                          "time.sleep(30)\n")
+        done = subprocess.run([e2e.KSHIM, "run", "--timeout", "2", "--", "python3", script], cwd=self.folder, timeout=60,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, env=e2e.clean_environment(), check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--timeout", done.stderr)
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reports that another user wrote, or that came by mail: what they say is shown, and no command is made of it."""
+import json
+import os
+import unittest
+
+import e2e
+
+e2e.require(e2e.KSHIM)
+SOMEBODY = 4711
+
+
+def report(path, package=None, env=None, exe="/usr/bin/python3"):
+    """A failing launch in the file `path`, which lacks code for the GPU."""
+    head = {"type": "process", "seq": 0, "t": 0, "schema": "kshim-report/1", "shim": "0.1.0", "run": None, "host": os.uname().nodename,
+            "pid": 17, "start": 1, "ppid": 1, "rank": None, "time": "2026-01-01T00:00:00.000000Z", "exe": exe, "argv": [exe, "train.py"],
+            "cwd": "/home/u", "env": env or {}}
+    images = [{"kind": "cubin", "arch": "sm_90", "isa": None, "count": 1, "bytes": 8}]
+    rows = [head,
+            {"type": "driver", "path": "/usr/lib/libcuda.so.1", "cuda_version": "13.0", "kernel_module": "580.82.07", "simulated": False},
+            {"type": "device", "ordinal": 0, "name": "Tesla T4", "compute_capability": "7.5", "uuid": "GPU-1", "pci": "0000:01:00.0"},
+            {"type": "object", "id": 1, "path": path, "build_id": "ab" * 20, "runtime": "static", "fatbins": 1, "images": images},
+            {"type": "module", "id": 1, "object": 1, "offset": 4096, "content_hash": None, "size": 8, "api": "cuLibraryLoadData",
+             "result": 0, "selected": None, "jit": None, "ms": 0.1, "device": 0},
+            {"type": "failure", "id": 1, "stage": "launch",
+             "layers": [{"layer": "driver", "api": "cuLibraryGetKernel", "code": 209, "name": "CUDA_ERROR_NO_BINARY_FOR_GPU"}],
+             "device": 0, "kernel": "_Z6kernelPf", "module": 1, "object": 1, "tid": 17, "native": [], "python": [], "python_main": None},
+            *([] if package is None else [{"type": "package", "object": 1, **package}]),
+            {"type": "end", "time": "2026-01-01T00:00:01.000000Z", "failures": 1, "modules": 1, "dropped": 0}]
+    return "".join(json.dumps({"type": row["type"], "seq": seq, "t": seq, **row}) + "\n" for seq, row in enumerate(rows))
+
+
+EVIL_PIP = {"name": "vllm", "version": "0.9", "manager": "pip", "source": "git+https://evil.example/vllm.git@main"}
+EVIL_CONDA = {"name": "pytorch", "version": "2.5", "manager": "conda", "channel": "evil-channel", "environment": "/evil/prefix"}
+
+
+class Trust(e2e.Case):
+    def setUp(self):
+        super().setUp()
+        self.home = self.folder / "home"
+        self.home.mkdir()
+
+    def commands(self, text, *options, owner=None):
+        path = self.folder / "r.jsonl"
+        path.write_text(text)
+        if owner is not None:
+            os.chown(path, owner, owner)
+        env = e2e.clean_environment(HOME=self.home)
+        done = self.kshim("analyze", "--format", "json", *options, path, env=env)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        analysis = json.loads(done.stdout)
+        self.assertTrue(analysis["findings"])
+        return [command for finding in analysis["findings"] for fix in finding["fixes"] for command in fix["commands"]], analysis
+
+    # shows: a report names a source or a channel of the attacker's
+    def test_sources_are_this_machines_own(self):
+        for package, evil in ((EVIL_PIP, "evil.example"), (EVIL_CONDA, "evil-channel"), (EVIL_CONDA, "/evil/prefix")):
+            text = report("/opt/env/lib/python3.11/site-packages/x/libx.so", package)
+            commands, _ = self.commands(text)
+            self.assertFalse([command for command in commands if evil in command])
+            trusted, _ = self.commands(text, "--trust-reports")
+            self.assertTrue([command for command in trusted if evil in command], trusted)
+
+    # shows: a report names a folder to delete that is none of the caller's caches
+    def test_only_own_caches_are_deleted(self):
+        cache = self.home / ".cache" / "torch_extensions" / "py311" / "mine"
+        cache.mkdir(parents=True)
+        (cache / "mine.so").write_bytes(b"x")
+        thesis = self.home / "thesis"
+        thesis.mkdir()
+        (thesis / "data.so").write_bytes(b"x")
+        (self.home / ".cache/torch_extensions/link").symlink_to(thesis)
+        roots = self.home / ".cache/torch_extensions"
+        for path in (f"{roots}/../../thesis/data.so", f"{roots}/link/data.so", "/etc/torch_extensions/a/b.so",
+                     f"{self.folder}/torch_extensions/x/y.so", f"{roots}/gone/gone.so"):
+            commands, _ = self.commands(report(path))
+            self.assertFalse([command for command in commands if "rm " in command], path)
+        commands, _ = self.commands(report(str(cache / "mine.so")))
+        self.assertIn(f"rm -r {cache}", commands)
+
+    # shows: a report of another user in a shared folder
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_of_another_user(self):
+        cache = self.home / ".cache" / "torch_extensions" / "py311" / "mine"
+        cache.mkdir(parents=True)
+        (cache / "mine.so").write_bytes(b"x")
+        for path, package in ((str(cache / "mine.so"), None), ("/opt/evilname/lib/python3.11/site-packages/x/evillib.so", EVIL_PIP),
+                              ("/srv/evilname/build/evillib.so", {"name": "evilpackage", "version": "1", "manager": "pip"})):
+            text = report(path, package, exe="/home/bob/evilname/python3")
+            commands, analysis = self.commands(text, owner=SOMEBODY)
+            for command in commands:
+                for word in ("evil", "rm ", "vllm", "mine"):
+                    self.assertNotIn(word, command)
+            self.assertTrue([note for note in analysis["notes"] if "another user" in note], analysis["notes"])
+            _, analysis = self.commands(text, "--trust-reports", owner=SOMEBODY)
+            self.assertFalse([note for note in analysis["notes"] if "another user" in note])
+        _, analysis = self.commands(report("/srv/x/evillib.so"), owner=0)
+        self.assertFalse([note for note in analysis["notes"] if "another user" in note])
+
+
+if __name__ == "__main__":
+    e2e.main()
