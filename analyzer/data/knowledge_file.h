@@ -25,6 +25,12 @@ struct WindowsDriverRow {
   std::string_view of_windows;
 };
 
+/// A package of which PyPI has wheels alone, so that pip cannot build it.
+struct WithoutSourceRow {
+  std::string_view package;
+  std::string_view sources;
+};
+
 struct Knowledge {
   std::vector<SourceRow> sources;
   std::vector<ToolkitRow> toolkits;
@@ -37,19 +43,26 @@ struct Knowledge {
   std::vector<LibrarySupportRow> library_support;
   std::vector<LibraryNeedRow> library_needs;
   std::vector<SourceNeedRow> source_needs;
+  std::vector<WithoutSourceRow> without_source;
   std::string date;                ///< of the newest table in use
   std::vector<std::string> files;  ///< that replaced built-in tables
 };
 const Knowledge& knowledge();
 
-/// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names what is
-/// wrong; nothing has changed then. Before the first thread: image::select_image judges by the new tables, too.
+bool is_without_source(std::string_view package);
+/// The newest release that the rows of wheels.json know; empty where there is none, or one goes on with all
+/// newer ones.
+std::string_view newest_known(std::string_view distribution, std::string_view platform = kLinux);
+
+/// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names
+/// what is wrong; nothing has changed then. Before the first thread: image::select_image judges by the new
+/// tables, too.
 void replace_knowledge(std::string_view text, const std::string& file);
 
-/// What the command does at start. `named`: --knowledge or $KSHIM_KNOWLEDGE, a file or a folder; it always counts, and
-/// throws std::runtime_error where it cannot be read. Without it: files of $XDG_DATA_HOME/kshim and /usr/share/kshim
-/// that are newer than the built-in tables and that only root or the user can write; one that cannot be read is
-/// passed over, and returned as a warning. A setuid program takes the built-in tables.
+/// What the command does at start. `named`: --knowledge or $KSHIM_KNOWLEDGE, a file or a folder; it always
+/// counts, and throws std::runtime_error where it cannot be read. Without it: files of $XDG_DATA_HOME/kshim
+/// and /usr/share/kshim that are newer than the built-in tables and that only root or the user can write; one
+/// that cannot be read is passed over, and returned as a warning. A setuid program takes the built-in tables.
 std::vector<std::string> load_knowledge(const std::string& named);
 
 }  // namespace kshim::analysis
