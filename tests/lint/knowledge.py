@@ -13,17 +13,17 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 import schemas  # noqa: E402
 
 
-def writer():
+def tool():
     loader = importlib.machinery.SourceFileLoader("renew_knowledge", str(ROOT / "tools" / "renew_knowledge"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("renew_knowledge", loader))
     sys.dont_write_bytecode = True
     loader.exec_module(module)
-    return module.text_of
+    return module
 
 
 def main():
     validator = schemas.jsonschema_or_skip().Draft202012Validator(schemas.ours()["knowledge"])
-    text_of = writer()
+    text_of = tool().text_of
     wrong = []
     for folder in (ROOT / "knowledge", ROOT / "tests" / "knowledge"):
         tables = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.json"))}
