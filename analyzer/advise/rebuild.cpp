@@ -15,6 +15,7 @@
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge_file.h"
 
 namespace kshim::analysis {
 namespace {
@@ -95,6 +96,7 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   if (at.build_system == "meson") return {Recipe::meson};
   if (at.build_system == "bazel") return {Recipe::bazel};
   if (at.build_system == "cmake") return {cmake};
+  if (is_without_source(at.package)) return {};
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:

@@ -20,11 +20,18 @@ constexpr std::string_view kArm = "linux aarch64";
 
 constexpr std::string_view kNewest = "0";
 
-bool is_open(const WheelRow& row) { return row.last == kNewest; }
-
 int compare_last(std::string_view a, std::string_view b) {
   if (a == kNewest || b == kNewest) return static_cast<int>(a == kNewest) - static_cast<int>(b == kNewest);
   return compare_releases(a, b);
+}
+
+// Of the newest release that kshim knows.
+bool is_open(const WheelRow& row) {
+  const auto rows = wheels();
+  return std::none_of(rows.begin(), rows.end(), [&](const WheelRow& each) {
+    return each.distribution == row.distribution && each.platform == row.platform &&
+           compare_last(each.last, row.last) > 0;
+  });
 }
 
 // The newest release of a row that a Python has; of the row itself where nothing limits it.
@@ -82,7 +89,8 @@ bool is_of_the_past(const WheelRow& row, const WheelName& wheel) {
       if (each.distribution == row.distribution) used = std::max(used, major_of(each.first));
     }
   }
-  return major_of(row.last) < used;
+  constexpr unsigned kYear = 20;  // RAPIDS counts by years
+  return used < kYear && major_of(row.last) < used;
 }
 
 // How many of the GPUs that the driver drives have code in it.

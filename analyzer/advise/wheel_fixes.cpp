@@ -10,6 +10,7 @@
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/data/pythons.h"
 
 namespace kshim::analysis {
@@ -94,17 +95,32 @@ std::string caveat_for(const Situation& at, const WheelChoice& choice, const Whe
       compare_releases(at.python_version, oldest) < 0)
     parts.push_back(fmt::format("it needs Python {} or newer, and this is {}", oldest, at.python_version));
   if (!choice.row->verified)
-    parts.emplace_back("what the build holds is known second hand: kshim scan says what is in it");
+    parts.emplace_back("it has that code by its build script: kshim scan says what is in the file");
   return join(parts, "; ");
 }
 
 const char* manager_of(const Situation& at) { return at.manager == "conda" ? "conda" : "pip"; }
 
+// Whether any build of the release that is there has code for the GPU, or nothing is known of it.
+bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform) {
+  bool known = false;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution != wheel.distribution || row.platform != platform ||
+        !is_within(wheel.version, row.first, row.last))
+      continue;
+    if (serves(row, device) != image::Choice::none) return true;
+    known = true;
+  }
+  return !known;
+}
+
 // The package to ask for: what failed is of it, or comes with it.
 WheelName wanted(const Situation& at, std::string_view distribution, bool& by_torch) {
   WheelName wheel = wheel_of(at);
-  // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's.
-  by_torch = wheel.distribution == "bitsandbytes";
+  // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's: another PyTorch is
+  // the answer where one of these libraries has code for the GPU.
+  by_torch = wheel.distribution == "bitsandbytes" &&
+             (!at.device || release_serves(wheel, *at.device, platform_of(at)));
   if (by_torch) distribution = "torch";
   if (!distribution.empty() && wheel.distribution != distribution && wheel.distribution != "pytorch-gpu") {
     wheel = {};
@@ -137,12 +153,18 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   if (at.from_source) return false;
   if (!at.device) return false;
   bool by_torch = false;
-  const WheelName wheel = wanted(at, distribution, by_torch);
+  WheelName wheel = wanted(at, distribution, by_torch);
   if (wheel.distribution.empty()) return false;
   const char* manager = manager_of(at);
   if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
     return false;
-  const auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+  if (!choice && wheel.distribution == "faiss-gpu-cu12") {
+    // The same project under another name, with code for more GPUs.
+    wheel = {};
+    wheel.distribution = "faiss-gpu";
+    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+  }
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
@@ -207,9 +229,8 @@ void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advic
                    "another copy of {}",
                    title, wheel.version, image,
                    there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant), title),
-       fmt::format(
-           "EXTENSION is the package of that file{}",
-           there.verified ? "" : fmt::format("; what the build of {} holds is known second hand", title))});
+       fmt::format("EXTENSION is the package of that file{}",
+                   there.verified ? "" : fmt::format("; {} has that code by its build script", title))});
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),
@@ -222,6 +243,14 @@ void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks) {
   const char* manager = manager_of(at);
   const InstallerRow* installer = find_installer(wheel.distribution, manager);
   const std::string platform = platform_of(at);
+  const std::string_view known = newest_known(wheel.distribution, platform);
+  if (is_plain(wheel.version) && !known.empty() && compare_releases(wheel.version, known) > 0 &&
+      !is_within(wheel.version, known, known)) {
+    remarks.push_back(
+        fmt::format("{} {} is newer than this kshim knows ({}, with {} as the newest): what its builds have "
+                    "is not known.",
+                    wheel.distribution, wheel.version, knowledge().date, known));
+  }
   if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
       serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))
     return;

@@ -10,17 +10,12 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
 namespace {
-
-std::string known_archs() {
-  const auto rows = analysis::gpus();
-  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().cc).view(),
-                     image::to_name(rows.back().cc).view());
-}
 
 std::string known_toolkits() {
   const auto rows = analysis::toolkits();
@@ -50,6 +45,20 @@ std::optional<unsigned> branch_in(std::string_view text) {
   return branch;
 }
 
+// The architectures of a text that has nothing else between its spaces; none in an empty one.
+std::optional<std::vector<image::Arch>> archs_in(std::string_view text) {
+  std::vector<image::Arch> out;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (word.empty()) continue;
+    const auto arch = image::parse_arch(word);
+    if (!arch || image::find_compute_capability(arch->cc) == nullptr) return std::nullopt;
+    out.push_back(*arch);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
@@ -57,17 +66,19 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
   std::vector<image::Arch> archs;
   for (const std::string& text : texts) {
     for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find_first_of(",; ", begin), text.size());
-      const std::string name = text.substr(begin, end - begin);
+      const std::size_t end = std::min(text.find_first_of(",;", begin), text.size());
+      const std::string_view item = std::string_view(text).substr(begin, end - begin);
       begin = end + 1;
-      if (name.empty()) continue;
-      const auto arch = image::parse_arch(name);
-      if (!arch.ok() || image::find_compute_capability(arch.value().cc) == nullptr) {
-        throw UserError(fmt::format("{}: `{}` is not an architecture; give one such as sm_86 or 8.6 ({})",
-                                    option, analysis::harmless(name), known_archs()),
-                        status);
+      // "8.6 9.0" are two, "RTX 5090" is one.
+      if (const auto several = archs_in(item)) {
+        archs.insert(archs.end(), several->begin(), several->end());
+        continue;
       }
-      archs.push_back(arch.value());
+      try {
+        archs.push_back({explain::choose_gpu(item).cc, image::Suffix::none});
+      } catch (const explain::UnknownGpu& error) {
+        throw UserError(fmt::format("{}: {}", option, error.what()), status);
+      }
     }
   }
   // An empty variable in a script, most likely: what was to be checked would go unchecked.

@@ -9,11 +9,11 @@
 
 namespace kshim::cli {
 
-/// "sm_86,12.0" and "8.6;12.0", each text a list. UserError with `status` for what is no architecture of
-/// compute_capability.def; `option` is its name in the message.
+/// "sm_86,12.0", "8.6;12.0" and "H100,RTX 5090", each text a list. UserError with `status` for what is
+/// neither an architecture that kshim knows nor the name of one GPU; `option` is its name in the message.
 std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
                                      int status = exit_status::kMisuse);
-/// "8.6" or "sm_86": one compute capability. UserError otherwise.
+/// "8.6", "sm_86" or "RTX 3090": one compute capability. UserError otherwise.
 image::ComputeCapability parse_cc(std::string_view option, const std::string& text);
 /// "13.0"; UserError otherwise, also for a number that is no release of CUDA's, as 4.0 and 99.9.
 image::Version parse_cuda_version(std::string_view option, const std::string& text);

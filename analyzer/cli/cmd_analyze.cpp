@@ -87,7 +87,8 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--target", options->targets, "also say what these GPUs would lack: sm_86,sm_120")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--assume-cc", options->assume_cc, "judge as if the GPU had this compute capability")
+  app.add_option("--assume-cc", options->assume_cc,
+                 "judge as if the GPU had this compute capability, or were of this name")
       ->type_name("X.Y");
   app.add_option("--assume-driver", options->assume_driver,
                  "judge as if the driver were of this version, or served up to this CUDA version")

@@ -114,7 +114,7 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--assume-cc", options->assume_cc,
-                 "the GPU's compute capability, where the text does not say it")
+                 "the GPU's compute capability or name, where the text does not say it")
       ->type_name("X.Y");
   app.add_option("--assume-driver", options->assume_driver,
                  "the driver: its version, or the newest CUDA it serves")

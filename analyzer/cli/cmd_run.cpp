@@ -219,10 +219,11 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
   app.prefix_command();
-  app.add_option("--simulate", options->simulate,
-                 "a simulated GPU of that architecture instead of the machine's own: sm_86, 8.6, "
-                 "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
-      ->type_name("ARCH")
+  app.add_option(
+         "--simulate", options->simulate,
+         "a simulated GPU instead of the machine's own, by architecture or name: sm_86, 8.6, \"RTX 5090\", "
+         "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
+      ->type_name("GPU")
       ->allow_extra_args(false);
   app.add_option("--target", options->target, "also check for images for these: sm_86,sm_120")
       ->type_name("ARCHS")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim scan: what files are built for, without running them.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/scan_coverage.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/render/scan/render.h"
@@ -35,6 +36,7 @@ struct ScanOptions {
   bool kernels = false;
   bool full = false;
   bool verbose = false;
+  bool list_gpus = false;
   std::vector<std::string> paths;
 };
 
@@ -129,12 +131,23 @@ int scan_paths(const ScanOptions& options) {
   return status_of(result, options.fail_on);
 }
 
+int list_gpus() {
+  for (const analysis::GpuRow& row : analysis::gpus()) {
+    std::vector<std::string> names;
+    for (const analysis::GpuNameRow& name : analysis::knowledge().gpu_names)
+      if (name.cc == row.cc) names.emplace_back(name.name);
+    fmt::print("{:<5} {:<16} {}\n", image::to_name(row.cc).view(), row.family, fmt::join(names, ", "));
+  }
+  return exit_status::kOk;
+}
+
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ScanOptions>();
   app.add_option("PATH", options->paths,
                  "files, folders, wheels, Python environments, images of containers; - is standard input")
-      ->required()
       ->group("");
+  app.add_flag("--list-gpus", options->list_gpus,
+               "print the names of GPUs that --target and others take, and nothing else");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
@@ -155,7 +168,12 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
   app.add_flag("--full", options->full, "do not shorten home, host and UUID in markdown and html");
   app.add_flag("-v,--verbose", options->verbose, "every file, finding, kernel and note");
-  return [options] { return scan_paths(*options); };
+  return [options] {
+    if (options->list_gpus) return list_gpus();
+    if (options->paths.empty())
+      throw UserError("something is missing: kshim scan [OPTIONS] PATH...; see `kshim scan --help`");
+    return scan_paths(*options);
+  };
 }
 
 }  // namespace

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/cli/help.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <kshim/report/schema.h>
 #include <kshim/version.h>
 
 #include <algorithm>
 #include <memory>
 #include <string_view>
+
+#include "analyzer/data/knowledge_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -91,8 +93,10 @@ class HelpFormatter : public CLI::FormatterBase {
 
 std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
-  return fmt::format("kshim {}{}, report {}\n", KSHIM_VERSION, hash.empty() ? "" : fmt::format(" ({})", hash),
-                     report::kReportSchema);
+  const analysis::Knowledge& tables = analysis::knowledge();
+  return fmt::format("kshim {}{}, report {}\nknowledge of {}{}\n", KSHIM_VERSION,
+                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema, tables.date,
+                     tables.files.empty() ? "" : fmt::format(" ({})", fmt::join(tables.files, ", ")));
 }
 
 std::string overview(std::span<const Command> commands) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "analyzer/cli/help.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/log.h"
+#include "analyzer/data/knowledge_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -44,10 +46,27 @@ UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseEr
   return UserError(fmt::format("{}; see `kshim {} --help`", what, command.name), command.misuse_status);
 }
 
+/// `named`: --knowledge. What is wrong with it, or with $KSHIM_KNOWLEDGE, ends the command.
+void use_knowledge(const std::string& named, int misuse_status) {
+  try {
+    for (const std::string& warning : analysis::load_knowledge(named)) print_error(warning);
+  } catch (const std::runtime_error& error) {
+    throw UserError(fmt::format("{}: {}", named.empty() ? "KSHIM_KNOWLEDGE" : "--knowledge", error.what()),
+                    misuse_status);
+  }
+}
+
 int execute(const Command& command, std::vector<std::string> arguments) {
   CLI::App app{std::string(command.synopsis), fmt::format("kshim {}", command.name)};
   style_help(app, command);
   const std::function<int()> run = command.set_up(app);
+  std::string tables;
+  if (command.name != "path")
+    app.add_option(
+           "--knowledge", tables,
+           "newer tables of GPUs, CUDA releases and packages than the built-in ones: a file, or a folder of "
+           "files (also KSHIM_KNOWLEDGE)")
+        ->type_name("FILE");
   // CLI11 takes arguments last to first, so that it can pop them.
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -58,6 +77,7 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     throw misuse(command, app, error);
   }
+  use_knowledge(tables, command.misuse_status);
   return run();
 }
 
@@ -71,6 +91,7 @@ int dispatch(std::vector<std::string> arguments) {
   std::string name = arguments.front();
   arguments.erase(arguments.begin());
   if (name == "--version" || name == "-V") {
+    use_knowledge({}, exit_status::kMisuse);
     fmt::print("{}", version_line());
     return exit_status::kOk;
   }

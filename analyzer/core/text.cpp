@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 namespace kshim::analysis {
 namespace {
@@ -209,6 +211,23 @@ std::string no_command(std::string line) {
   for (std::size_t at = line.find("##["); at != std::string::npos; at = line.find("##[", at))
     line.insert(at + 2, " ");
   return line;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > limit) return limit + 1;
+  std::vector<std::size_t> row(a.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 1; j <= b.size(); ++j) {
+    std::size_t corner = row[0];
+    row[0] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+      const std::size_t cost = a[i - 1] == b[j - 1] ? corner : corner + 1;
+      corner = row[i];
+      row[i] = std::min({cost, row[i] + 1, row[i - 1] + 1});
+    }
+  }
+  return row.back();
 }
 
 }  // namespace kshim::analysis

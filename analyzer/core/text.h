@@ -52,4 +52,7 @@ std::string_view basename_of(std::string_view path);
 /// behind blanks at the begin, and for `##[` anywhere. Such a line gets a blank where it hurts least.
 std::string no_command(std::string line);
 
+/// Levenshtein's distance, given up beyond `limit`.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
+
 }  // namespace kshim::analysis

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/gpu_names.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <cctype>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
+#include "kshim/image/compute_capability.h"
 
 namespace kshim::explain {
 namespace {
@@ -50,6 +53,33 @@ std::string quoted(const std::string& name) {
   return out;
 }
 
+// What tells GPUs apart: "NVIDIA GeForce RTX 5090" is rtx 5090, "RTX5090" and "H100-PCIE" are two words each.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> out;
+  std::string word;
+  const auto end = [&] {
+    if (!word.empty() && word != "nvidia" && word != "geforce" && word != "tesla" && word != "gpu")
+      out.push_back(word);
+    word.clear();
+  };
+  for (const char each : name) {
+    const auto letter = static_cast<unsigned char>(each);
+    if (std::isalnum(letter) == 0) {
+      end();
+      continue;
+    }
+    // RTX5090 and GTX1080, but not H100 and T4.
+    if (std::isdigit(letter) != 0 && word.size() > 2 &&
+        std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+      end();
+    word += static_cast<char>(std::tolower(letter));
+  }
+  end();
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
 }  // namespace
 
 std::string gpu_name_pattern() {
@@ -85,6 +115,69 @@ std::vector<GpuName> gpus_named_in(std::string_view text) {
     if (row != all_names().end()) out.push_back(*row);
   }
   return out;
+}
+
+bool NamedGpus::ambiguous() const {
+  return std::any_of(found.begin(), found.end(),
+                     [&](const GpuName& gpu) { return gpu.cc != found.front().cc; });
+}
+
+NamedGpus gpus_called(std::string_view name) {
+  NamedGpus out;
+  const std::vector<std::string> wanted = words_of(name);
+  if (wanted.empty()) return out;
+  const std::string key = joined(wanted);
+  for (const GpuName& gpu : all_names())
+    if (joined(words_of(gpu.name)) == key) out.found.push_back(gpu);
+  if (!out.found.empty()) return out;
+  for (const GpuName& gpu : all_names()) {
+    const std::vector<std::string> words = words_of(gpu.name);
+    const bool all = std::all_of(wanted.begin(), wanted.end(), [&](const std::string& word) {
+      return std::find(words.begin(), words.end(), word) != words.end();
+    });
+    if (all) out.found.push_back(gpu);
+  }
+  std::stable_sort(out.found.begin(), out.found.end(),
+                   [](const GpuName& a, const GpuName& b) { return a.cc < b.cc; });
+  if (!out.found.empty()) return out;
+  std::vector<std::pair<std::size_t, std::string>> near;
+  const std::size_t limit = std::max<std::size_t>(1, key.size() / 4);
+  for (const GpuName& gpu : all_names()) {
+    const std::size_t far = analysis::edit_distance(key, joined(words_of(gpu.name)), limit);
+    if (far <= limit) near.emplace_back(far, gpu.name);
+  }
+  std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  constexpr std::size_t kMost = 3;
+  for (std::size_t i = 0; i < std::min(kMost, near.size()); ++i) out.similar.push_back(near[i].second);
+  return out;
+}
+
+GpuChoice choose_gpu(std::string_view text) {
+  constexpr std::string_view kWhere = "`kshim scan --list-gpus` lists them";
+  const auto arch = image::parse_arch(text);
+  if (arch && image::find_compute_capability(arch->cc) != nullptr) return {arch->cc, {}};
+  const NamedGpus named = gpus_called(text);
+  const std::string typed = analysis::harmless(text);
+  if (named.found.empty()) {
+    throw UnknownGpu(
+        named.similar.empty()
+            ? fmt::format(
+                  "`{}` is neither an architecture such as sm_86 or 8.6 (kshim knows those from {} to {}) "
+                  "nor the name of a GPU; {}",
+                  typed, image::to_name(analysis::gpus().front().cc).view(),
+                  image::to_name(analysis::gpus().back().cc).view(), kWhere)
+            : fmt::format("there is no GPU `{}`; did you mean {}? {}", typed, fmt::join(named.similar, ", "),
+                          kWhere));
+  }
+  if (named.ambiguous()) {
+    std::string list;
+    constexpr std::size_t kMost = 8;
+    for (std::size_t i = 0; i < std::min(kMost, named.found.size()); ++i)
+      list += fmt::format("{}{} ({})", i == 0 ? "" : ", ", named.found[i].name,
+                          image::to_name(named.found[i].cc).view());
+    throw UnknownGpu(fmt::format("`{}` can be {}{}", typed, list, named.found.size() > kMost ? " ..." : ""));
+  }
+  return {named.found.front().cc, named.found.front().name};
 }
 
 }  // namespace kshim::explain

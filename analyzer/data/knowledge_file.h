@@ -25,6 +25,12 @@ struct WindowsDriverRow {
   std::string_view of_windows;
 };
 
+/// A package of which PyPI has wheels alone, so that pip cannot build it.
+struct WithoutSourceRow {
+  std::string_view package;
+  std::string_view sources;
+};
+
 struct Knowledge {
   std::vector<SourceRow> sources;
   std::vector<ToolkitRow> toolkits;
@@ -37,10 +43,16 @@ struct Knowledge {
   std::vector<LibrarySupportRow> library_support;
   std::vector<LibraryNeedRow> library_needs;
   std::vector<SourceNeedRow> source_needs;
+  std::vector<WithoutSourceRow> without_source;
   std::string date;                ///< of the newest table in use
   std::vector<std::string> files;  ///< that replaced built-in tables
 };
 const Knowledge& knowledge();
+
+bool is_without_source(std::string_view package);
+/// The newest release that the rows of wheels.json know; empty where there is none, or one goes on with all
+/// newer ones.
+std::string_view newest_known(std::string_view distribution, std::string_view platform = kLinux);
 
 /// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names
 /// what is wrong; nothing has changed then. Before the first thread: image::select_image judges by the new

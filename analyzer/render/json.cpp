@@ -63,6 +63,7 @@ std::string render_json(const Analysis& analysis, const RenderOptions& options) 
   out["fleet"] = json_list(analysis.fleet, [](const FleetPlan& plan) { return to_json(plan); });
   out["exit_status"] = value_or_null(analysis.exit_status);
   out["term_signal"] = value_or_null(analysis.term_signal);
+  add_knowledge(out);
   return dumped(out);
 }
 

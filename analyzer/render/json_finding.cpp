@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/json_finding.h"
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -88,6 +90,11 @@ std::string dumped(const Json& json) {
   for (std::size_t at = text.find("##["); at != std::string::npos; at = text.find("##[", at))
     text.replace(at, 1, "\\u0023");
   return text;
+}
+
+void add_knowledge(Json& out) {
+  out["knowledge"] = knowledge().date;
+  out["knowledge_files"] = knowledge().files;
 }
 
 }  // namespace kshim::analysis

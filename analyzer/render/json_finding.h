@@ -30,4 +30,7 @@ Json json_list(const Items& items, Make&& make) {
   return out;
 }
 
+/// `knowledge` and `knowledge_files`: the tables that the answer is by. Last in every JSON.
+void add_knowledge(Json& out);
+
 }  // namespace kshim::analysis

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "analyzer/core/user_error.h"
+#include "analyzer/data/gpu_names.h"
 #include "kshim/image/arch.h"
-#include "kshim/image/compute_capability.h"
 
 namespace kshim::cli {
 namespace {
@@ -27,13 +27,12 @@ UserError wrong(std::string_view specification, std::string_view why) {
 }
 
 // A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
-image::ComputeCapability parse_device(std::string_view specification, std::string_view arch) {
-  const auto parsed = image::parse_arch(arch);
-  if (!parsed.ok() || image::find_compute_capability(parsed.value().cc) == nullptr) {
-    throw wrong(specification,
-                fmt::format("`{}` is not an architecture; give one such as sm_86, 8.6 or sm_120", arch));
+explain::GpuChoice parse_device(std::string_view specification, std::string_view text) {
+  try {
+    return explain::choose_gpu(text);
+  } catch (const explain::UnknownGpu& error) {
+    throw wrong(specification, error.what());
   }
-  return parsed.value().cc;
 }
 
 }  // namespace
@@ -42,8 +41,8 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
   Simulation simulation;
   for (const std::string& specification : specifications) {
     const std::vector<std::string_view> parts = split(specification);
-    const image::ComputeCapability device = parse_device(specification, parts.front());
-    std::string name;
+    const explain::GpuChoice device = parse_device(specification, parts.front());
+    std::string name = device.name;
     for (std::size_t i = 1; i < parts.size(); ++i) {
       const std::size_t equals = parts[i].find('=');
       const std::string_view key = parts[i].substr(0, equals);
@@ -67,7 +66,7 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
       }
     }
     if (!simulation.devices.empty()) simulation.devices += ';';
-    simulation.devices += image::to_name(device).view();
+    simulation.devices += image::to_name(device.cc).view();
     if (!name.empty()) simulation.devices += ':' + name;
   }
   return simulation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `--simulate ARCH[,driver=X.Y][,name=N]`, as often as there are devices: what the simulator's environment
+// `--simulate GPU[,driver=X.Y][,name=N]`, as often as there are devices: what the simulator's environment
 // says then.
 #pragma once
 #include <string>
@@ -12,7 +12,7 @@ struct Simulation {
   std::string driver;   ///< KSHIM_SIM_DRIVER: "12.4", or empty for the simulator's own
 };
 
-/// Throws UserError for an architecture, a version or a key that is not one.
+/// Throws UserError for a GPU, a version or a key that is not one.
 Simulation parse_simulations(const std::vector<std::string>& specifications);
 
 }  // namespace kshim::cli

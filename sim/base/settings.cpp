@@ -109,14 +109,50 @@ bool read_eager(image::Version driver) {
   return driver < image::Version{12, 2};
 }
 
+struct DriverRow {
+  image::Version cuda;
+  std::string_view number;
+};
+constexpr DriverRow kDrivers[] = {
+#define KSHIM_DRIVER_VERSION(major, minor, text) {{major, minor}, text},
+#include "kshim/knowledge/toolkits.def"
+};
+struct LastDriverRow {
+  image::ComputeCapability cc;
+  int branch;  ///< 0: no end yet
+};
+constexpr LastDriverRow kLastDrivers[] = {
+#define KSHIM_LAST_DRIVER(major, minor, branch) {{major, minor}, branch},
+#include "kshim/knowledge/gpus.def"
+};
+
+/// 13.0, or what drives the devices asked for: not newer than the last driver of an old one (11.4 for a K80),
+/// not older than the first of a new one.
+image::Version default_driver(const std::vector<RequestedDevice>& devices) {
+  image::Version driver{13, 0};
+  for (const RequestedDevice& device : devices) {
+    for (const LastDriverRow& row : kLastDrivers) {
+      if (row.cc != device.cc || row.branch == 0) continue;
+      image::Version last;
+      for (const DriverRow& each : kDrivers) {
+        int branch = 0;
+        std::from_chars(each.number.data(), each.number.data() + each.number.size(), branch);
+        if (branch <= row.branch) last = each.cuda;
+      }
+      if (last < driver) driver = last;
+    }
+  }
+  for (const RequestedDevice& device : devices) {
+    const auto* info = image::find_compute_capability(device.cc);
+    if (info != nullptr && driver < info->first_toolkit) driver = info->first_toolkit;
+  }
+  return driver;
+}
+
 Settings read_settings() {
   Settings s;
   if (const char* value = std::getenv("KSHIM_SIM_DEVICES")) s.devices = parse_devices(value);
-  // The default driver knows the devices asked for.
-  for (const RequestedDevice& device : s.devices) {
-    const auto* info = image::find_compute_capability(device.cc);
-    if (info != nullptr && s.driver < info->first_toolkit) s.driver = info->first_toolkit;
-  }
+  s.driver = default_driver(s.devices);
   if (const char* value = std::getenv("KSHIM_SIM_DRIVER")) {
     const auto version = image::parse_version(value);
     if (version && version->major >= 8 && version->major < 100 && version->minor < 10) {

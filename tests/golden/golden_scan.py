@@ -16,10 +16,11 @@ import scan_fixture
 import shown
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+KNOWLEDGE = os.path.join(os.path.dirname(HERE), "knowledge")  # no new release changes what is expected
 
 
 def scan(kshim, folder, output_format):
-    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8"}
+    environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8", "KSHIM_KNOWLEDGE": KNOWLEDGE}
     command = [kshim, "scan", "--target", "7.5,9.0", "--format", output_format, "."]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
     if done.returncode != 1 or done.stderr:

@@ -142,6 +142,7 @@ class Test:
         self.check("a name beyond what NVML's callers have room for", found["devices"][0][0], 7)
 
     def versions(self):
+        """What a driver calls itself, of knowledge/toolkits.json."""
         for driver, wanted in {"12.4": "550.54.14", "11.8": "520.61.05", "12.7": "560.28.03", "8.0": "367.48"}.items():
             found, _ = self.run(KSHIM_SIM_DRIVER=driver)
             major, minor = driver.split(".")

@@ -57,7 +57,12 @@ check("CUDA_VISIBLE_DEVICES", "9.0" in found.get("device.0", ""), found.get("dev
 found, errors = run(KSHIM_SIM_DEVICES="8.6;7.9")
 expect("an unknown architecture", found, count__result=100)
 check("an unknown architecture is named", errors.count("\n") == 1 and "7.9" in errors, errors)
-for cc in ("3.5", "5.0", "6.1", "7.0", "8.0", "8.9", "10.0", "10.3", "11.0", "12.0", "12.1"):
+# A driver that drives the device: R470, of CUDA 11.4, which this runtime refuses; 10.7 has its first with CUDA 13.4.
+found, _ = run(KSHIM_SIM_DEVICES="3.5")
+expect("the last driver of Kepler", found, count__result=35)
+found, _ = run(KSHIM_SIM_DEVICES="3.5", KSHIM_SIM_DRIVER="13.0")
+expect("3.5 under a driver that was named", found, count=1)
+for cc in ("5.0", "6.1", "7.0", "8.0", "8.9", "10.0", "10.3", "10.7", "11.0", "12.0", "12.1"):
     found, _ = run(KSHIM_SIM_DEVICES=cc)
     expect(cc, found, count=1, properties__result=0)
     check(cc, f", {cc}, " in found.get("device.0", ""), found.get("device.0"))

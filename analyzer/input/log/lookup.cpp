@@ -8,9 +8,10 @@
 #include <cctype>
 #include <charconv>
 #include <map>
-#include <numeric>
 #include <system_error>
 #include <utility>
+
+#include "analyzer/core/text.h"
 
 namespace kshim::explain {
 namespace {
@@ -62,24 +63,6 @@ const std::vector<std::pair<std::string, int>>& messages() {
   return kMessages;
 }
 
-// Levenshtein's distance, given up beyond `limit`.
-std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
-  if (a.size() > b.size()) std::swap(a, b);
-  if (b.size() - a.size() > limit) return limit + 1;
-  std::vector<std::size_t> row(a.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t j = 1; j <= b.size(); ++j) {
-    std::size_t corner = row[0];
-    row[0] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-      const std::size_t cost = a[i - 1] == b[j - 1] ? corner : corner + 1;
-      corner = row[i];
-      row[i] = std::min({cost, row[i] + 1, row[i - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 struct Near {
   std::string name;
   int code = 0;
@@ -92,7 +75,7 @@ std::vector<Near> near_names(std::string_view name) {
   const std::size_t limit = key.size() / 4;
   std::vector<Near> out;
   const auto look = [&](std::string_view known, int code) {
-    const std::size_t far = distance(key, folded(known), limit);
+    const std::size_t far = kshim::analysis::edit_distance(key, folded(known), limit);
     if (far <= limit) out.push_back({std::string(known), code, far});
   };
   for (int code = 1; code < kLastCode; ++code) {

@@ -105,6 +105,7 @@ std::string render_json(const Facts& facts) {
                 {"text", check.text},
                 {"advice", text_or_null(check.advice)}};
   });
+  analysis::add_knowledge(out);
   return analysis::dumped(out);
 }
 

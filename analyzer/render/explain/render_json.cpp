@@ -33,6 +33,7 @@ std::string render_json(const Explanation& explanation) {
   out["facts"] = explanation.facts;
   out["notes"] = explanation.notes;
   out["nearest"] = explanation.nearest;
+  analysis::add_knowledge(out);
   return analysis::dumped(out);
 }
 

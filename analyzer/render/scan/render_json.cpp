@@ -91,6 +91,7 @@ std::string render_json(const Scan& scan, const analysis::RenderOptions& /*optio
   out["notes"] = scan.notes;
   out["fleet"] =
       json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
+  analysis::add_knowledge(out);
   return analysis::dumped(out);
 }
 

@@ -68,6 +68,7 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const LibrarySupportRow& row : library_support()) expect_sources(row.library, row.sources);
   for (const LibraryNeedRow& row : library_needs()) expect_sources(row.distribution, row.sources);
   for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
+  for (const WithoutSourceRow& row : knowledge().without_source) expect_sources(row.package, row.sources);
   for (const OtherWayRow& row : other_ways()) expect_sources(row.package, row.sources);
 }
 
@@ -93,6 +94,7 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const LibrarySupportRow& row : library_support()) add(row.sources);
   for (const LibraryNeedRow& row : library_needs()) add(row.sources);
   for (const SourceNeedRow& row : source_needs()) add(row.sources);
+  for (const WithoutSourceRow& row : knowledge().without_source) add(row.sources);
   for (const OtherWayRow& row : other_ways()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;

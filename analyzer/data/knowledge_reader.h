@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text of kshim-knowledge/1: every row and field is checked before anything changes.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "analyzer/data/knowledge_file.h"
+
+namespace kshim::analysis {
+
+inline constexpr std::size_t kMostKnowledgeBytes = std::size_t{8} << 20;
+
+class KnowledgeText {
+ public:
+  /// Throws std::runtime_error that names file, row and field of what is wrong.
+  KnowledgeText(std::string_view json, const std::string& file);
+  ~KnowledgeText();
+  const std::string& date() const;
+  /// Puts its tables in the place of those that are there, once; image::select_image judges by them, too.
+  void use(Knowledge& to);
+
+ private:
+  class Rows;
+  std::unique_ptr<Rows> rows_;
+};
+
+}  // namespace kshim::analysis

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""knowledge/*.json and tests/knowledge/*.json are as docs/schema/knowledge.json says, as tools/renew_knowledge writes them, and
+every id in `sources` is a row of sources.json."""
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+import schemas  # noqa: E402
+
+
+def tool():
+    loader = importlib.machinery.SourceFileLoader("renew_knowledge", str(ROOT / "tools" / "renew_knowledge"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("renew_knowledge", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+def main():
+    validator = schemas.jsonschema_or_skip().Draft202012Validator(schemas.ours()["knowledge"])
+    text_of = tool().text_of
+    wrong = []
+    for folder in (ROOT / "knowledge", ROOT / "tests" / "knowledge"):
+        tables = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.json"))}
+        known = {row["id"] for row in json.loads(tables["sources.json"])["sources"]}
+        for name, text in tables.items():
+            where = (folder / name).relative_to(ROOT)
+            table = json.loads(text)
+            wrong += [f"{where}: {'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in validator.iter_errors(table)]
+            if text_of(table) != text:
+                wrong.append(f"{where}: not in its form; tools/renew_knowledge --format")
+            for section, rows in table.items():
+                for row in rows if isinstance(rows, list) else []:
+                    wrong += [f"{where}: {section}: source {word} is not known" for word in row.get("sources", "").split() if word not in known]
+    print("\n".join(wrong))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
