@@ -13,7 +13,6 @@
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
-#include "analyzer/owner/bundles.h"
 #include "analyzer/owner/direct_url.h"
 
 namespace kshim::analysis {
@@ -86,9 +85,8 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
   return other.empty() ? path : other;
 }
 
-// What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
+// What a package manager put there is no program of the user's, wherever it lies.
 void set_package(const PackageRecord& package, Situation& at) {
-  if (!packages::bundle_title(package.manager).empty()) return;
   at.manager = package.manager;
   if (packages::is_package_name(package.name)) {
     at.package = package.name;
@@ -100,19 +98,6 @@ void set_package(const PackageRecord& package, Situation& at) {
   at.from_source = !at.source.empty();
   if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
   if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
-}
-
-// What is mended where the bundle was built is not yet in the bundle.
-void add_bundle_caveat(const Scene& scene, const Subject& subject, std::vector<Fix>& fixes) {
-  const auto package = subject.object != nullptr ? package_of(scene, *subject.object) : std::nullopt;
-  const std::string_view maker = package ? packages::bundle_title(package->manager) : std::string_view();
-  if (maker.empty()) return;
-  for (Fix& fix : fixes) {
-    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade)
-      continue;
-    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}",
-                              fix.caveat.empty() ? "" : "; ", maker);
-  }
 }
 
 }  // namespace
@@ -193,7 +178,6 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);
-  add_bundle_caveat(scene, subject, finding.fixes);
 }
 
 }  // namespace kshim::analysis
