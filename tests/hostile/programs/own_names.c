@@ -55,7 +55,9 @@ OWN(syscall)
 OWN(uname)
 OWN(sigaddset)
 OWN(sigemptyset)
-OWN(sigismember) OWN(getauxval) OWN(dladdr)
+OWN(sigismember)
+OWN(getauxval)
+OWN(dladdr)
 #endif
 
 typedef long (*Function)(long, long, long, long, long, long);
