@@ -15,7 +15,6 @@
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
-#include "analyzer/owner/bundles.h"
 #include "analyzer/owner/direct_url.h"
 
 namespace kshim::analysis {
@@ -88,11 +87,10 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
   return other.empty() ? path : other;
 }
 
-// What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
+// What a package manager put there is no program of the user's, wherever it lies.
 // Where it came from only `here` may say, what this machine's own records have of it: a report could name
 // anybody's source.
 void set_package(const PackageRecord& package, const PackageRecord* here, Situation& at) {
-  if (!packages::bundle_title(package.manager).empty()) return;
   at.manager = package.manager;
   if (packages::is_package_name(package.name)) {
     at.package = package.name;
@@ -115,19 +113,6 @@ void forget_strings(Situation& at) {
   at.caller_package.clear();
   at.serving_device.clear();
   at.cache_entry.clear();
-}
-
-// What is mended where the bundle was built is not yet in the bundle.
-void add_bundle_caveat(const Scene& scene, const Subject& subject, std::vector<Fix>& fixes) {
-  const auto package = subject.object != nullptr ? package_of(scene, *subject.object) : std::nullopt;
-  const std::string_view maker = package ? packages::bundle_title(package->manager) : std::string_view();
-  if (maker.empty()) return;
-  for (Fix& fix : fixes) {
-    if (fix.kind != FixKind::reinstall && fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade)
-      continue;
-    fix.caveat += fmt::format("{}do it where the bundle is built, and build that again with {}",
-                              fix.caveat.empty() ? "" : "; ", maker);
-  }
 }
 
 }  // namespace
@@ -221,7 +206,6 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);
-  add_bundle_caveat(scene, subject, finding.fixes);
 }
 
 }  // namespace kshim::analysis

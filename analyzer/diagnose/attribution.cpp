@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "analyzer/core/text.h"
-#include "analyzer/owner/bundles.h"
 
 namespace kshim::analysis {
 namespace {
@@ -42,10 +41,6 @@ std::string long_text(const PackageRecord& package) {
 
 std::string sentence(const PackageRecord& package, const std::string& path) {
   const std::string_view file = basename_of(path);
-  const std::string_view maker = packages::bundle_title(package.manager);
-  if (!maker.empty())
-    return fmt::format("{} lies in {}: what is in it is replaced by building the bundle again.", file,
-                       package_text(package));
   if (const std::string copy = packages::vendored_library(path); !copy.empty())
     return fmt::format("{} is a copy of {} inside {}.", file, copy, long_text(package));
   // What the row with the package says already is not said twice.
@@ -74,17 +69,10 @@ std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord
   if (scene.files.find(object) == nullptr && !is_of_this_machine(scene.report)) return std::nullopt;
   const auto package = scene.files.package(object);
   if (!package) return std::nullopt;
-  PackageRecord out = record_of(*package, object.id);
-  // A one-file bundle is unpacked into a folder that does not bear its name.
-  if (out.name.empty()) out.name = basename_of(scene.report.process.exe);
-  return out;
+  return record_of(*package, object.id);
 }
 
 std::string package_text(const PackageRecord& package) {
-  const std::string_view maker = packages::bundle_title(package.manager);
-  if (!maker.empty())
-    return package.name.empty() ? fmt::format("a bundle made by {}", maker)
-                                : fmt::format("{}, a bundle made by {}", package.name, maker);
   return label(package) + (package.manager.empty() ? "" : fmt::format(" ({})", package.manager));
 }
 

@@ -113,9 +113,11 @@ class Judge {
         const CodeImage& image = code_.images[i];
         std::uint64_t served = 0;
         for (std::size_t target = 0; target < targets_.size(); ++target) {
-          if (chosen[target].choice != Choice::none && reads(image) &&
-              same_program(chosen[target].image, image.candidate))
-            served |= std::uint64_t{1} << target;
+          const Chosen& choice = chosen[target];
+          const bool taken =
+              choice.choice != Choice::none && reads(image) && same_program(choice.image, image.candidate);
+          // What no driver is to load, or nobody can judge, is not missed.
+          if (taken || !choice.judged) served |= std::uint64_t{1} << target;
         }
         kernels = add_kernels(image, served, table) || kernels;
       });

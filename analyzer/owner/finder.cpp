@@ -3,7 +3,6 @@
 
 #include <system_error>
 
-#include "analyzer/owner/bundles.h"
 #include "analyzer/owner/system_paths.h"
 
 namespace kshim::packages {
@@ -44,7 +43,6 @@ std::optional<Package> Finder::look_up(const std::string& path) {
     }
     if (auto out = python_.owner(path)) return out;
   }
-  if (auto out = bundle_of(path)) return out;
   if (auto out = system_owner(path)) return out;
   if (site_path(path)) return std::nullopt;
   if (auto out = python_.editable(path)) return out;

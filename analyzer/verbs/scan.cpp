@@ -2,10 +2,7 @@
 // Files in parallel, the largest first: the last one to be taken should be a small one.
 #include "analyzer/verbs/scan.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +25,7 @@
 #include "analyzer/input/files/container_queue.h"
 #include "analyzer/input/files/images.h"
 #include "analyzer/input/files/object.h"
+#include "analyzer/input/files/pages.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_fleet_plans.h"
@@ -40,11 +38,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kMostMapped = std::uint64_t{64} << 20;
+
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
-
-// Of what tells an image's packages, a layer: RECORD files and databases.
-constexpr std::uint64_t kMostPackageBytes = std::uint64_t{256} << 20;
 
 // What a thread inflates takes this part of its memory, so that containers in containers, and what is found,
 // have room; but never less than that.
@@ -54,7 +51,8 @@ constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20;
 /// How far the shares of one file are.
 struct Reading {
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<unsigned> ended{0};  ///< shares
+  std::atomic<unsigned> ended{0};        ///< shares
+  std::atomic<std::uint64_t> mapped{0};  ///< bytes passed since all of the file's pages were let go
 };
 
 struct Task {
@@ -74,37 +72,8 @@ struct Found {
   LayerFound layer;  ///< of Task::layer
 };
 
-/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
-/// `note`.
-Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
-  const files::OpenFile file = files::open_to_read(path);
-  if (!file) {
-    note = file.why;
-    return {};
-  }
-  const auto size = files::read_at(file.fd.get(), 0, {reinterpret_cast<char*>(buffer.data()), buffer.size()});
-  if (!size) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
-  return {buffer.data(), size.value_or(0)};
-}
-
 unsigned jobs_of(const Options& options) {
   return options.jobs != 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-}
-
-/// Whether `part` is of `file`, and not of what was inflated.
-bool is_of(Bytes file, Bytes part) {
-  const auto within = [&](const std::byte* at) {
-    return std::less_equal<>()(file.data(), at) && std::less_equal<>()(at, file.data() + file.size());
-  };
-  return within(part.data()) && within(part.data() + part.size());
-}
-
-/// A mapped file's pages between `passed`'s ends: read once, they only fill memory. They can be read again.
-void let_go(Bytes passed) {
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // aarch64: up to 64 KiB
-  const auto begin = (reinterpret_cast<std::uintptr_t>(passed.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(passed.data() + passed.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 class Scanner {
@@ -286,33 +255,10 @@ class Scanner {
   }
 
   void look_into_layer(const std::string& name, const Task& task, Found& out) {
-    const Bytes bytes = task.layer->bytes;
     const std::string label = fmt::format("{}!{}", name, task.layer->name);
-    std::uint64_t left = kMostPackageBytes;
-    ContainerVisitor visitor = visitor_of(label, bytes, task, out);
-    visitor.entry = [&](std::string_view entry, bool folder) { out.layer.names.add(entry, folder); };
-    visitor.wants = [](std::string_view member, std::uint64_t) {
-      return worth_a_look(member) || is_package_file(image_path(member));
-    };
-    visitor.wants_content = [](std::string_view member, Bytes first) {
-      return is_package_file(image_path(member)) ||
-             file_kind(first, std::string(member), true) != FileKind::other;
-    };
-    visitor.visit = [&](const Member& member) {
-      const std::string path = image_path(member.name);
-      if (is_package_file(path)) {
-        if (member.bytes.size() > left) return;
-        left -= member.bytes.size();
-        out.layer.packages.push_back({path, std::string(text_of(member.bytes))});
-        return;
-      }
-      ScannedObject object;
-      object.path = name;
-      object.member = path;
-      if (auto result = scan_object(std::move(object), member.bytes, options_))
-        out.layer.objects.push_back(std::move(*result));
-    };
-    if (!bytes.empty()) each_tar_member(bytes, Limits{}, visitor);
+    ContainerVisitor visitor = visitor_of(label, task.layer->bytes, task, out);
+    visit_layer(visitor, name, options_, out.layer);
+    if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, Limits{}, visitor);
     out.named_unread = !out.notes.empty();
   }
 
@@ -335,6 +281,11 @@ class Scanner {
     visitor.passed = [this, bytes, &task](Bytes passed) {
       if (!is_of(bytes, passed)) return;
       let_go(passed);
+      // Pages that small members share stay, and what the kernel mapped around them.
+      if (task.reading->mapped.fetch_add(passed.size()) > kMostMapped) {
+        task.reading->mapped = 0;
+        let_go(bytes);
+      }
       advance(task, passed.size());
     };
     // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.

@@ -14,6 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of what tells an image's packages, a layer: RECORD files and databases.
+constexpr std::uint64_t kMostPackageBytes = std::uint64_t{256} << 20;
+
 /// A folder of this process alone, removed with all that is in it.
 class TemporaryFolder {
  public:
@@ -43,8 +46,6 @@ class TemporaryFolder {
 /// The file in an archive that an object comes from: of "a.whl!lib.so", the wheel.
 std::string_view file_of(std::string_view member) { return member.substr(0, member.find('!')); }
 
-}  // namespace
-
 bool is_package_file(std::string_view path) {
   const auto below = [&](std::string_view folder) { return path.starts_with(folder); };
   const std::size_t slash = path.rfind('/');
@@ -57,6 +58,33 @@ bool is_package_file(std::string_view path) {
   if (below("var/lib/dpkg/info/")) return name.ends_with(".list");
   if (folder == "var/lib/dpkg") return name == "status" || name == "diversions";
   return name == "rpmdb.sqlite" && (below("var/lib/rpm/") || below("usr/lib/sysimage/rpm/"));
+}
+
+}  // namespace
+
+void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options,
+                 LayerFound& out) {
+  visitor.entry = [&out](std::string_view entry, bool folder) { out.names.add(entry, folder); };
+  visitor.wants = [wants = visitor.wants](std::string_view member, std::uint64_t size) {
+    return wants(member, size) || is_package_file(image_path(member));
+  };
+  visitor.wants_content = [wants = visitor.wants_content](std::string_view member, Bytes first) {
+    return wants(member, first) || is_package_file(image_path(member));
+  };
+  visitor.visit = [&out, &options, name, left = kMostPackageBytes](const Member& member) mutable {
+    const std::string path = image_path(member.name);
+    if (is_package_file(path)) {
+      if (member.bytes.size() > left) return;
+      left -= member.bytes.size();
+      out.packages.push_back({path, std::string(text_of(member.bytes))});
+      return;
+    }
+    ScannedObject object;
+    object.path = name;
+    object.member = path;
+    if (auto result = scan_object(std::move(object), member.bytes, options))
+      out.objects.push_back(std::move(*result));
+  };
 }
 
 std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {

@@ -3,9 +3,9 @@
 // count, and files belong to the packages that the image has.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/object.h"
 
@@ -16,7 +16,6 @@ struct PackageFile {
   std::string path;
   std::string text;
 };
-bool is_package_file(std::string_view path);
 
 /// What one layer holds.
 struct LayerFound {
@@ -24,6 +23,8 @@ struct LayerFound {
   std::vector<ObjectResult> objects;  ///< ScannedObject::member is the path in the image
   std::vector<PackageFile> packages;
 };
+/// Makes the visitor of a layer's tar fill `out`. `name`: of the archive.
+void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options, LayerFound& out);
 /// The objects that the image shows, with their packages. `layers`: the lowest first.
 std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers);
 

@@ -28,7 +28,7 @@ const std::map<std::string_view, std::string_view> kKinds = {
 
 constexpr std::string_view kDefinitions = R"(  "$defs": {
     "image": {"type": "object", "required": ["kind", "arch"],
-      "properties": {"kind": {"enum": ["cubin", "ptx", "ltoir"]}, "arch": {"type": "string"}, "isa": {"type": ["string", "null"]},
+      "properties": {"kind": {"enum": ["cubin", "ptx", "ltoir", "tileir"]}, "arch": {"type": "string"}, "isa": {"type": ["string", "null"]},
         "count": {"type": "integer", "minimum": 1}, "bytes": {"type": "integer", "minimum": 0}}},
     "layer": {"type": "object", "required": ["layer", "api", "code"],
       "properties": {"layer": {"enum": ["driver", "runtime", "nvrtc", "nvjitlink"]}, "api": {"type": "string"},

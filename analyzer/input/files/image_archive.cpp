@@ -248,6 +248,9 @@ void LayerNames::add(std::string_view name, bool folder) {
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? std::string() : path.substr(0, slash);
   const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
+  // Folders need no entries of their own.
+  for (std::size_t end = slash; end != std::string::npos && end != 0; end = path.rfind('/', end - 1))
+    if (!folders_.insert(hash_of(std::string_view(path).substr(0, end))).second) break;
   if (last == kOpaque) {
     opaque_.insert(hash_of(parent));
   } else if (last.starts_with(kWhiteout)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/walk.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -154,6 +155,18 @@ bool is_package(std::string_view name) {
 }
 
 }  // namespace
+
+Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+    return {};
+  }
+  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
+  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  ::close(fd);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
 
 Inputs list_inputs(const std::vector<fs::path>& paths) {
   Walk walk;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files there are behind the paths of a command line.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -35,6 +36,10 @@ Inputs list_inputs(const std::vector<std::filesystem::path>& paths);
 enum class FileKind : std::uint8_t { other, device_code, container };
 /// As much as file_kind() wants to see of a file.
 constexpr std::size_t kFirstBytes = 4096;
+/// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
+/// `note`.
+Bytes read_first(const std::filesystem::path& path, std::array<std::byte, kFirstBytes>& buffer,
+                 std::string& note);
 /// `named`: a container that was found in a folder is opened only where its name is a package's; tarballs of
 /// data are not.
 FileKind file_kind(Bytes first, const std::string& name, bool named) noexcept;

@@ -143,15 +143,6 @@ TEST_F(Attribution, TwoPackagesWithOneFileAreBothNamed) {
   EXPECT_EQ(got.package, "onnxruntime_gpu 1.19.0 (pip)");
   EXPECT_THAT(text_of(got), HasSubstr("onnxruntime 1.20.1 lists the same file"));
 }
-TEST_F(Attribution, ABundleIsNamedByItsMaker) {
-  machine_.write("train/_internal/base_library.zip", "x");
-  const Finding got = failed(write("train/_internal/torch/lib/libtorch_cuda.so"));
-  EXPECT_EQ(got.package, "train, a bundle made by PyInstaller");
-  EXPECT_THAT(text_of(got), HasSubstr("building the bundle again"));
-  ASSERT_FALSE(got.fixes.empty());
-  EXPECT_THAT(got.fixes[0].caveat,
-              HasSubstr("where the bundle is built, and build that again with PyInstaller"));
-}
 TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
   // The recorded path is the machine's own: it must lie outside of every temporary folder to be the system's.
   machine_.write("var/lib/dpkg/info/libfoo1.list", "/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1\n");

@@ -23,9 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Elf : test::DynamicElf {
-  explicit Elf(std::string_view loader = "/lib64/ld-linux-x86-64.so.2",
+  explicit Elf(std::string_view path = "/lib64/ld-linux-x86-64.so.2",
                const std::vector<std::string>& needed = {})
-      : DynamicElf(loader, needed) {}
+      : DynamicElf(path, needed) {}
 };
 
 class ElfFile : public testing::Test {
