@@ -67,18 +67,33 @@ bool belongs_to(Body body, char c) noexcept {
   return false;
 }
 
-/// The characters that a secret may begin with or be told by: most positions of a text cost one look.
-struct TellingCharacters {
-  bool starts[256] = {};
-  bool tells[256] = {};
-  constexpr TellingCharacters() {
-    for (const Start& start : kStarts) starts[static_cast<unsigned char>(start.text.text[0])] = true;
-    for (unsigned c = 0; c < 256; ++c) tells[c] = starts[c] || is_digit(static_cast<char>(c));
-    for (unsigned c = 'a'; c <= 'z'; ++c) tells[c] = tells[c - 32] = true;
-    for (const char c : {'-', ':', '=', '%', ' ', '\t'}) tells[static_cast<unsigned char>(c)] = true;
+/// What a character may mean, and where the rows of kStarts are that begin with it: nearly every position of
+/// a text costs one look, nearly every word two.
+struct Index {
+  static constexpr std::size_t kRows = std::size(kStarts);
+  static_assert(kRows < 256);
+  bool is_word[256] = {};          ///< a word may begin with it
+  bool is_other[256] = {};         ///< what stands there may tell of a secret
+  std::uint64_t second[256] = {};  ///< of the rows with this first character, the second ones, modulo 64
+  std::uint8_t begin[257] = {};    ///< into `rows`
+  std::uint8_t rows[kRows] = {};
+  constexpr Index() {
+    std::size_t count = 0;
+    for (unsigned c = 0; c < 256; ++c) {
+      begin[c] = static_cast<std::uint8_t>(count);
+      for (std::size_t row = 0; row < kRows; ++row) {
+        if (static_cast<unsigned char>(kStarts[row].text.text[0]) != c) continue;
+        rows[count++] = static_cast<std::uint8_t>(row);
+        second[c] |= std::uint64_t{1} << (static_cast<unsigned char>(kStarts[row].text.text[1]) & 63U);
+      }
+    }
+    begin[256] = static_cast<std::uint8_t>(count);
+    for (unsigned c = '0'; c <= '9'; ++c) is_word[c] = true;
+    for (unsigned c = 'a'; c <= 'z'; ++c) is_word[c] = is_word[c - 32] = true;
+    for (const char c : {'-', ':', '=', '%', ' ', '\t'}) is_other[static_cast<unsigned char>(c)] = true;
   }
 };
-constexpr TellingCharacters kTells;
+constexpr Index kIndex;
 
 bool has_body(Text body, const Start& start) noexcept {
   if (body.size() < start.least) return false;
@@ -104,30 +119,39 @@ std::size_t run_of(Text text, std::size_t at, Body body, std::size_t most = Text
 }
 
 /// Of the secrets that have no telling start: how many bytes one has that stands at `at`; 0 where none does.
+/// The one character that is looked at first is hardly ever there.
 std::size_t odd_shape(Text text, std::size_t at) noexcept {
-  constexpr std::size_t kLongest = 64;
-  const std::size_t word = run_of(text, at, Body::word, kLongest);
+  const std::size_t left = text.size() - at;
   // Azure: three characters, then 8Q~ and 31 or more.
-  if (starts_at(text, at + 3, "8Q~") && word >= 3) {
+  if (left > 36 && text[at + 5] == '~' && starts_at(text, at + 3, "8Q~")) {
     const std::size_t rest = run_of(text, at + 6, Body::base64);
     if (rest >= 30) return 6 + rest;
   }
   // Terraform: fourteen characters, then .atlasv1.
-  if (word == 14 && starts_at(text, at + 14, ".atlasv1.")) return 14 + run_of(text, at + 14, Body::base64);
-  // Telegram: a number, a colon, 35 characters.
-  if (word >= 8 && word <= 10 && starts_at(text, at + word, ":AA") && is_digit(text[at])) {
-    const std::size_t rest = run_of(text, at + word + 1, Body::word);
-    if (rest >= 35) return word + 1 + rest;
-  }
+  if (left > 23 && text[at + 14] == '.' && starts_at(text, at + 14, ".atlasv1."))
+    return 14 + run_of(text, at + 14, Body::base64);
   // Mailchimp: 32 hexadecimal digits, then the data center.
-  if (word >= 35 && run_of(text, at, Body::hex) == 32 && starts_at(text, at + 32, "-us")) return word;
+  if (left > 35 && text[at + 32] == '-' && starts_at(text, at + 32, "-us") &&
+      run_of(text, at, Body::hex, 33) == 32)
+    return run_of(text, at, Body::word);
+  // Telegram: a number, a colon, 35 characters.
+  if (left > 44 && is_digit(text[at])) {
+    std::size_t digits = 0;
+    while (digits < 11 && is_digit(text[at + digits])) ++digits;
+    const std::size_t rest =
+        starts_at(text, at + digits, ":AA") ? run_of(text, at + digits + 1, Body::word) : 0;
+    if (digits >= 8 && digits <= 10 && rest >= 35) return digits + 1 + rest;
+  }
   return 0;
 }
 
+/// Of a word that begins at `at`.
 std::size_t shape_at(Text text, std::size_t at) noexcept {
-  if (!is_word_start(text, at)) return 0;
-  if (kTells.starts[static_cast<unsigned char>(text[at])]) {
-    for (const Start& start : kStarts) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  const auto second = static_cast<unsigned char>(at + 1 < text.size() ? text[at + 1] : 0);
+  if ((kIndex.second[first] >> (second & 63U) & 1U) != 0) {
+    for (std::size_t i = kIndex.begin[first]; i < kIndex.begin[first + 1U]; ++i) {
+      const Start& start = kStarts[kIndex.rows[i]];
       if (!starts_at(text, at, start.text.view())) continue;
       const std::size_t body = at + start.text.size;
       if (!has_body(part_of(text, body), start)) continue;
@@ -138,7 +162,7 @@ std::size_t shape_at(Text text, std::size_t at) noexcept {
       return end - at;
     }
   }
-  return is_alnum(text[at]) ? odd_shape(text, at) : 0;
+  return odd_shape(text, at);
 }
 
 /// Where the next secret begins and ends.
@@ -156,10 +180,6 @@ class Finder {
     const char c = text_[at_];
     if (c == '-')
       if (const Span found = pem()) return found;
-    if (is_alnum(c)) {
-      const std::size_t size = shape_at(text_, at_);
-      return {at_, at_ + size};
-    }
     if (c == ':')
       if (const Span found = credentials()) return found;
     if (c == '=' || c == ':' || c == '%') return named_value();
@@ -307,8 +327,13 @@ bool RedactedPieces::next(Text& piece) noexcept {
     return true;
   }
   for (; at_ < text_.size(); ++at_) {
-    if (!kTells.tells[static_cast<unsigned char>(text_[at_])]) continue;
-    const Span secret = Finder(text_, at_).find();
+    const auto c = static_cast<unsigned char>(text_[at_]);
+    Span secret;
+    if (kIndex.is_word[c]) {
+      if (is_word_start(text_, at_)) secret = {at_, at_ + shape_at(text_, at_)};
+    } else if (kIndex.is_other[c]) {
+      secret = Finder(text_, at_).find();
+    }
     if (!secret) continue;
     at_ = secret.from;
     hidden_to_ = secret.to;

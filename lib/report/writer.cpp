@@ -71,6 +71,13 @@ void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
   put('"');
 }
 
+void JsonBuffer::own_string(std::string_view value, std::size_t limit) noexcept {
+  if (value.data() == nullptr) return text("null");
+  put('"');
+  escaped(value, limit);
+  put('"');
+}
+
 bool JsonBuffer::escaped(std::string_view value, std::size_t limit) noexcept {
   const std::size_t end = std::min(value.size(), limit);
   for (std::size_t at = 0; at < value.size();) {

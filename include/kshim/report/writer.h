@@ -59,6 +59,10 @@ inline constexpr FieldShape kFieldShapes[] = {
 constexpr const FieldShape& shape_of(Field field) noexcept {
   return kFieldShapes[static_cast<std::size_t>(field)];
 }
+/// Names of entry points and architectures, hashes: a module record has no other text.
+constexpr bool is_own_text(std::string_view field) noexcept {
+  return field == "api" || field == "selected" || field == "content_hash";
+}
 constexpr std::string_view name_of(RecordType type) noexcept {
   constexpr std::string_view kNames[] = {
 #define KSHIM_RECORD(type, meaning) #type,
@@ -115,6 +119,8 @@ class JsonBuffer {
   /// Quoted, redacted (redact.h) and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit`
   /// bytes; null without data.
   void string(std::string_view value, std::size_t limit) noexcept;
+  /// The same of text that is the shim's own, in which there is nothing to redact.
+  void own_string(std::string_view value, std::size_t limit) noexcept;
   void number(std::uint64_t value) noexcept;
   void milliseconds(Milliseconds value) noexcept;  ///< three decimals
   bool full() const noexcept { return full_; }
@@ -171,7 +177,10 @@ class Record {
   template <Field kField>
   Record& add(std::string_view value) noexcept {
     begin<kField, Kind::kind_string>();
-    out_.string(value, kStringLimit);
+    if constexpr (is_own_text(shape_of(kField).name))
+      out_.own_string(value, kStringLimit);
+    else
+      out_.string(value, kStringLimit);
     return *this;
   }
   template <Field kField>
