@@ -67,6 +67,7 @@ TEST_F(QueryAnswers, KernelByKernel) {
                                        .cubin(arch_of(80), cubin_of(80, {"scale", "other"}))
                                        .cubin(arch_of(86), cubin_of(86, {"scale"})),
                                    FatbinBuilder{}.cubin(arch_of(70), cubin_of(70, {"scale"}))})));
+  settle();  // so that each question meets what the ones before it left
   EXPECT_EQ(ask(file, 86, "scale").code, KSHIM_CODE_SASS);
   EXPECT_STREQ(ask(file, 86, "scale").answer.image, "sm_86");
   const Asked asked = ask(file, 86, "other");

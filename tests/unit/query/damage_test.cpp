@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A damaged file, one that is cut off and one that changes are unknown, and none of them ends the process.
+#include <sys/resource.h>
+
 #include <atomic>
 #include <thread>
 
@@ -152,13 +154,33 @@ TEST_F(QueryDamage, OverwrittenWhileItIsAskedFor) {
   EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS);
 }
 
+/// No descriptor is to be had: only what is known already can be answered.
+Asked ask_without_descriptors(const std::string& file, unsigned number) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{0, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  Asked out = ask(file, number);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  return out;
+}
+
 TEST_F(QueryDamage, AChangedFileIsReadAgain) {
-  const std::string file = write("f.fatbin", FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"})));
-  age(file);
+  const auto write_for = [&](unsigned number) {
+    const std::string file =
+        write("f.fatbin", FatbinBuilder{}.cubin(arch_of(number), cubin_of(number, {"scale"})));
+    const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+    ::utimensat(AT_FDCWD, file.c_str(), times, 0);  // the same inode, size and modification time
+    return file;
+  };
+  const std::string file = write_for(80);
   EXPECT_EQ(ask(file, 80).code, KSHIM_CODE_SASS);
+  EXPECT_EQ(ask_without_descriptors(file, 80).reason, "cannot_open");  // too young to be kept
+  settle();
   EXPECT_EQ(ask(file, 80).code, KSHIM_CODE_SASS);
-  write("f.fatbin", FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"scale"})));
-  age(file);  // same inode, size and modification time
+  EXPECT_EQ(ask_without_descriptors(file, 80).code, KSHIM_CODE_SASS);
+  EXPECT_EQ(ask_without_descriptors(file, 90).code, KSHIM_CODE_NONE);
+  write_for(90);
   EXPECT_EQ(ask(file, 80).code, KSHIM_CODE_NONE);
   std::filesystem::remove(file);
   EXPECT_EQ(ask(file, 80).reason, "cannot_open");

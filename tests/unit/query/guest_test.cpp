@@ -21,7 +21,6 @@ class QueryGuest : public Query {
   std::string sample(const char* name = "f.so") const {
     const std::string file =
         write(name, Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));
-    age(file);
     return file;
   }
 };
@@ -112,8 +111,8 @@ TEST_F(QueryGuest, SixteenThreads) {
                                                            .cubin(arch_of(80), cubin_of(80, {name.c_str()}))
                                                            .ptx(arch_of(80), {8, 0}, ptx_of(80, {"both"}))
                                                            .cubin(arch_of(90), cubin_of(90, {"both"}))}))));
-    age(files.back());
   }
+  settle();
   std::atomic<unsigned> wrong{0};
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < kThreads; ++t)
@@ -161,6 +160,9 @@ TEST_F(QueryGuest, AForksChildAnswers) {
 }
 
 TEST_F(QueryGuest, ACancelledThreadLeavesNoLock) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer takes the end of a canceled thread for a fault";
+#endif
   // Just written: it is read each time, by calls that are points of cancellation elsewhere.
   const std::string file =
       write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))})));

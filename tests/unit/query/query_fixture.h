@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cubin_builder.h"
@@ -74,11 +76,8 @@ class Query : public ::testing::Test {
   std::string write(const std::string& name, const FatbinBuilder& fatbin) const {
     return write(name, Bytes(fatbin.build()));
   }
-  /// As if it had been written long ago, so that it is kept in the cache.
-  static void age(const std::string& path) {
-    const timespec times[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
-    ::utimensat(AT_FDCWD, path.c_str(), times, 0);
-  }
+  /// Until what was written is old enough to be kept in the cache.
+  static void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(4100)); }
 
   std::filesystem::path folder_;
 };
