@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/walk.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
+#include "kshim/files/open_file.h"
 #include "kshim/image/image.h"
 
 namespace kshim::scan {
@@ -157,15 +157,14 @@ bool is_package(std::string_view name) {
 }  // namespace
 
 Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
-    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) {
+    note = file.why;
     return {};
   }
-  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
-  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
-  ::close(fd);
-  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  const auto size = files::read_at(file.fd.get(), 0, {reinterpret_cast<char*>(buffer.data()), buffer.size()});
+  if (!size) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  return {buffer.data(), size.value_or(0)};
 }
 
 Inputs list_inputs(const std::vector<fs::path>& paths) {
