@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` copies: component kshim (command, shim, package files, documents) and component simulator, and
+# What `cmake --install` copies: components kshim (command, shim, package files, documents), simulator and query (the library,
+# its header and its pkg-config file), and
 # kshim_attach() for the samples of this tree, as find_package(kshim) gives it to others.
 include(CMakePackageConfigHelpers)
 
@@ -17,6 +18,10 @@ if(TARGET kshim_sim)
   install(TARGETS kshim_sim kshim_sim_nvml LIBRARY DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
   install(FILES "${CMAKE_BINARY_DIR}/sim/libcuda.so" DESTINATION "${KSHIM_INSTALL_SIMDIR}" COMPONENT simulator)
 endif()
+if(TARGET kshim_query)
+  install(TARGETS kshim_query LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT query)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/kshim/query.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/kshim" COMPONENT query)
+endif()
 
 # As in the source tree, so that the links between the pages lead somewhere: a page names what is not installed, and has no
 # link to it.
@@ -31,9 +36,11 @@ set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURREN
 set(_bin_dir "${CMAKE_INSTALL_BINDIR}")
 set(_lib_dir "${CMAKE_INSTALL_LIBDIR}")
 set(_sim_dir "${KSHIM_INSTALL_SIMDIR}")
+set(_query_dir "${CMAKE_INSTALL_LIBDIR}")
+set(_include_dir "${CMAKE_INSTALL_INCLUDEDIR}")
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/installed/kshimConfig.cmake"
-  INSTALL_DESTINATION "${_package_dir}" PATH_VARS _bin_dir _lib_dir _sim_dir)
+  INSTALL_DESTINATION "${_package_dir}" PATH_VARS _bin_dir _lib_dir _sim_dir _query_dir _include_dir)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/cmake/installed/kshimConfig.cmake" "${PROJECT_BINARY_DIR}/cmake/kshimConfigVersion.cmake"
@@ -44,6 +51,11 @@ install(
 string(REGEX REPLACE "[^/]+" ".." _pc_prefix "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/kshim.pc.in" "${PROJECT_BINARY_DIR}/cmake/installed/kshim.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/installed/kshim.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT kshim)
+
+if(TARGET kshim_query)
+  configure_file("${CMAKE_CURRENT_LIST_DIR}/kshim-query.pc.in" "${PROJECT_BINARY_DIR}/cmake/installed/kshim-query.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/cmake/installed/kshim-query.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT query)
+endif()
 
 set(_man "${PROJECT_BINARY_DIR}/man")
 add_custom_command(
@@ -59,9 +71,11 @@ install(DIRECTORY "${_man}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man7" COMPONEN
 set(_bin_dir analyzer)
 set(_lib_dir shim)
 set(_sim_dir sim)
+set(_query_dir query)
+set(_include_dir "${PROJECT_SOURCE_DIR}/include")
 configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/kshimConfig.cmake.in" "${PROJECT_BINARY_DIR}/cmake/kshimConfig.cmake"
-  INSTALL_PREFIX "${PROJECT_BINARY_DIR}" INSTALL_DESTINATION cmake PATH_VARS _bin_dir _lib_dir _sim_dir)
+  INSTALL_PREFIX "${PROJECT_BINARY_DIR}" INSTALL_DESTINATION cmake PATH_VARS _bin_dir _lib_dir _sim_dir _query_dir _include_dir)
 foreach(_file IN LISTS _package_files)
   configure_file("${_file}" "${PROJECT_BINARY_DIR}/cmake" COPYONLY)
 endforeach()
@@ -78,7 +92,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CPACK_GENERATOR TGZ)
   set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
   set(CPACK_STRIP_FILES ON)
-  set(CPACK_COMPONENTS_ALL kshim simulator)
+  set(CPACK_COMPONENTS_ALL kshim simulator query)
   set(CPACK_PACKAGE_VENDOR "the kshim project") # else "Humanity"
   set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
   set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")

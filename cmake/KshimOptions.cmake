@@ -2,6 +2,7 @@
 # Options, and the interface target every target of ours links: standard, warnings, sanitizers.
 option(KSHIM_BUILD_SHIM "libkshim.so, the preloaded library" ON)
 option(KSHIM_BUILD_ANALYZER "the kshim command" ON)
+option(KSHIM_BUILD_QUERY "libkshim-query.so, a library that says what code a file has" ON)
 option(KSHIM_BUILD_SIM "the simulated driver (needs cuda.h)" ON)
 option(KSHIM_BUILD_SAMPLES "the samples (need nvcc)" ON)
 option(KSHIM_BUILD_TESTS "unit, abi, e2e and sample tests" ${PROJECT_IS_TOP_LEVEL})
@@ -43,6 +44,25 @@ if(KSHIM_SANITIZE)
     target_compile_options(kshim_sanitize INTERFACE -Wno-maybe-uninitialized)
   endif()
   target_link_options(kshim_sanitize INTERFACE -fsanitize=${KSHIM_SANITIZE})
+endif()
+
+# What a process that enforces it (CET on x86-64, BTI and PAC on aarch64) wants of each file in it: our files must not be why
+# a process goes without. The linker notes the property where every object has it.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
+  set(KSHIM_CONTROL_FLOW -fcf-protection=full)
+elseif(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  set(KSHIM_CONTROL_FLOW -mbranch-protection=standard)
+endif()
+set(KSHIM_READ_ONLY LINKER:-z,relro LINKER:-z,now) # link options of every file that is shipped
+
+# The command reads what anybody may have written, and may end itself rather than go on with a stack or a container that has
+# been overrun. What lives in other people's processes (shim, auditor, simulator, lib/) must not: there a check that fails
+# would end the host. Their readers are bounds-checked by construction and fuzzed.
+add_library(kshim_hardened INTERFACE)
+if(NOT KSHIM_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug") # FORTIFY wants optimization, and sanitizers know more
+  target_compile_options(
+    kshim_hardened INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;${KSHIM_CONTROL_FLOW}>)
+  target_compile_definitions(kshim_hardened INTERFACE _GLIBCXX_ASSERTIONS _LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST)
 endif()
 
 find_program(KSHIM_CCACHE ccache)

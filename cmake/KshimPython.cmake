@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The files of the Python wheels (pyproject.toml, python/simulator/pyproject.toml) as install components of their own:
-# `python` is the package kshim with the command in bin/ and the shim in lib/, beside each other as the command looks for
-# it; `python-simulator` is the package kshim_simulator. `cmake --install` leaves them out unless they are named.
+# `python` is the package kshim with the command in bin/ and the libraries in lib/, beside each other as the command looks for
+# them; `python-simulator` is the package kshim_simulator. `cmake --install` leaves them out unless they are named.
 #   KSHIM_PREBUILT   put these binaries into the wheel and build nothing: a build folder, an installed prefix, or a folder
 #                    of the component. For binaries that were built on an old system, and for the tests.
 set(KSHIM_PREBUILT "" CACHE PATH "build folder or prefix whose binaries a wheel takes, instead of building them")
@@ -32,7 +32,8 @@ if(KSHIM_PREBUILT)
     _kshim_prebuilt(_shim libkshim.so shim lib "${CMAKE_INSTALL_LIBDIR}" kshim/lib)
     _kshim_prebuilt(_audit libkshim-audit.so shim lib "${CMAKE_INSTALL_LIBDIR}" kshim/lib)
     install(PROGRAMS "${_command}" DESTINATION kshim/bin ${_python_component})
-    install(PROGRAMS "${_shim}" "${_audit}" DESTINATION kshim/lib ${_python_component})
+    _kshim_prebuilt(_query libkshim-query.so.1 query lib "${CMAKE_INSTALL_LIBDIR}" kshim/lib)
+    install(PROGRAMS "${_shim}" "${_audit}" "${_query}" DESTINATION kshim/lib ${_python_component})
   endif()
   if(KSHIM_BUILD_SIM)
     foreach(_name IN ITEMS libcuda.so.1 libnvidia-ml.so.1)
@@ -47,6 +48,11 @@ if(TARGET kshim AND TARGET kshim_shim)
   install(TARGETS kshim RUNTIME DESTINATION kshim/bin ${_python_component})
   install(TARGETS kshim_shim kshim_audit LIBRARY DESTINATION kshim/lib ${_python_component})
   add_dependencies(kshim_wheel kshim kshim_shim kshim_audit)
+endif()
+if(TARGET kshim_query)
+  # Not install(TARGETS): a wheel has no links.
+  install(PROGRAMS "$<TARGET_FILE:kshim_query>" DESTINATION kshim/lib ${_python_component})
+  add_dependencies(kshim_wheel kshim_query)
 endif()
 if(TARGET kshim_sim)
   install(TARGETS kshim_sim kshim_sim_nvml LIBRARY DESTINATION kshim_simulator ${_simulator_component})

@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/package_fixes.h"
+#include "analyzer/advise/printable.h"
 #include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/pythons.h"
-#include "analyzer/device_code/torch_link.h"
+#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
@@ -87,19 +89,32 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
 }
 
 // What a package manager put there is no program of the user's, wherever it lies. A bundle has no manager.
-void set_package(const PackageRecord& package, Situation& at) {
+// Where it came from only `here` may say, what this machine's own records have of it: a report could name
+// anybody's source.
+void set_package(const PackageRecord& package, const PackageRecord* here, Situation& at) {
   if (!packages::bundle_title(package.manager).empty()) return;
   at.manager = package.manager;
   if (packages::is_package_name(package.name)) {
     at.package = package.name;
     at.package_version = package.version;
   }
-  at.environment = package.environment;
-  at.channel = package.channel;
-  if (at.manager == "pip" && packages::is_source(package.source)) at.source = package.source;
+  if (here != nullptr) {
+    at.environment = here->environment;
+    at.channel = here->channel;
+    if (at.manager == "pip" && packages::is_source(here->source)) at.source = here->source;
+  }
   at.from_source = !at.source.empty();
   if (at.manager == "pip" || at.manager == "conda") at.origin = Origin::installed;
   if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
+}
+
+/// What a report of another user says in its own words, as far as commands are made of it.
+void forget_strings(Situation& at) {
+  at.build_folder.clear();
+  at.program.clear();
+  at.caller_package.clear();
+  at.serving_device.clear();
+  at.cache_entry.clear();
 }
 
 // What is mended where the bundle was built is not yet in the bundle.
@@ -132,9 +147,15 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
     at.relocatable = file != nullptr && file->has_relocatable_code();
     at.shared_library = file != nullptr ? file->is_shared_library()
                                         : basename_of(finding.object).find(".so") != std::string_view::npos;
-    if (const auto package = package_of(scene, *subject.object)) set_package(*package, at);
-  } else if (subject.caller && !subject.facts.compiler) {
-    set_package(*subject.caller, at);
+    const auto here = package_here(scene, *subject.object);
+    const auto package = scene.report.foreign ? here : package_of(scene, *subject.object);
+    const PackageRecord* source = scene.options.trust_reports && package ? &*package
+                                  : here                                 ? &*here
+                                                                         : nullptr;
+    if (package)
+      set_package(*package, source != nullptr && source->name == package->name ? source : nullptr, at);
+  } else if (subject.caller && !subject.facts.compiler && !scene.report.foreign) {
+    set_package(*subject.caller, scene.options.trust_reports ? &*subject.caller : nullptr, at);
   }
   if (origin.origin == Origin::memory) at.bare = true;
   at.device = subject.facts.device;
@@ -179,7 +200,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
   // is linked with what, and the file need not be on this machine.
   at.links_torch = lies_beside_torch(at.object) ||
-                   file_links_torch(path_at_hand(scene, subject, at.object)) ||
+                   links_torch(elf_facts(path_at_hand(scene, subject, at.object))) ||
                    (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
   at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
   at.switches = switch_names(scene.report);
@@ -189,7 +210,14 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
   at.ranked = scene.report.process.rank.has_value();
   at.program = program_of(scene.report.process);
+  const std::string entry = at.cache_entry.empty() ? extension_folder(at) : at.cache_entry;
+  if (scene.report.foreign)
+    forget_strings(at);
+  else
+    at.removable = removable_cache_entry(entry);
   Advice advice = advise(at);
+  if (scene.report.foreign)
+    keep_free_of({finding.object, scene.report.process.exe, scene.report.process.cwd, entry}, advice.fixes);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
   finding.remarks = std::move(advice.remarks);

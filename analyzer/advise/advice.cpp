@@ -11,6 +11,7 @@
 #include "analyzer/advise/driver_fixes.h"
 #include "analyzer/advise/gpu_driver.h"
 #include "analyzer/advise/own_source.h"
+#include "analyzer/advise/printable.h"
 #include "analyzer/advise/program.h"
 #include "analyzer/advise/rebuild.h"
 #include "analyzer/advise/releases.h"
@@ -158,9 +159,8 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
 
 void add_cache_fix(const Situation& at, Advice& advice) {
   advice.fixes.push_back(
-      {FixKind::environment,
-       fmt::format("Delete it from {}'s cache", at.cache),
-       {fmt::format("rm -r {}", shell_quote(at.cache_entry))},
+      {FixKind::environment, fmt::format("Delete it from {}'s cache", at.cache),
+       at.removable.empty() ? std::vector<std::string>() : std::vector{"rm -r " + shell_quote(at.removable)},
        fmt::format("the next start compiles for the GPU that is there; {} did not look at the GPU when "
                    "it took the old one",
                    at.cache),
@@ -344,6 +344,7 @@ Advice advise(const Situation& given) {
   add_fallback(at, advice.fixes);
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
+  keep_printable(advice.fixes);
   return advice;
 }
 

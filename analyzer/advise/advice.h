@@ -65,20 +65,22 @@ struct Situation {
   image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
   std::string cache;                       ///< whose cache the image lies in
   std::string cache_variable;              ///< that says where the cache is
-  std::string cache_entry;                 ///< what to delete
-  std::string compiler;                    ///< NVRTC or nvJitLink, that refused `asked`
-  image::Version compiler_version;         ///< unknown = {0, 0}
-  image::Arch asked;                       ///< by whoever called the compiler
-  bool serves_device = false;              ///< the compiler knows `device`
-  std::string caller_package;              ///< the Python package whose code called it, for pip
-  bool python = false;                     ///< the process runs Python
-  std::string python_version;              ///< "3.10", where it is known
-  bool torch = false;                      ///< with PyTorch in it
-  image::Version ptx;                      ///< ISA version of the PTX that was refused, where that was said
-  image::Version reads;                    ///< and the newest that its reader takes
-  bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
-  bool ranked = false;         ///< a launcher started the process as one of several
-  std::string program;         ///< the command line, quoted for the shell; empty where it is not known
+  std::string cache_entry;                 ///< what is to go
+  std::string removable;  ///< what of the caller's own caches may be deleted (printable.h): that entry, or
+                          ///< the extension
+  std::string compiler;   ///< NVRTC or nvJitLink, that refused `asked`
+  image::Version compiler_version;  ///< unknown = {0, 0}
+  image::Arch asked;                ///< by whoever called the compiler
+  bool serves_device = false;       ///< the compiler knows `device`
+  std::string caller_package;       ///< the Python package whose code called it, for pip
+  bool python = false;              ///< the process runs Python
+  std::string python_version;       ///< "3.10", where it is known
+  bool torch = false;               ///< with PyTorch in it
+  image::Version ptx;               ///< ISA version of the PTX that was refused, where that was said
+  image::Version reads;             ///< and the newest that its reader takes
+  bool asks_for_cuda = false;       ///< `runtime` is what an image of a container demands of the driver
+  bool ranked = false;              ///< a launcher started the process as one of several
+  std::string program;              ///< the command line, quoted for the shell; empty where it is not known
 };
 
 /// Whether what failed was fetched as a finished build.

@@ -8,10 +8,9 @@
 #include "analyzer/core/text.h"
 
 namespace kshim::analysis {
-namespace {
 
-// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one extension.
 std::string extension_folder(const Situation& at) {
+  if (at.object.find("/../") != std::string::npos) return {};
   constexpr std::string_view kCache = "/torch_extensions/";
   const std::size_t cache = at.object.find(kCache);
   if (cache == std::string::npos || at.object.ends_with('/')) return {};
@@ -19,18 +18,16 @@ std::string extension_folder(const Situation& at) {
   return slash > cache + kCache.size() ? at.object.substr(0, slash) : std::string();
 }
 
-}  // namespace
-
 void add_extension_fix(const Situation& at, std::vector<Fix>& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
-  fixes.push_back({FixKind::rebuild,
-                   fmt::format("Delete the compiled {}", basename_of(folder)),
-                   {fmt::format("rm -r {}", shell_quote(folder))},
-                   "the next start compiles it for the GPUs that are visible then",
-                   "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with "
-                   "different GPUs that "
-                   "share a home each need a TORCH_EXTENSIONS_DIR of their own"});
+  fixes.push_back(
+      {FixKind::rebuild, fmt::format("Delete the compiled {}", basename_of(folder)),
+       at.removable.empty() ? std::vector<std::string>() : std::vector{"rm -r " + shell_quote(at.removable)},
+       "the next start compiles it for the GPUs that are visible then",
+       "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with "
+       "different GPUs that "
+       "share a home each need a TORCH_EXTENSIONS_DIR of their own"});
 }
 
 void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <string>
 #include <vector>
 
 #include "analyzer/advise/advice.h"
 
 namespace kshim::analysis {
 
+/// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one
+/// extension; empty for any other file.
+std::string extension_folder(const Situation& at);
 /// A file in PyTorch's cache of compiled extensions: it is compiled anew once it is gone.
 void add_extension_fix(const Situation& at, std::vector<Fix>& fixes);
 /// What conda, apt or dnf installed, where nothing better is known.

@@ -5,6 +5,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/workers.h"
+#include "kshim/report/redact.h"
 
 namespace kshim::analysis {
 
@@ -15,10 +16,8 @@ std::string command_line(const std::vector<std::string>& arguments) {
     const bool typed = std::all_of(argument.begin(), argument.end(), [](char c) {
       return static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
     });
-    // The shim masks secrets, and what it leaves out it names in words.
-    const bool masked = argument.find("***") != std::string::npos || argument.starts_with("<") ||
-                        (argument.starts_with("[") && argument.ends_with(" bytes]"));
-    if (!typed || masked) return {};
+    // What the shim has hidden cannot be typed.
+    if (!typed || argument.find(report::kHidden) != std::string::npos) return {};
     // The first word of a command may be no assignment.
     const bool first = out.empty();
     if (first && (argument.empty() || argument.find('=') != std::string::npos)) return {};

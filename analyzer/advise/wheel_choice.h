@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which published build of a package serves a GPU or a driver, by the tables of analyzer/knowledge.
+// Which published build of a package serves a GPU or a driver, by the tables of knowledge/.
 #pragma once
 #include <optional>
 #include <string>

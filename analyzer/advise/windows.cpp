@@ -7,18 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::explain {
 namespace {
-
-struct Driver {
-  std::string_view of_linux;
-  std::string_view of_windows;
-};
-constexpr Driver kDrivers[] = {
-#define KSHIM_WINDOWS_DRIVER(linux_version, windows_version) {linux_version, windows_version},
-#include "analyzer/advise/windows_drivers.def"
-#undef KSHIM_WINDOWS_DRIVER
-};
 
 bool part_of_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
 
@@ -150,7 +142,7 @@ std::optional<std::string> for_windows(const std::string& command) {
 }
 
 std::string windows_drivers(std::string text) {
-  for (const Driver& row : kDrivers) {
+  for (const analysis::WindowsDriverRow& row : analysis::knowledge().windows_drivers) {
     std::size_t at = text.find(row.of_linux);
     while (at != std::string::npos) {
       const std::size_t end = at + row.of_linux.size();

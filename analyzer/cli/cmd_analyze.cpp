@@ -27,6 +27,7 @@ struct AnalyzeOptions {
   std::string assume_toolkit;
   bool verbose = false;
   bool full = false;
+  bool trust_reports = false;
   std::vector<std::string> paths;
 };
 
@@ -40,6 +41,7 @@ analysis::Options to_analysis(const AnalyzeOptions& options) {
   if (!options.assume_toolkit.empty()) {
     result.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
   }
+  result.trust_reports = options.trust_reports;
   return result;
 }
 
@@ -93,7 +95,11 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
       ->type_name("X.Y");
   app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
-  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  app.add_flag("--trust-reports", options->trust_reports,
+               "take what reports of other users say into commands, too: for an operator's own spool");
+  app.add_flag("--full", options->full,
+               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
+               "as they are");
   return [options] { return analyze(*options); };
 }
 

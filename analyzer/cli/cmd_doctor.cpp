@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
@@ -25,6 +26,8 @@ struct DoctorOptions {
   std::string format = "text";
   std::string output;
   std::string root = "/";
+  std::vector<std::string> variables;
+  bool full = false;
   std::string program;
 };
 
@@ -36,6 +39,11 @@ std::map<std::string, std::string> environment() {
     if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
   }
   return out;
+}
+
+/// Of another root nobody knows the variables, and ours are not its: what a login there begins with.
+std::map<std::string, std::string> foreign_environment() {
+  return {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/cuda/bin"}};
 }
 
 /// ld.so(8): parts that are no absolute paths begin in the working directory.
@@ -57,8 +65,8 @@ std::string program_path(const DoctorOptions& options) {
 }
 
 int examine(const DoctorOptions& options) {
-  if (options.format != "text" && options.format != "json") {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json",
+  if (options.format != "text" && options.format != "json" && options.format != "markdown") {
+    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json, markdown",
                                 analysis::harmless(options.format)));
   }
   std::error_code error;
@@ -66,7 +74,13 @@ int examine(const DoctorOptions& options) {
   if (error || !fs::is_directory(root, error))
     throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  auto variables = environment();
+  auto variables = root == "/" ? environment() : foreign_environment();
+  for (const std::string& row : options.variables) {
+    const std::size_t equals = row.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw UserError(fmt::format("--env {}: give NAME=VALUE", analysis::harmless(row)));
+    variables[row.substr(0, equals)] = row.substr(equals + 1);
+  }
   if (root == "/") complete_paths(variables["LD_LIBRARY_PATH"]);
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
@@ -75,8 +89,10 @@ int examine(const DoctorOptions& options) {
                                           .unicode = wants_unicode(),
                                           .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
                                           .verbose = false,
-                                          .full = true};
-  output.write(options.format == "json" ? doctor::render_json(facts) : doctor::render_text(facts, render));
+                                          .full = options.full};
+  output.write(options.format == "json"       ? doctor::render_json(facts)
+               : options.format == "markdown" ? doctor::render_markdown(facts, render)
+                                              : doctor::render_text(facts, render));
   const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
     return check.severity == analysis::Severity::error;
   });
@@ -85,14 +101,22 @@ int examine(const DoctorOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
-  app.add_option("PROGRAM", options->program, "a program to look at as well")->group("");
-  app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
+  app.add_option("PROGRAM", options->program,
+                 "a program to look at as well, or a Python environment; of an interpreter or script in an "
+                 "environment, its packages are listed")
+      ->group("");
+  app.add_option("--format", options->format, "how to write it: text, json, markdown (a block for an issue)")
+      ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option(
          "--root", options->root,
          "look at the file system in that folder (a container's image, a mounted disk) and not at this "
-         "machine; the environment stays the present one")
+         "machine; the environment is then empty but for a usual PATH")
       ->type_name("DIR");
+  app.add_option("--env", options->variables, "a variable that programs there have, as an image sets it")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app.add_flag("--full", options->full, "do not shorten home, host and UUID in markdown");
   return [options] { return examine(*options); };
 }
 
@@ -102,15 +126,18 @@ Command doctor_command() {
   return {
       .name = "doctor",
       .synopsis = "say what this machine has of CUDA, and what would get in the way",
-      .usage = "[OPTIONS] [PROGRAM]",
+      .usage = "[OPTIONS] [PROGRAM|ENVIRONMENT]",
       .details =
           "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
           "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
-          "linked to, and whether the shim gets into it. Starts no program; libnvidia-ml.so.1 "
+          "linked to, and whether the shim gets into it. Says what the packages of the Python environment "
+          "are "
+          "built for, and which of them run on the GPUs here. Starts no program; libnvidia-ml.so.1 "
           "is asked by a process of its own.",
       .example =
           "  kshim doctor\n"
           "  kshim doctor python\n"
+          "  kshim doctor --format markdown .venv/bin/python\n"
           "  kshim doctor --format json ./build/simulate\n",
       .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
       .set_up = set_up};

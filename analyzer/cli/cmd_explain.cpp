@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/verbs/explain.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -55,10 +55,10 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
     throw UserError(fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze",
                                 analysis::harmless(path)),
                     exit_status::kNoInput);
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
-                    exit_status::kNoInput);
+  files::OpenFile file = files::open_to_read(path, files::Kinds::regular_or_pipe);
+  if (!file)
+    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), file.why), exit_status::kNoInput);
+  files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
   return explain::explain_log(in, path, options,

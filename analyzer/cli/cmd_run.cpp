@@ -195,6 +195,10 @@ int run(const RunOptions& options) {
     analysis_options.blind.push_back(
         {outcome.pid, child.program.string(), "KSHIM_DISABLE=1 is set: nothing is recorded"});
   explain_failed_start(outcome, child.program, search_path, analysis_options);
+  const bool failed = outcome.exit_status.value_or(1) != exit_status::kOk;
+  if (failed && reports.empty() && options.simulate.empty() && analysis_options.missing.empty() &&
+      doctor::lacks_driver(child.program, search_path))
+    analysis_options.driverless = child.program.string();
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
   analysis_options.record_packages = true;
@@ -245,7 +249,9 @@ std::function<int()> set_up(CLI::App& app) {
       "--audit", options->audit,
       "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
       "LD_AUDIT");
-  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
+  app.add_flag("--full", options->full,
+               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
+               "as they are");
   return [options, &app] {
     options->command = program_in(app.remaining());
     return run(*options);

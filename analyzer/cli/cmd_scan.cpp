@@ -131,7 +131,8 @@ int scan_paths(const ScanOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ScanOptions>();
-  app.add_option("PATH", options->paths, "files, folders, wheels, Python environments")
+  app.add_option("PATH", options->paths,
+                 "files, folders, wheels, Python environments, images of containers; - is standard input")
       ->required()
       ->group("");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
@@ -166,12 +167,15 @@ Command scan_command() {
       .usage = "[OPTIONS] PATH...",
       .details =
           "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
-          "them), folders and Python environments. Needs no GPU, driver or toolkit, and runs nothing.",
+          "them), folders, Python environments and images of containers (docker-archive, OCI layout as a "
+          "folder "
+          "or archive). Needs no GPU, driver or toolkit, and runs nothing.",
       .example =
           "  kshim scan build/libfoo.so\n"
           "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
           "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
-          "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n",
+          "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
+          "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
       .footer =
           "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning) "
           "or a "

@@ -4,78 +4,148 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "analyzer/core/user_error.h"
+#include "kshim/report/libc_calls.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::cli {
+namespace {
+
+constexpr const char* kNull = "/dev/null";
+
+/// What /dev/stdout, /dev/stderr and /dev/fd/N stand for.
+std::optional<int> open_descriptor_of(std::string_view path) {
+  constexpr std::string_view kNumbered = "/dev/fd/";
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  if (!path.starts_with(kNumbered)) return std::nullopt;
+  int number = -1;
+  const auto [end, error] =
+      std::from_chars(path.data() + kNumbered.size(), path.data() + path.size(), number);
+  if (error != std::errc() || end != path.data() + path.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+bool is_null_device(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+}
+
+}  // namespace
 
 Output::Output(std::string path, int stream, int status)
     : path_(std::move(path)), fd_(stream), status_(status) {
   if (path_.empty()) return;
   fd_ = -1;
-  errno = 0;
-  find();
-  if (errno == 0) return;
-  const int error = errno;
-  if (fd_ >= 0) close(fd_);
-  const char* why = error == ELOOP ? "is a link; name the file itself" : std::strerror(error);
-  throw UserError(fmt::format("--output {}: cannot write there: {}", path_, why), status_);
+  try {
+    if (const std::optional<int> open = open_descriptor_of(path_))
+      take_open_descriptor(*open);
+    else if (path_ == kNull)
+      open_null();
+    else
+      find();
+  } catch (...) {
+    if (folder_ >= 0) close(folder_);
+    if (fd_ >= 0) close(fd_);
+    throw;
+  }
 }
 
 Output::~Output() {
+  if (folder_ >= 0) close(folder_);
   if (!is_stream() && fd_ >= 0) close(fd_);
 }
 
-/// Leaves errno at 0, or says why not.
+void Output::refuse(std::string_view why) const {
+  throw UserError(fmt::format("--output {}: cannot write there: {}", path_, why), status_);
+}
+
+void Output::take_open_descriptor(int fd) {
+  fd_ = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  if (fd_ < 0) refuse(std::strerror(errno));
+}
+
+void Output::open_null() {
+  fd_ = open(kNull, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info {};
+  if (fd_ < 0 || fstat(fd_, &info) != 0) refuse(std::strerror(errno));
+  if (!is_null_device(info)) refuse("it is not the null device");
+}
+
 void Output::find() {
-  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
-  append_ = summary != nullptr && path_ == summary;
-  if (append_) {
-    fd_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, mode_);
-    if (fd_ >= 0) errno = 0;
-    return;
-  }
-  struct stat there {};
   const std::size_t slash = path_.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  if (lstat(path_.c_str(), &there) != 0) {
-    if (errno != ENOENT) return;
-    errno = slash + 1 == path_.size() ? EISDIR : 0;
-    if (errno != 0 || faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return;
-    folder_ = std::move(folder);
-    return;
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  name_ = slash == std::string::npos ? path_ : path_.substr(slash + 1);
+  if (name_.empty() || name_ == "." || name_ == "..") refuse(std::strerror(EISDIR));
+  using Walk = report::FolderWalk<report::LibcCalls>;
+  if (const int error = Walk::open(folder, {}, folder_); error != 0)
+    refuse(error == ELOOP ? "a link on the way belongs to another user" : std::strerror(error));
+
+  // O_PATH: to open a device is to use it, to open a FIFO is to wait.
+  const int entry = openat(folder_, name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (entry < 0 && errno != ENOENT) refuse(std::strerror(errno));
+  const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
+  const bool append = summary != nullptr && path_ == summary;
+  if (entry >= 0) {
+    present_ = fstat(entry, &there_) == 0;
+    try {
+      if (!append || !S_ISREG(there_.st_mode)) find_present(entry);
+    } catch (...) {
+      close(entry);
+      throw;
+    }
+    close(entry);
   }
-  // /dev/stdout and /dev/fd/3 are links too, to what is open already.
-  const bool stream = path_.starts_with("/dev/") || path_.starts_with("/proc/");
-  struct stat target {};
-  const bool device = stat(path_.c_str(), &target) == 0 && !S_ISREG(target.st_mode);
-  fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC | (stream || device ? 0 : O_NOFOLLOW));
-  if (fd_ < 0) return;
-  errno = 0;
-  // A new file would have another owner, or leave the other names of the old one behind.
-  if (stream || device || there.st_uid != geteuid() || there.st_nlink != 1) return;
-  if (faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) folder_ = std::move(folder);
-  mode_ = there.st_mode & 0777;
-  errno = 0;
+  if (append) {
+    open_for_append();
+  } else if (fd_ < 0 && faccessat(folder_, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    // Written beside and then renamed: there is no other way that leaves no half file and no race.
+    refuse(fmt::format("no file can be made in its folder: {}", std::strerror(errno)));
+  }
+}
+
+/// Judges what has the name: throws, or leaves a FIFO open in fd_.
+void Output::find_present(int entry) {
+  if (S_ISLNK(there_.st_mode)) refuse("is a link; name the file itself");
+  if (S_ISDIR(there_.st_mode)) refuse(std::strerror(EISDIR));
+  if (!S_ISREG(there_.st_mode) && !S_ISFIFO(there_.st_mode)) refuse("is a device or a socket");
+  if (there_.st_uid != geteuid()) refuse("belongs to another user");
+  if (S_ISREG(there_.st_mode)) return;
+  // By the descriptor: by its name it could be something else by now.
+  fd_ = open(fmt::format("/proc/self/fd/{}", entry).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd_ < 0) refuse(errno == ENXIO ? "nobody reads from this FIFO" : std::strerror(errno));
+  const int flags = fcntl(fd_, F_GETFL);
+  if (flags < 0 || fcntl(fd_, F_SETFL, flags & ~O_NONBLOCK) != 0) refuse(std::strerror(errno));
+}
+
+/// The caller's environment names this file, and a container's root does not own the runner's.
+void Output::open_for_append() {
+  fd_ = openat(folder_, name_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+               0644);
+  struct stat info {};
+  if (fd_ < 0 || fstat(fd_, &info) != 0) refuse(std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) refuse("is not a file");
 }
 
 bool Output::is_same_file(const std::string& path) const {
-  struct stat mine {};
   struct stat theirs {};
-  return !is_stream() && fd_ >= 0 && fstat(fd_, &mine) == 0 && stat(path.c_str(), &theirs) == 0 &&
-         mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+  return present_ && stat(path.c_str(), &theirs) == 0 && there_.st_dev == theirs.st_dev &&
+         there_.st_ino == theirs.st_ino;
 }
 
 std::string Output::first_bytes(std::size_t most) const {
-  struct stat mine {};
-  if (is_stream() || fd_ < 0 || fstat(fd_, &mine) != 0 || !S_ISREG(mine.st_mode)) return {};
-  const int fd = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (!present_ || !S_ISREG(there_.st_mode)) return {};
+  const int fd = openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return {};
   std::string out(most, '\0');
   const ssize_t size = pread(fd, out.data(), out.size(), 0);
@@ -85,37 +155,46 @@ std::string Output::first_bytes(std::size_t most) const {
 }
 
 void Output::write(std::string_view text) {
-  if (!folder_.empty() && replace(text)) return;
-  if (fd_ < 0) fail();
-  if (!is_stream() && !append_ && ftruncate(fd_, 0) != 0 && errno != EINVAL)
-    fail();  // EINVAL: a pipe or a device
-  write_to(fd_, text);
+  if (fd_ >= 0)
+    write_to(fd_, text);
+  else
+    replace(text);
 }
 
-/// False where the folder takes no new file; errno says why.
-bool Output::replace(std::string_view text) const {
+void Output::replace(std::string_view text) const {
   constexpr unsigned kTries = 100;
+  constexpr unsigned kNewMode = 0644;  // a daemon's umask of 0 lets nobody else write to it
   std::string name;
   int fd = -1;
   for (unsigned i = 0; i < kTries && fd < 0 && (i == 0 || errno == EEXIST); ++i) {
-    name = fmt::format("{}{}.kshim-{}-{}", folder_, folder_.ends_with('/') ? "" : "/", getpid(), i);
-    fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode_);
+    name = fmt::format(".kshim-{}-{}", getpid(), i);
+    // Nobody else reads it before it has the rights of the file that it replaces.
+    fd = openat(folder_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                present_ ? 0600 : kNewMode);
   }
-  if (fd < 0) return false;
+  if (fd < 0) fail(errno);
   try {
-    if (fd_ >= 0) fchmod(fd, mode_);  // whatever the umask is now
+    if (present_) {
+      struct stat made {};
+      unsigned mode = there_.st_mode & 0777U;
+      // Rights of a group are that group's.
+      if (fstat(fd, &made) != 0 ||
+          (made.st_gid != there_.st_gid && fchown(fd, uid_t(-1), there_.st_gid) != 0))
+        mode &= ~070U;
+      if (fchmod(fd, mode) != 0) fail(errno);
+    }
     write_to(fd, text);
   } catch (...) {
     close(fd);
-    unlink(name.c_str());
+    unlinkat(folder_, name.c_str(), 0);
     throw;
   }
-  // Where the folder is another machine's, only closing says that it is full.
-  if (close(fd) == 0 && rename(name.c_str(), path_.c_str()) == 0) return true;
+  // Where the folder is another machine's, only closing says that it is full. renameat replaces a link that
+  // has the name by now, it does not follow it.
+  if (close(fd) == 0 && renameat(folder_, name.c_str(), folder_, name_.c_str()) == 0) return;
   const int error = errno;
-  unlink(name.c_str());
-  errno = error;
-  fail();
+  unlinkat(folder_, name.c_str(), 0);
+  fail(error);
 }
 
 void Output::write_to(int fd, std::string_view text) const {
@@ -123,16 +202,16 @@ void Output::write_to(int fd, std::string_view text) const {
     const ssize_t done = ::write(fd, text.data(), text.size());
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
-      if (fd != STDERR_FILENO) fail();
+      if (fd != STDERR_FILENO) fail(errno);
       return;  // nobody is there to be told
     }
     text.remove_prefix(static_cast<std::size_t>(done));
   }
 }
 
-void Output::fail() const {
+void Output::fail(int error) const {
   const std::string where = is_stream() ? "stdout" : fmt::format("--output {}", path_);
-  throw UserError(fmt::format("{}: cannot write: {}", where, std::strerror(errno)), status_);
+  throw UserError(fmt::format("{}: cannot write: {}", where, std::strerror(error)), status_);
 }
 
 }  // namespace kshim::cli

@@ -3,7 +3,13 @@
 // nothing, and that appears at the end, whole: until then a file of that name keeps what it has, and whatever
 // ends the work leaves no half or empty one. The file that GitHub's runner calls GITHUB_STEP_SUMMARY is added
 // to: what a step's other commands have written there stays.
+//
+// No link is followed, and no device and no file of another user is written to, whoever changes the folder
+// meanwhile: the folder and the entry are opened once, judged by fstat, and used through their descriptors.
+// Only the literal names /dev/stdout, /dev/stderr, /dev/fd/N and /dev/null stand for what is open already.
 #pragma once
+#include <sys/stat.h>
+
 #include <string>
 #include <string_view>
 
@@ -12,7 +18,7 @@ namespace kshim::cli {
 class Output {
  public:
   /// Tries `path`, or stands for `stream` where it is empty. UserError with `status` where it cannot be
-  /// written, or is a link to a file: who planted it in a shared folder would choose what is overwritten.
+  /// written.
   Output(std::string path, int stream, int status);
   ~Output();
   Output(const Output&) = delete;
@@ -23,19 +29,25 @@ class Output {
   bool is_same_file(const std::string& path) const;
   /// The first bytes, `most` at most, of a file that was there before; empty where there was none.
   std::string first_bytes(std::size_t most) const;
-  /// Replaces the file, or its content. UserError when the file, or a stdout that is open, does not take it.
+  /// Replaces the file. UserError when the file, or a stdout that is open, does not take it.
   void write(std::string_view text);
 
  private:
-  [[noreturn]] void fail() const;
+  [[noreturn]] void refuse(std::string_view why) const;
+  [[noreturn]] void fail(int error) const;
+  void take_open_descriptor(int fd);
+  void open_null();
   void find();
-  bool replace(std::string_view text) const;
+  void find_present(int entry);
+  void open_for_append();
+  void replace(std::string_view text) const;
   void write_to(int fd, std::string_view text) const;
   std::string path_;
-  std::string folder_;  ///< where a new file is made and then named `path_`; empty: written in place
-  unsigned mode_ = 0666;
-  bool append_ = false;
-  int fd_;  ///< -1 where there is no such file yet
+  std::string name_;      ///< the last component of path_, in folder_
+  int folder_ = -1;       ///< where a new file is made and then named name_; -1: fd_ is written to
+  bool present_ = false;  ///< there is a file to replace:
+  struct stat there_ {};  ///< what it is
+  int fd_;
   int status_;
 };
 

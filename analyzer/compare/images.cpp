@@ -52,8 +52,8 @@ std::string name_of(Version version) {
   return version.known() ? std::string(image::to_name(version).view()) : "?";
 }
 std::string gpu_name(Arch arch) { return std::string(image::to_name(arch.cc).view()); }
-const char* what_of(ImageKind kind) {
-  return kind == ImageKind::cubin ? "architecture" : kind == ImageKind::ptx ? "ptx" : "ltoir";
+std::string what_of(ImageKind kind) {
+  return kind == ImageKind::cubin ? "architecture" : std::string(image::to_name(kind));
 }
 
 class Comparison {
@@ -126,6 +126,8 @@ class Comparison {
                                 : fmt::format("newer GPUs than those with code of their own {}",
                                               has_kind(after_, kind) ? "are served by other PTX, if at all"
                                                                      : "find none any more"));
+    } else if (kind == ImageKind::tileir) {
+      text = fmt::format("{}: no Tile IR is left to be compiled", name);
     } else {
       text = fmt::format("{}: nothing is left to be linked for {}", name, gpu_name(arch));
     }

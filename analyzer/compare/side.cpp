@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -14,6 +13,7 @@
 #include "analyzer/render/finding_text.h"
 #include "analyzer/verbs/report_files.h"
 #include "analyzer/verbs/scan.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::diff {
 namespace {
@@ -24,13 +24,7 @@ constexpr std::size_t kFirstBytes = 4096;
 constexpr std::size_t kTried = 20;  // files of a folder that are asked whether they are reports
 constexpr std::uintmax_t kLargestJson = std::uintmax_t{1} << 30;
 
-std::string first_bytes(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string out(kFirstBytes, '\0');
-  file.read(out.data(), static_cast<std::streamsize>(out.size()));
-  out.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return out;
-}
+std::string first_bytes(const fs::path& path) { return files::read_up_to(path, kFirstBytes).value_or(""); }
 
 bool is_object(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
@@ -55,9 +49,7 @@ void add_images(const std::vector<analysis::ImageEntry>& entries, Object& object
     const auto arch = image::parse_arch(entry.arch);
     if (!arch) continue;
     analysis::ImageCount row;
-    row.candidate.kind = entry.kind == "ptx"     ? image::ImageKind::ptx
-                         : entry.kind == "ltoir" ? image::ImageKind::ltoir
-                                                 : image::ImageKind::cubin;
+    row.candidate.kind = image::parse_kind(entry.kind).value_or(image::ImageKind::cubin);
     row.candidate.arch = *arch;
     if (const auto isa = image::parse_version(entry.isa)) row.candidate.isa = *isa;
     row.count = entry.count;
@@ -176,9 +168,7 @@ Side read_side(const std::string& path, const Options& options) {
   if (is_report(first)) {
     read_reports(path, options, side);
   } else if (is_object(first)) {
-    std::ifstream file(path, std::ios::binary);
-    const bool large = fs::file_size(path, error) > kLargestJson;
-    const std::string text = large ? std::string() : std::string(std::istreambuf_iterator<char>(file), {});
+    const std::string text = files::read_whole(path, kLargestJson).value_or("");
     side.nothing_there = !read_json(text, side);
   } else {
     read_files(path, options, side);

@@ -59,11 +59,8 @@ void add_images(const Json& json, Object& object) {
   for (const Json& entry : list_of(json, "images")) {
     const auto arch = image::parse_arch(text_of(entry, "arch"));
     if (!arch) continue;
-    const std::string kind = text_of(entry, "kind");
     analysis::ImageCount row;
-    row.candidate.kind = kind == "ptx"     ? image::ImageKind::ptx
-                         : kind == "ltoir" ? image::ImageKind::ltoir
-                                           : image::ImageKind::cubin;
+    row.candidate.kind = image::parse_kind(text_of(entry, "kind")).value_or(image::ImageKind::cubin);
     row.candidate.arch = *arch;
     if (const auto isa = image::parse_version(text_of(entry, "isa"))) row.candidate.isa = *isa;
     row.count = number_of(entry, "count");

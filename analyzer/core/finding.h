@@ -88,9 +88,10 @@ struct Finding {
   double confidence = 0;
   std::optional<int> code;
   std::string code_name;
-  std::string object;    ///< path; empty for a loose image
-  std::string build_id;  ///< of the object, where known
-  std::string package;   ///< "torch 2.9.1 (pip)"
+  std::string object;                      ///< path; empty for a loose image
+  std::vector<std::string> other_objects;  ///< of which the same holds: loose images of one scan
+  std::string build_id;                    ///< of the object, where known
+  std::string package;                     ///< "torch 2.9.1 (pip)"
   std::string headline;
   std::vector<std::string> kernels;  ///< demangled
   bool kernels_complete = true;

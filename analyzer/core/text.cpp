@@ -181,18 +181,22 @@ std::string fill(std::string_view text, std::size_t width, std::size_t indent) {
 }
 
 std::string shell_quote(std::string_view word) {
+  // At a word's start zsh expands =, PowerShell @ and %, old fish %; a comma is an operator of PowerShell's.
   constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,+:@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
-  std::string out = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:@%";
+  constexpr std::string_view kNotFirst = "=@%";
+  const bool plain = !word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos &&
+                     kNotFirst.find(word.front()) == std::string_view::npos;
+  if (plain) return std::string(word);
+  // All four take what stands between single quotes as it is, but for these: fish has escapes there (\\ and
+  // \\'), and each shell writes a quote in quotes in its own way. PowerShell takes U+2018 to U+201B for
+  // quotes, too.
+  constexpr std::string_view kQuotes = "\xe2\x80\x98\xe2\x80\x99\xe2\x80\x9a\xe2\x80\x9b";
+  bool quotable = word.find_first_of("'\\") == std::string_view::npos;
+  for (const char c : word) quotable = quotable && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+  for (std::size_t at = 0; at < kQuotes.size(); at += 3)
+    quotable = quotable && word.find(kQuotes.substr(at, 3)) == std::string_view::npos;
+  return quotable ? "'" + std::string(word) + "'" : std::string(1, kNoShellWord);
 }
 
 std::string_view basename_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }

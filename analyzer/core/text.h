@@ -41,7 +41,10 @@ std::size_t columns(std::string_view text);
 /// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first
 /// start with `indent` blanks.
 std::string fill(std::string_view text, std::size_t width, std::size_t indent);
-/// The word as a POSIX shell reads it back.
+/// What shell_quote() gives for a word that it cannot quote: no command that holds it may be printed
+/// (advise/printable.h).
+constexpr char kNoShellWord = '\x01';
+/// The word as bash, zsh, fish and PowerShell all read it back; kNoShellWord where there is no such spelling.
 std::string shell_quote(std::string_view word);
 std::string_view basename_of(std::string_view path);
 

@@ -6,18 +6,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::explain {
 namespace {
-
-struct Row {
-  image::ComputeCapability cc;
-  std::string_view names;
-};
-constexpr Row kRows[] = {
-#define KSHIM_GPU_NAMES(major, minor, names, sources) {{major, minor}, names},
-#include "analyzer/data/gpu_names.def"
-#undef KSHIM_GPU_NAMES
-};
 
 // "M4" and "P4" are words of other trades: they count behind NVIDIA, Tesla or GPU only.
 constexpr std::size_t kShort = 3;
@@ -34,14 +26,8 @@ std::string folded(std::string_view name) {
 const std::vector<GpuName>& all_names() {
   static const std::vector<GpuName> kNames = [] {
     std::vector<GpuName> out;
-    for (const Row& row : kRows) {
-      std::string_view rest = row.names;
-      while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find("; "), rest.size());
-        out.push_back({std::string(rest.substr(0, end)), row.cc});
-        rest.remove_prefix(std::min(end + 2, rest.size()));
-      }
-    }
+    for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names)
+      out.push_back({std::string(row.name), row.cc});
     std::stable_sort(out.begin(), out.end(),
                      [](const GpuName& a, const GpuName& b) { return a.name.size() > b.name.size(); });
     return out;

@@ -4,52 +4,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::analysis {
 namespace {
 
 using image::ComputeCapability;
 using image::Version;
 
-constexpr Version version(unsigned major, unsigned minor) {
-  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-}
-constexpr ComputeCapability capability(unsigned major, unsigned minor) {
-  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-}
-
-constexpr SourceRow kSources[] = {
-#define KSHIM_SOURCE(id, what, date) {#id, what, date},
-#include "analyzer/data/sources.def"
-#undef KSHIM_SOURCE
-};
-constexpr ToolkitRow kToolkits[] = {
-#define KSHIM_TOOLKIT(major, minor, targets, isa_major, isa_minor, driver, minor_driver, default_arch, \
-                      verified, source_ids)                                                            \
-  {version(major, minor),                                                                              \
-   targets,                                                                                            \
-   version(isa_major, isa_minor),                                                                      \
-   driver,                                                                                             \
-   minor_driver,                                                                                       \
-   default_arch,                                                                                       \
-   verified,                                                                                           \
-   source_ids},
-#include "analyzer/data/toolkits.def"
-#undef KSHIM_TOOLKIT
-};
-constexpr GpuRow kGpus[] = {
-#define KSHIM_GPU(major, minor, family, tegra, first_major, first_minor, last_branch, products, verified, \
-                  source_ids)                                                                             \
-  {capability(major, minor),                                                                              \
-   family,                                                                                                \
-   tegra,                                                                                                 \
-   version(first_major, first_minor),                                                                     \
-   last_branch,                                                                                           \
-   products,                                                                                              \
-   verified,                                                                                              \
-   source_ids},
-#include "analyzer/data/gpus.def"
-#undef KSHIM_GPU
-};
 constexpr RecipeRow kRecipes[] = {
 #define KSHIM_RECIPE(id, name, list, command, caveat, source_ids) \
   {Recipe::id, name, ArchList::list, command, caveat, source_ids},
@@ -122,9 +84,9 @@ std::string_view file_of(std::string_view path) { return path.substr(path.rfind(
 
 }  // namespace
 
-std::span<const SourceRow> sources() { return kSources; }
-std::span<const ToolkitRow> toolkits() { return kToolkits; }
-std::span<const GpuRow> gpus() { return kGpus; }
+std::span<const SourceRow> sources() { return knowledge().sources; }
+std::span<const ToolkitRow> toolkits() { return knowledge().toolkits; }
+std::span<const GpuRow> gpus() { return knowledge().gpus; }
 std::span<const RecipeRow> recipes() { return kRecipes; }
 std::span<const SwitchRow> switches() { return kSwitches; }
 std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibraries; }
@@ -142,14 +104,14 @@ unsigned branch_of(std::string_view driver) {
 const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
 
 const GpuRow* find_gpu(ComputeCapability cc) {
-  for (const GpuRow& row : kGpus) {
+  for (const GpuRow& row : gpus()) {
     if (row.cc == cc) return &row;
   }
   return nullptr;
 }
 
 const ToolkitRow* find_toolkit(Version wanted) {
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (row.version == wanted) return &row;
   }
   return nullptr;
@@ -157,7 +119,7 @@ const ToolkitRow* find_toolkit(Version wanted) {
 
 const ToolkitRow* toolkit_at_most(Version wanted) {
   const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (row.version <= wanted) found = &row;
   }
   return found;
@@ -175,7 +137,7 @@ bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
 }
 
 const ToolkitRow* first_toolkit_for(image::Arch arch) {
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (builds_for(row, arch)) return &row;
   }
   return nullptr;
@@ -183,7 +145,7 @@ const ToolkitRow* first_toolkit_for(image::Arch arch) {
 
 const ToolkitRow* last_toolkit_for(image::Arch arch) {
   const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (builds_for(row, arch)) found = &row;
   }
   return found;
@@ -191,7 +153,7 @@ const ToolkitRow* last_toolkit_for(image::Arch arch) {
 
 const ToolkitRow* toolkit_of_isa(Version isa) {
   const ToolkitRow* found = nullptr;
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (row.isa == isa) found = &row;
   }
   return found;
@@ -200,7 +162,7 @@ const ToolkitRow* toolkit_of_isa(Version isa) {
 Version last_driver_cuda(const GpuRow& gpu) {
   if (gpu.last_branch == 0) return {};
   Version found;
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (!row.driver.empty() && branch_of(row.driver) <= gpu.last_branch) found = row.version;
   }
   return found;
@@ -209,7 +171,7 @@ Version last_driver_cuda(const GpuRow& gpu) {
 const ToolkitRow* toolkit_of_branch(unsigned branch) {
   const ToolkitRow* found = nullptr;
   bool beyond = true;
-  for (const ToolkitRow& row : kToolkits) {
+  for (const ToolkitRow& row : toolkits()) {
     if (row.driver.empty()) continue;
     if (branch_of(row.driver) <= branch) found = &row;
     if (branch <= branch_of(row.driver)) beyond = false;

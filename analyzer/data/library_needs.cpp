@@ -3,29 +3,20 @@
 
 #include <algorithm>
 
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
-namespace {
-
-constexpr LibraryNeedRow kNeeds[] = {
-#define KSHIM_LIBRARY_NEED(library, distribution, first, last, oldest, source_ids) \
-  {library, distribution, first, last, oldest, source_ids},
-#include "analyzer/data/library_needs.def"
-#undef KSHIM_LIBRARY_NEED
-};
-
-}  // namespace
-
-std::span<const LibraryNeedRow> library_needs() { return kNeeds; }
+std::span<const LibraryNeedRow> library_needs() { return knowledge().library_needs; }
 
 const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
                                    std::string_view version) {
-  const auto* row = std::find_if(std::begin(kNeeds), std::end(kNeeds), [&](const LibraryNeedRow& known) {
+  const auto rows = library_needs();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const LibraryNeedRow& known) {
     return known.library == library && known.distribution == distribution &&
            is_within(version, known.first, known.last);
   });
-  return row == std::end(kNeeds) ? nullptr : row;
+  return row == rows.end() ? nullptr : &*row;
 }
 
 }  // namespace kshim::analysis

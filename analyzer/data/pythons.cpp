@@ -3,32 +3,23 @@
 
 #include <algorithm>
 
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
-namespace {
-
-constexpr PythonRow kPythons[] = {
-#define KSHIM_PYTHON(distribution, python, first, last, source_ids) \
-  {distribution, python, first, last, source_ids},
-#include "analyzer/data/pythons.def"
-#undef KSHIM_PYTHON
-};
-
-}  // namespace
-
-std::span<const PythonRow> pythons() { return kPythons; }
+std::span<const PythonRow> pythons() { return knowledge().pythons; }
 
 const PythonRow* find_python(std::string_view distribution, std::string_view python) {
-  const auto* const found = std::find_if(std::begin(kPythons), std::end(kPythons), [&](const PythonRow& row) {
+  const auto rows = pythons();
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const PythonRow& row) {
     return row.distribution == distribution && row.python == python;
   });
-  return found == std::end(kPythons) ? nullptr : found;
+  return found == rows.end() ? nullptr : &*found;
 }
 
 std::string_view oldest_python(std::string_view distribution, std::string_view release) {
   std::string_view out;
-  for (const PythonRow& row : kPythons) {
+  for (const PythonRow& row : pythons()) {
     if (row.distribution != distribution || !is_within(release, row.first, row.last)) continue;
     if (out.empty() || compare_releases(row.python, out) < 0) out = row.python;
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -12,13 +14,6 @@ using image::Version;
 constexpr Version version(unsigned major, unsigned minor) {
   return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
 }
-
-constexpr SourceNeedRow kSourceNeeds[] = {
-#define KSHIM_SOURCE_NEED(distribution, first, last, major, minor, source_ids) \
-  {distribution, first, last, version(major, minor), source_ids},
-#include "analyzer/data/source_needs.def"
-#undef KSHIM_SOURCE_NEED
-};
 
 // On Windows a branch has some numbers after its own: 581 and 582 are of R580. The next branch is ten on.
 constexpr unsigned kWithinBranch = 10;
@@ -51,10 +46,10 @@ Serving serving_of(const GpuRow& gpu, Version driver, std::string_view kernel_mo
   return dropped ? Serving::too_new : Serving::yes;
 }
 
-std::span<const SourceNeedRow> source_needs() { return kSourceNeeds; }
+std::span<const SourceNeedRow> source_needs() { return knowledge().source_needs; }
 
 Version oldest_cuda_of(std::string_view distribution, std::string_view release) {
-  for (const SourceNeedRow& row : kSourceNeeds) {
+  for (const SourceNeedRow& row : source_needs()) {
     if (row.distribution == distribution && is_within(release, row.first, row.last)) return row.oldest_cuda;
   }
   return {};
@@ -62,7 +57,7 @@ Version oldest_cuda_of(std::string_view distribution, std::string_view release) 
 
 std::string_view first_beyond(std::string_view distribution, Version cuda) {
   std::string_view found;
-  for (const SourceNeedRow& row : kSourceNeeds) {
+  for (const SourceNeedRow& row : source_needs()) {
     if (row.distribution == distribution && cuda < row.oldest_cuda &&
         (found.empty() || is_newer(found, row.first)))
       found = row.first;

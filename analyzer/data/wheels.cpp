@@ -5,35 +5,12 @@
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/data/knowledge_file.h"
+
 namespace kshim::analysis {
 namespace {
 
 using image::ComputeCapability;
-
-constexpr ComputeCapability capability(unsigned major, unsigned minor) {
-  return {static_cast<std::uint16_t>(major), static_cast<std::uint16_t>(minor)};
-}
-
-constexpr WheelRow kWheels[] = {
-#define KSHIM_WHEEL(distribution, first, last, variant, platform, real, ptx, verified, note, source_ids) \
-  {distribution, first, last, variant, platform, real, ptx, verified, note, source_ids},
-#include "analyzer/data/wheels.def"
-#undef KSHIM_WHEEL
-};
-constexpr WheelDefaultRow kDefaults[] = {
-#define KSHIM_WHEEL_DEFAULT(distribution, first, last, variant, platform, source_ids) \
-  {distribution, first, last, variant, platform, source_ids},
-#include "analyzer/data/wheel_defaults.def"
-#undef KSHIM_WHEEL_DEFAULT
-};
-constexpr LibrarySupportRow kLibraries[] = {
-#define KSHIM_LIBRARY_SUPPORT(library, first, last, min_major, min_minor, max_major, max_minor, note, \
-                              source_ids)                                                             \
-  {library, first,     last, capability(min_major, min_minor), capability(max_major, max_minor),      \
-   note,    source_ids},
-#include "analyzer/data/library_support.def"
-#undef KSHIM_LIBRARY_SUPPORT
-};
 
 constexpr std::string_view kOpen = "0";
 
@@ -125,9 +102,9 @@ bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
 
 }  // namespace
 
-std::span<const WheelRow> wheels() { return kWheels; }
-std::span<const WheelDefaultRow> wheel_defaults() { return kDefaults; }
-std::span<const LibrarySupportRow> library_support() { return kLibraries; }
+std::span<const WheelRow> wheels() { return knowledge().wheels; }
+std::span<const WheelDefaultRow> wheel_defaults() { return knowledge().wheel_defaults; }
+std::span<const LibrarySupportRow> library_support() { return knowledge().library_support; }
 
 int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
 
@@ -145,7 +122,7 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
   if (out.variant.empty() && local != std::string_view::npos) out.variant = version.substr(local + 1);
   if (out.variant.empty()) out.variant = cuda_word(name);
   // The longest name of a project that the package begins with, so that faiss-gpu-cuvs is not faiss-gpu.
-  for (const WheelRow& row : kWheels) {
+  for (const WheelRow& row : wheels()) {
     const bool begins = name.starts_with(row.distribution) &&
                         (name.size() == row.distribution.size() || name[row.distribution.size()] == '-');
     if (!begins || row.distribution.size() <= out.distribution.size()) continue;
@@ -164,7 +141,7 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
 }
 
 std::string_view default_variant(const WheelName& name, std::string_view platform) {
-  for (const WheelDefaultRow& row : kDefaults) {
+  for (const WheelDefaultRow& row : wheel_defaults()) {
     if (row.distribution == name.distribution && row.platform == platform &&
         is_within(name.version, row.first, row.last))
       return row.variant;
@@ -177,7 +154,7 @@ const WheelRow* find_wheel(std::string_view distribution, std::string_view versi
   WheelName name = wheel_name(distribution, version, variant);
   if (name.variant.empty()) name.variant = default_variant(name, platform);
   const WheelRow* found = nullptr;
-  for (const WheelRow& row : kWheels) {
+  for (const WheelRow& row : wheels()) {
     if (row.distribution != name.distribution || row.platform != platform) continue;
     if (!is_within(name.version, row.first, row.last)) continue;
     if (row.variant == name.variant) return &row;
@@ -210,7 +187,7 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, Compu
                                             std::string_view platform) {
   const WheelName name = wheel_name(distribution);
   std::vector<const WheelRow*> out;
-  for (const WheelRow& row : kWheels) {
+  for (const WheelRow& row : wheels()) {
     if (row.distribution == name.distribution && row.platform == platform &&
         serves(row, cc) != image::Choice::none)
       out.push_back(&row);
@@ -221,13 +198,13 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, Compu
 
 bool knows_wheels_of(std::string_view distribution, std::string_view platform) {
   const WheelName name = wheel_name(distribution);
-  return std::any_of(std::begin(kWheels), std::end(kWheels), [&](const WheelRow& row) {
+  return std::any_of(wheels().begin(), wheels().end(), [&](const WheelRow& row) {
     return row.distribution == name.distribution && row.platform == platform;
   });
 }
 
 const LibrarySupportRow* find_library_support(std::string_view library, std::string_view version) {
-  for (const LibrarySupportRow& row : kLibraries) {
+  for (const LibrarySupportRow& row : library_support()) {
     if (!knows(row, library)) continue;
     if (version.empty() ? row.last == kOpen : is_within(version, row.first, row.last)) return &row;
   }
@@ -244,7 +221,7 @@ std::optional<Support> library_supports(std::string_view library, std::string_vi
 
 const LibrarySupportRow* first_library_for(std::string_view library, ComputeCapability cc) {
   const LibrarySupportRow* found = nullptr;
-  for (const LibrarySupportRow& row : kLibraries) {
+  for (const LibrarySupportRow& row : library_support()) {
     if (knows(row, library) && reaches(row, cc) &&
         (found == nullptr || compare_releases(row.first, found->first) < 0))
       found = &row;
@@ -254,7 +231,7 @@ const LibrarySupportRow* first_library_for(std::string_view library, ComputeCapa
 
 const LibrarySupportRow* last_library_for(std::string_view library, ComputeCapability cc) {
   const LibrarySupportRow* found = nullptr;
-  for (const LibrarySupportRow& row : kLibraries) {
+  for (const LibrarySupportRow& row : library_support()) {
     if (knows(row, library) && reaches(row, cc) &&
         (found == nullptr || compare_releases(row.first, found->first) > 0))
       found = &row;

@@ -47,9 +47,14 @@ void each_image_of(const CodeModule& module, Visit&& visit) {
 
 /// Something in the file that is not as it should be; the rest was read all the same.
 struct Damage {
+  enum class Of : std::uint8_t {
+    device_code,
+    host,          ///< of the file around device code, which may hold none
+    unknown_kind,  ///< an image whose kind is not known: nothing is wrong with it, but it is not judged
+  };
   std::uint64_t offset = 0;  ///< in the file, bytes
   std::string what;          ///< a clause: "the fatbin ends before its last entry"
-  bool of_host = false;      ///< of the file around device code, which may hold none
+  Of of = Of::device_code;
 };
 
 enum class HostFormat : std::uint8_t { none, elf, pe };  ///< none: a bare fatbin, cubin, PTX or LTO-IR
@@ -59,10 +64,11 @@ struct DeviceCode {
   std::string machine;   ///< of the host file: "x86-64", "aarch64"; empty for bare images
   std::string build_id;  ///< hexadecimal; empty where the file has none
   std::uint64_t fatbins = 0;
+  std::uint64_t loose_cubins = 0;  ///< among other data, without a fatbin around them
   std::vector<CodeImage> images;
   std::vector<CodeModule> modules;  ///< by offset, ascending
   std::vector<Damage> damage;
-  std::uint64_t searched = 0;  ///< bytes that were looked through for fatbins outside of their own sections
+  std::uint64_t searched = 0;  ///< bytes that were looked through for device code outside of its own sections
 };
 
 /// Reads an ELF or PE file, a fatbin, a wrapper, a cubin, PTX or LTO-IR. Anything else has no images and no

@@ -3,6 +3,7 @@
 // and what is kept is limited, so that neither time nor memory depends on the file's good will.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ class CodeCollector {
   /// The fatbin at an offset, aligned or not.
   void collect_one(std::uint64_t at) { add_fatbin(at, {at, file_.size(), RangeKind::fatbins}); }
   /// With `module`, notes it there too.
-  void damage(std::uint64_t offset, std::string what, CodeModule* module = nullptr);
+  void damage(std::uint64_t offset, std::string what, CodeModule* module = nullptr,
+              Damage::Of of = Damage::Of::device_code);
   /// Of the file around the device code, which may hold none at all.
   void host_damage(std::uint64_t offset, std::string what);
   const std::vector<CodePart>& parts() const { return parts_; }
@@ -50,11 +52,17 @@ class CodeCollector {
   /// Lists the fatbin at `at`, which ends at `end` at the latest; returns where to go on, beyond `at`. In
   /// data, what only looks like the start of a fatbin is passed over.
   std::uint64_t add_fatbin(std::uint64_t at, const CodeRange& range);
+  /// The same for a cubin in data.
+  std::uint64_t add_cubin(std::uint64_t at, const CodeRange& range);
+  void note_kind(std::uint16_t kind, std::uint64_t at, CodeModule& group);
   bool add_image(const image::Image& entry, CodeModule& group, bool relocatable);
   void add_group(CodeModule group, bool relocatable);
+  void add_module(CodeModule group, bool relocatable);
   Bytes file_;
   DeviceCode& out_;
   std::vector<CodePart> parts_;
+  std::map<std::uint16_t, std::uint32_t> unknown_kinds_;  ///< CodeModule::damage of those that have it
+  std::uint64_t cubin_sections_ = 0;                      ///< looked at so far
 };
 
 }  // namespace kshim::analysis

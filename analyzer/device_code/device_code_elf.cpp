@@ -8,12 +8,14 @@
 #include "analyzer/device_code/device_code_collect.h"
 #include "analyzer/device_code/device_code_host.h"
 #include "analyzer/device_code/device_code_pointers.h"
+#include "kshim/image/fatbin_search.h"
 
 namespace kshim::analysis {
 namespace {
 
 using image::ElfReader;
 using image::ElfSection;
+using image::SectionRole;
 
 struct Places {
   std::vector<CodeRange> code;
@@ -37,31 +39,19 @@ std::string machine_name(std::uint16_t machine) {
   }
 }
 
-/// Data in which libraries keep fatbins that they load themselves. Tables for unwinding are large and never
-/// hold any.
-bool is_searched(const ElfSection& section) {
-  if (section.type != SHT_PROGBITS || (section.flags & SHF_ALLOC) == 0) return false;
-  if ((section.flags & (SHF_EXECINSTR | SHF_COMPRESSED)) != 0) return false;
-  return section.name != ".eh_frame" && section.name != ".eh_frame_hdr" &&
-         section.name != ".gcc_except_table";
-}
-
 void add_section(const ElfReader& elf, const ElfSection& section, CodeCollector& collector, Places& out) {
-  if (section.type == SHT_NOBITS || section.size == 0) return;
-  const bool fatbins = section.name == ".nv_fatbin";
-  const bool relocatable = section.name == "__nv_relfatbin";
-  const bool wrappers = section.name == ".nvFatBinSegment";
-  if (!fatbins && !relocatable && !wrappers && !is_searched(section)) return;
+  const SectionRole role = image::section_role(section);
+  if (role == SectionRole::none) return;
   if (section.bytes.size() < section.size) {
     const std::string what = fmt::format("section {} ends behind the end of the file", section.name);
-    fatbins || relocatable || wrappers ? collector.damage(elf.bytes().size(), what)
-                                       : collector.host_damage(elf.bytes().size(), what);
+    role == SectionRole::data ? collector.host_damage(elf.bytes().size(), what)
+                              : collector.damage(elf.bytes().size(), what);
   }
   const CodeRange range{section.offset, section.offset + section.bytes.size(),
-                        fatbins       ? RangeKind::fatbins
-                        : relocatable ? RangeKind::relocatable
-                                      : RangeKind::data};
-  if (!section.bytes.empty()) (wrappers ? out.wrappers : out.code).push_back(range);
+                        role == SectionRole::fatbins       ? RangeKind::fatbins
+                        : role == SectionRole::relocatable ? RangeKind::relocatable
+                                                           : RangeKind::data};
+  if (!section.bytes.empty()) (role == SectionRole::wrappers ? out.wrappers : out.code).push_back(range);
 }
 
 /// Without section headers (stripped, packed or cut off) the segments tell what is loaded. One that is

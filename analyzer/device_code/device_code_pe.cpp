@@ -49,7 +49,11 @@ bool find_in_pe(Bytes file, DeviceCode& out) {
     }
     if (section->size == 0 || section->is_code()) continue;
     if (section->bytes.size() < section->size && section->is_initialized_data())
-      collector.damage(file.size(), fmt::format("section {} ends behind the end of the file", section->name));
+      collector.damage(file.size(), fmt::format("section {} ends behind the end of the file", section->name),
+                       nullptr,
+                       kind_of(section->name) == RangeKind::data && !holds_wrappers(section->name)
+                           ? Damage::Of::host
+                           : Damage::Of::device_code);
     if (section->bytes.empty()) continue;
     const CodeRange range{section->offset, section->offset + section->bytes.size(), kind_of(section->name)};
     (holds_wrappers(section->name) ? wrappers : code).push_back(range);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/device_code/dwarf_reader.h"
 
+#include "kshim/files/open_file.h"
+
 #if KSHIM_HAS_DWARF
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -24,12 +26,11 @@ constexpr off_t kLargestFile = off_t{8} << 30;
 
 /// A file's DWARF; released with the process.
 Dwarf* open_dwarf(const fs::path& path, std::string_view build_id) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat status {};
-  if (fd < 0 || ::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > kLargestFile)
-    return nullptr;
+  static files::OpenFile file;  // open as long as the process
+  file = files::open_to_read(path);
+  if (!file || file.status.st_size > kLargestFile) return nullptr;
   elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
+  Elf* elf = elf_begin(file.fd.get(), ELF_C_READ_MMAP, nullptr);
   if (elf == nullptr || elf_kind(elf) != ELF_K_ELF) return nullptr;
   const void* bits = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bits);

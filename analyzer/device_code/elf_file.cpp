@@ -8,36 +8,23 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string_view>
+#include <system_error>
 
-#include "analyzer/run/program.h"
+#include "analyzer/device_code/elf_facts.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-#if defined(__x86_64__)
-constexpr std::uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint16_t kMachine = EM_AARCH64;
-#endif
-
 constexpr int kScriptDepth = 5;  // Linux follows at most 5 (BINPRM recursion, fs/exec.c)
 
-bool read_at(std::ifstream& file, std::uint64_t offset, char* out, std::size_t size) {
-  file.clear();
-  file.seekg(static_cast<std::streamoff>(offset));
-  return static_cast<bool>(file.read(out, static_cast<std::streamsize>(size)));
-}
-
-std::string read_string(std::ifstream& file, std::uint64_t offset, std::uint64_t size, std::uint64_t limit) {
-  std::string text(static_cast<std::size_t>(std::min(size, limit)), '\0');
-  return read_at(file, offset, text.data(), text.size()) ? text : std::string();
+bool read_at(int file, std::uint64_t offset, char* out, std::size_t size) {
+  return files::read_at(file, offset, {out, size}) == size;
 }
 
 // execve(2), AT_SECURE in getauxval(3): the loader drops LD_PRELOAD when the real and the effective ids
@@ -50,51 +37,12 @@ bool gains_rights(const fs::path& path) {
   return getuid() != 0 && getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// DT_STRTAB is an address, so the string table is found by its section header; a stripped one (sstrip) is
-// taken for "does not say".
-bool names_asan(std::ifstream& file, const Elf64_Ehdr& header) {
-  constexpr std::uint64_t kMostStrings = 16U << 20U;
-  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section{};
-    if (!read_at(file, header.e_shoff + i * sizeof section, reinterpret_cast<char*>(&section),
-                 sizeof section))
-      break;
-    if (section.sh_type != SHT_STRTAB || (section.sh_flags & SHF_ALLOC) == 0) continue;
-    const std::string strings = read_string(file, section.sh_offset, section.sh_size, kMostStrings);
-    return strings.find("libasan.so") != std::string::npos ||
-           strings.find("libclang_rt.asan") != std::string::npos;
-  }
-  return false;
-}
-
-// A file that ends within its headers stays Kind::other: the kernel refuses it, and that says enough.
-void read_elf(std::ifstream& file, Executable& executable) {
-  Elf64_Ehdr header{};
-  if (!read_at(file, 0, reinterpret_cast<char*>(&header), offsetof(Elf64_Ehdr, e_version))) return;
-  executable.same_class = header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_machine == kMachine;
-  if (!executable.same_class) {
-    executable.kind = Executable::Kind::elf;
-    return;
-  }
-  if (!read_at(file, 0, reinterpret_cast<char*>(&header), sizeof header)) return;
-  for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr program{};
-    if (!read_at(file, header.e_phoff + i * sizeof program, reinterpret_cast<char*>(&program),
-                 sizeof program))
-      return;
-    if (program.p_type != PT_INTERP) continue;
-    executable.loader = read_string(file, program.p_offset, program.p_filesz, 4096).c_str();
-  }
-  executable.kind = Executable::Kind::elf;
-  executable.wants_asan = names_asan(file, header);
-}
-
-void read_script(std::ifstream& file, Executable& executable) {
+void read_script(int file, Executable& executable) {
   executable.kind = Executable::Kind::script;
-  file.clear();
-  file.seekg(2);
-  std::string line;
-  std::getline(file, line);
+  constexpr std::size_t kMost = 4096;  // Linux reads 255
+  std::string line(kMost, '\0');
+  line.resize(files::read_at(file, 2, line).value_or(0));
+  line.resize(std::min(line.size(), line.find('\n')));
   const auto trim = [](std::string_view text) {
     const std::size_t begin = text.find_first_not_of(" \t");
     if (begin == std::string_view::npos) return std::string_view();
@@ -104,6 +52,11 @@ void read_script(std::ifstream& file, Executable& executable) {
   const std::size_t space = text.find_first_of(" \t");
   executable.interpreter = text.substr(0, space);
   if (space != std::string_view::npos) executable.argument = trim(text.substr(space));
+}
+
+bool is_executable(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
 /// The file that runs in the end: through script interpreters, and through `env NAME` in them.
@@ -126,14 +79,45 @@ std::optional<fs::path> resolve(fs::path path) {
 
 }  // namespace
 
+std::optional<fs::path> find_in_path(const std::string& name,
+                                     const std::function<bool(const fs::path&)>& accept) {
+  const char* variable = std::getenv("PATH");
+  // What execvp(3) searches without PATH.
+  std::string_view folders = variable != nullptr ? variable : "/bin:/usr/bin";
+  while (true) {
+    const std::size_t colon = folders.find(':');
+    const std::string_view folder = folders.substr(0, colon);
+    fs::path path = folder.empty() ? fs::path(".") / name : fs::path(folder) / name;
+    if (accept(path)) return path;
+    if (colon == std::string_view::npos) return std::nullopt;
+    folders.remove_prefix(colon + 1);
+  }
+}
+
+std::optional<fs::path> search_path(const std::string& name) {
+  if (name.find('/') != std::string::npos)
+    return is_executable(name) ? std::optional<fs::path>(name) : std::nullopt;
+  return find_in_path(name, is_executable);
+}
+
 std::optional<Executable> inspect(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  const files::OpenFile opened = files::open_to_read(path);
+  const int file = opened.fd.get();
   std::array<char, 4> magic{};
-  if (!file.read(magic.data(), magic.size())) return std::nullopt;
+  if (!opened || !read_at(file, 0, magic.data(), magic.size())) return std::nullopt;
   Executable executable;
   executable.gains_rights = gains_rights(path);
   if (std::memcmp(magic.data(), ELFMAG, SELFMAG) == 0) {
-    read_elf(file, executable);
+    // What ends within its headers stays Kind::other: the kernel refuses it, and that says enough.
+    const auto facts = analysis::elf_facts(path);
+    if (!facts) return executable;
+    executable.kind = Executable::Kind::elf;
+    executable.same_class = facts->same_class;
+    executable.loader = facts->loader;
+    executable.wants_asan =
+        std::any_of(facts->needed.begin(), facts->needed.end(), [](const std::string& name) {
+          return name.starts_with("libasan.so") || name.starts_with("libclang_rt.asan");
+        });
   } else if (magic[0] == '#' && magic[1] == '!') {
     read_script(file, executable);
     executable.gains_rights = false;  // Linux ignores setuid on scripts

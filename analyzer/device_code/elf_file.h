@@ -2,6 +2,7 @@
 // What the kernel and ld.so will make of an executable file, as far as LD_PRELOAD is concerned.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,13 @@ struct Executable {
   bool gains_rights = false;  ///< setuid, setgid or file capabilities that make ld.so run in secure mode
   bool wants_asan = false;    ///< linked with AddressSanitizer's shared runtime
 };
+
+/// The first file of that name in PATH that `accept` takes.
+std::optional<std::filesystem::path> find_in_path(
+    const std::string& name, const std::function<bool(const std::filesystem::path&)>& accept);
+/// The executable file of that name in PATH, or the name itself when it has a slash; nullopt when there is
+/// none.
+std::optional<std::filesystem::path> search_path(const std::string& name);
 
 /// nullopt when the file cannot be read.
 std::optional<Executable> inspect(const std::filesystem::path& path);

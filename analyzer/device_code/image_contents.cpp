@@ -164,6 +164,7 @@ bool each_kernel_name(image::ImageKind kind, Bytes clear,
     case image::ImageKind::ptx:
       return each_ptx_kernel(clear, visit);
     case image::ImageKind::ltoir:
+    case image::ImageKind::tileir:
       break;
   }
   return false;

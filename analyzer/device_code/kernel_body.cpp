@@ -193,6 +193,7 @@ KernelBody read_body(ImageKind kind, Bytes clear, std::string_view kernel) {
     case ImageKind::ptx:
       return body_in_ptx(clear, kernel);
     case ImageKind::ltoir:
+    case ImageKind::tileir:
       break;
   }
   return {};

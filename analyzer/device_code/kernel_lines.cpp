@@ -317,6 +317,7 @@ Kernels kernel_lines(image::ImageKind kind, Bytes clear) {
     case image::ImageKind::ptx:
       return of_ptx(text_of(clear));
     case image::ImageKind::ltoir:
+    case image::ImageKind::tileir:
       break;
   }
   return {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <signal.h>
+
 #include <filesystem>
 #include <string>
 #include <variant>
@@ -8,8 +10,8 @@
 
 namespace kshim::analysis {
 
-/// A whole file mapped for reading. It must not shrink while it is read; nothing that maps a file can help
-/// that.
+/// A whole file mapped for reading. One that shrinks while it is read has zeros where its end was, and says
+/// so: what was read of it must not be believed.
 class MappedFile {
  public:
   /// The file, or a clause that says why not: "is no longer there".
@@ -20,10 +22,14 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();
   Bytes bytes() const noexcept { return bytes_; }
+  bool has_shrunk() const noexcept;
 
  private:
-  explicit MappedFile(Bytes bytes) : bytes_(bytes) {}
+  struct Guard;
+  friend void on_bus_error(int signal, siginfo_t* info, void* context) noexcept;
+  explicit MappedFile(Bytes bytes);
   Bytes bytes_;
+  Guard* guard_ = nullptr;
 };
 
 }  // namespace kshim::analysis

@@ -27,6 +27,8 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
 
 /// library-not-found: of a program that never began.
 Finding missing_library(const MissingLibrary& missing);
+/// no-device, of a program that failed without a word to any driver: Options::driverless.
+Finding no_driver(const std::string& program);
 
 /// driver-too-old: a process asked the driver for its version, did not initialise it, and the program gave
 /// up.

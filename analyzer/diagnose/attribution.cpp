@@ -67,6 +67,10 @@ std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& 
   if (named != nullptr && named->path == object.path) {
     if (const PackageRecord* row = scene.index.package(object.id)) return *row;
   }
+  return package_here(scene, object);
+}
+
+std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object) {
   if (scene.files.find(object) == nullptr && !is_of_this_machine(scene.report)) return std::nullopt;
   const auto package = scene.files.package(object);
   if (!package) return std::nullopt;

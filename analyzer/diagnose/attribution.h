@@ -15,6 +15,8 @@ bool is_of_this_machine(const Report& report);
 /// Who owns the object: as the report says, else as the packages of this machine do, for the very file or, of
 /// a report of this machine, for what had been there.
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
+/// The same by the records of this machine alone, whatever the report says.
+std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object);
 /// "torch 2.9.1 (pip)"; "train, a bundle made by PyInstaller".
 std::string package_text(const PackageRecord& package);
 /// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.

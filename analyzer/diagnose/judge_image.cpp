@@ -64,6 +64,11 @@ ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
   if (!facts.device) return {false, "the GPU is not known"};
   if (image.kind == ImageKind::ltoir) return {false, "must be linked before it can run"};
   const bool fits = judge(image, plain(facts)).fits;
+  if (!fits && image.kind == ImageKind::tileir) {
+    if (judge(base_of(image), plain(facts)).fits)
+      return {false, fmt::format("Tile IR {} is newer than the driver compiles", name(image.isa))};
+    return {false, "Tile IR compiles for 8.0 and later GPUs only"};
+  }
   if (!fits) {
     return {false,
             image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};

@@ -7,7 +7,8 @@
 #include "analyzer/advise/library_fixes.h"
 #include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
-#include "analyzer/device_code/needed_libraries.h"
+#include "analyzer/device_code/elf_facts.h"
+#include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/cudnn_choice.h"
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/merge.h"
@@ -79,8 +80,11 @@ std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& build_id) {
     if (out.size() == kMostUsers || path == library.record->path) return;
-    const auto needed = needed_libraries(path, build_id);
-    if (std::find(needed.begin(), needed.end(), library.record->soname) == needed.end()) return;
+    if (!build_id.empty() && build_id_of(path) != build_id) return;
+    const auto file = elf_facts(path);
+    if (!file ||
+        std::find(file->needed.begin(), file->needed.end(), library.record->soname) == file->needed.end())
+      return;
     const std::string name(basename_of(path));
     if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
   };

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
 #include "analyzer/data/knowledge.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::analysis {
 namespace {
@@ -25,11 +25,9 @@ bool contains(std::string_view text, std::string_view part) {
 /// Whether CMake builds CUDA there: a project that calls nvcc by itself takes no notice of
 /// CMAKE_CUDA_ARCHITECTURES.
 bool is_cuda_build(const std::filesystem::path& folder) {
-  std::ifstream cache(folder / "CMakeCache.txt");
-  for (std::string line; std::getline(cache, line);) {
-    if (line.starts_with("CMAKE_CUDA_COMPILER:")) return true;
-  }
-  return false;
+  constexpr std::size_t kMost = std::size_t{4} << 20U;
+  const std::string cache = '\n' + files::read_whole(folder / "CMakeCache.txt", kMost).value_or("");
+  return cache.find("\nCMAKE_CUDA_COMPILER:") != std::string::npos;
 }
 
 // Where this process kept what it compiled from text of its own, wherever the environment said.

@@ -21,6 +21,7 @@ using analysis::DeviceCode;
 using analysis::same_program;
 using image::Candidate;
 using image::Choice;
+using image::ComputeCapability;
 using image::ImageKind;
 
 // Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
@@ -31,6 +32,12 @@ constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 constexpr unsigned kMostToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
+
+/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture.
+bool links_for(const Candidate& image, ComputeCapability device) {
+  return image.kind == ImageKind::ltoir &&
+         image::judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
+}
 
 void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
   const auto raise = [](std::uint32_t& known, std::uint32_t value) {
@@ -89,7 +96,7 @@ class Judge {
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       std::optional<bool> kernels;
       each_target(index, [&](std::size_t target, const Chosen& chosen) {
-        if (count(target, chosen)) return;
+        if (count(target, chosen) || !chosen.judged) return;
         if (!kernels) kernels = has_kernels(code_.modules[index]);
         if (*kernels) lack(target, index);
       });
@@ -99,7 +106,7 @@ class Judge {
   void by_kernels(KernelTable& table) {
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       const CodeModule& module = code_.modules[index];
-      std::vector<Chosen> chosen(targets_.size());
+      std::vector<Chosen> chosen(targets_.size(), Chosen{.judged = false, .image = {}});
       each_target(index, [&](std::size_t target, const Chosen& choice) { chosen[target] = choice; });
       bool kernels = false;
       analysis::each_image_of(module, [&](std::uint32_t i) {
@@ -112,9 +119,8 @@ class Judge {
         }
         kernels = add_kernels(image, served, table) || kernels;
       });
-      if (!has_executable(module)) continue;
       for (std::size_t target = 0; target < targets_.size(); ++target) {
-        if (!count(target, chosen[target]) && kernels) lack(target, index);
+        if (!count(target, chosen[target]) && chosen[target].judged && kernels) lack(target, index);
       }
     }
   }
@@ -122,16 +128,16 @@ class Judge {
  private:
   struct Chosen {
     Choice choice = Choice::none;
+    bool judged = true;  ///< false: no driver is to load the module, or nobody knows
     Candidate image;
   };
 
   bool reads(const CodeImage& image) const { return image::driver_reads(image.compression, driver_); }
 
-  bool has_executable(const CodeModule& module) const {
-    bool any = false;
-    analysis::each_image_of(module,
-                            [&](std::uint32_t i) { any = any || is_executable(code_.images[i].candidate); });
-    return any;
+  /// What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
+  bool holds_unknown_kind(const CodeModule& module) const {
+    return module.damage != 0 && module.damage <= code_.damage.size() &&
+           code_.damage[module.damage - 1].of == analysis::Damage::Of::unknown_kind;
   }
 
   template <class Visit>
@@ -147,8 +153,14 @@ class Judge {
     if (!executable) return;  // for nvJitLink, not a driver
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
-      Chosen chosen{selection.choice, {}};
+      Chosen chosen{.choice = selection.choice, .image = {}};
       if (selection.choice != Choice::none) chosen.image = candidates_[selection.index];
+      // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
+      else
+        chosen.judged = !holds_unknown_kind(module) &&
+                        std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& image) {
+                          return links_for(image, targets_[target].cc);
+                        });
       visit(target, chosen);
     }
   }
@@ -186,6 +198,7 @@ class Judge {
     if (!clear) return true;
     note_toolkit(image, *clear);
     bool any = false;
+    if (image.candidate.kind == ImageKind::tileir) return true;  // its kernels' names are not read
     const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
       any = true;
       return false;
@@ -201,6 +214,10 @@ class Judge {
 
   bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
     if (!is_executable(image.candidate)) return false;
+    if (image.candidate.kind == ImageKind::tileir) {
+      table.complete = false;
+      return true;
+    }
     const auto clear = payloads_.read(image);
     table.complete = table.complete && clear.has_value();
     if (!clear) return true;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/bounded.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
+
+#include "kshim/files/open_file.h"
 
 namespace kshim::packages {
 namespace {
@@ -22,34 +19,19 @@ bool take(std::uint64_t& from, std::uint64_t amount) {
   return true;
 }
 
-/// Up to `size` bytes: a file that shrinks meanwhile gives fewer, one that grows no more.
-std::optional<std::string> read_all(int fd, std::size_t size) {
-  std::string out(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(fd, out.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::nullopt;
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  out.resize(done);
-  return out;
-}
-
 }  // namespace
 
 std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most, Budget& budget) {
   if (!take(budget.entries, 1)) return std::nullopt;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return std::nullopt;
-  struct stat status {};
-  std::optional<std::string> out;
-  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0) {
-    const auto size = static_cast<std::uint64_t>(status.st_size);
-    if (size <= most && take(budget.bytes, size)) out = read_all(fd, static_cast<std::size_t>(size));
-  }
-  ::close(fd);
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file || file.status.st_size < 0) return std::nullopt;
+  const auto size = static_cast<std::uint64_t>(file.status.st_size);
+  if (size > most || !take(budget.bytes, size)) return std::nullopt;
+  std::string out(static_cast<std::size_t>(size), '\0');
+  // A file that shrinks meanwhile gives fewer bytes, one that grows no more.
+  const std::optional<std::size_t> got = files::read_at(file.fd.get(), 0, out);
+  if (!got) return std::nullopt;
+  out.resize(*got);
   return out;
 }
 

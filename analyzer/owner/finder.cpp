@@ -51,6 +51,17 @@ std::optional<Package> Finder::look_up(const std::string& path) {
   return sources_.owner(path);
 }
 
+std::optional<Package> Finder::in_root(const std::string& below) {
+  const std::string path = (root_ / below).string();
+  const std::string own = "/" + below;
+  if (auto out = conda_.owner(path)) return out;
+  if (site_path(path) && is_distributions_python(own)) {
+    if (auto out = system_owner(own)) return out;
+  }
+  if (auto out = python_.owner(path)) return out;
+  return system_owner(own);
+}
+
 void Finder::note(const std::string& path) {
   if (!python_.note(path)) return;
   std::erase_if(known_, [](const auto& each) { return !each.second; });  // they may be somebody's now

@@ -26,6 +26,8 @@ class Finder {
   Finder& operator=(const Finder&) = delete;
   /// nullopt for what nobody lists, and for what is no absolute path.
   const std::optional<Package>& of(const std::string& path);
+  /// The same for a path of the root itself, as "usr/lib/libfoo.so", be the file there or not.
+  std::optional<Package> in_root(const std::string& below);
   /// Folders of installed packages are found from the paths of files of a process, and where they say that a
   /// package is built of a folder elsewhere, files in that folder are its own.
   void note(const std::string& path);

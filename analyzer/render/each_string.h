@@ -37,10 +37,10 @@ class StringWalk {
   }
   void walk(DeadEnd& end) const { each(end.action, end.why); }
   void walk(Finding& finding) const {
-    each(finding.code_name, finding.object, finding.package, finding.headline, finding.kernels, finding.have,
-         finding.images, finding.need, finding.devices, finding.failed_call, finding.failed_kernel,
-         finding.kernel_source, finding.evidence, finding.where, finding.processes, finding.seen_in,
-         finding.build_id, finding.fixes, finding.dead_ends, finding.remarks);
+    each(finding.code_name, finding.object, finding.other_objects, finding.package, finding.headline,
+         finding.kernels, finding.have, finding.images, finding.need, finding.devices, finding.failed_call,
+         finding.failed_kernel, finding.kernel_source, finding.evidence, finding.where, finding.processes,
+         finding.seen_in, finding.build_id, finding.fixes, finding.dead_ends, finding.remarks);
   }
   void walk(Analysis& analysis) const {
     each(analysis.devices, analysis.processes, analysis.runs, analysis.findings, analysis.fleet,

@@ -6,6 +6,7 @@
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/render.h"
+#include "analyzer/render/share.h"
 
 namespace kshim::analysis {
 namespace {
@@ -23,13 +24,13 @@ Json to_json(const DeviceSummary& device) {
           {"findings", device.findings}};
 }
 
-Json to_json(const ProcessSummary& process) {
+Json to_json(const ProcessSummary& process, bool full) {
   return {{"report", process.report},
           {"host", text_or_null(process.host)},
           {"pid", process.pid},
           {"rank", value_or_null(process.rank)},
           {"exe", text_or_null(process.exe)},
-          {"argv", process.argv},
+          {"argv", full ? process.argv : program_and_script(process.argv)},
           {"failures", process.failures},
           {"modules", process.modules},
           {"complete", process.complete},
@@ -47,8 +48,8 @@ Json to_json(const RunSummary& run) {
 std::string render_json(const Analysis& analysis, const RenderOptions& options) {
   Json out = {{"schema", "kshim-analysis/1"}, {"verdict", to_name(analysis.verdict)}};
   out["devices"] = json_list(analysis.devices, [](const DeviceSummary& device) { return to_json(device); });
-  out["processes"] =
-      json_list(analysis.processes, [](const ProcessSummary& process) { return to_json(process); });
+  out["processes"] = json_list(analysis.processes,
+                               [&](const ProcessSummary& process) { return to_json(process, options.full); });
   out["findings"] = json_list(analysis.findings, [&](const Finding& finding) {
     Json row = to_json(finding);
     if (options.verbose) row["failures"] = finding.failures;

@@ -59,6 +59,7 @@ Json to_json(const Finding& finding) {
               {"kernels_total", finding.kernels_total == 0 ? Json(nullptr) : Json(finding.kernels_total)},
               {"have", finding.have},
               {"need", text_or_null(finding.need)}};
+  if (!finding.other_objects.empty()) out["other_objects"] = finding.other_objects;
   out["images"] = json_list(finding.images, [](const ImageVerdict& image) { return to_json(image); });
   out["devices"] = finding.devices;
   out["count"] = finding.count;

@@ -10,6 +10,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/each_string.h"
+#include "kshim/report/redact.h"
 
 namespace kshim::analysis {
 namespace {
@@ -205,7 +206,22 @@ Whole shortened(Whole whole, const Shortener& shortener, bool full) {
 
 }  // namespace
 
+std::vector<std::string> program_and_script(const std::vector<std::string>& arguments) {
+  report::ArgumentRedactor redactor(report::ArgumentDetail::names);
+  std::vector<std::string> out;
+  std::vector<char> text(4096);
+  for (const std::string& argument : arguments) {
+    const std::size_t size = redactor.next(argument, text).size;
+    const report::ArgumentPart part = redactor.part();
+    if (part == report::ArgumentPart::program || part == report::ArgumentPart::script)
+      out.emplace_back(text.data(), size);
+  }
+  return out;
+}
+
 Analysis for_sharing(Analysis analysis, bool full) {
+  if (!full)
+    for (ProcessSummary& process : analysis.processes) process.argv = program_and_script(process.argv);
   std::vector<std::string> hosts;
   for (const ProcessSummary& process : analysis.processes) hosts.push_back(harmless(process.host));
   for (const DeviceSummary& device : analysis.devices) hosts.push_back(harmless(device.host));

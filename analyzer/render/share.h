@@ -35,6 +35,8 @@ class Shortener {
   std::string home_;
 };
 
+/// Program and script of an argument list: what others may see of it.
+std::vector<std::string> program_and_script(const std::vector<std::string>& arguments);
 /// harmless() everywhere, and shortened unless `full`.
 Analysis for_sharing(Analysis analysis, bool full);
 /// The same for findings that no analysis holds.

@@ -69,14 +69,18 @@ void print_ending(const Analysis& analysis, Page& page) {
 
 // What to name on a command line to read the same reports again.
 std::string reports_path(const Analysis& analysis) {
-  if (analysis.processes.size() == 1) return shell_quote(analysis.processes.front().report);
+  const auto typed = [](const std::string& path, const char* otherwise) {
+    const std::string word = shell_quote(path);
+    return word.front() == kNoShellWord ? std::string(otherwise) : word;
+  };
+  if (analysis.processes.size() == 1) return typed(analysis.processes.front().report, "REPORT");
   std::string folder;
   for (const ProcessSummary& process : analysis.processes) {
     const std::string own = process.report.substr(0, process.report.rfind('/') + 1);
     if (!folder.empty() && folder != own) return "REPORTS";
     folder = own;
   }
-  return folder.empty() ? "." : shell_quote(folder);
+  return folder.empty() ? "." : typed(folder, "REPORTS");
 }
 
 // A library that tries what it has before it settles on something is no news either.

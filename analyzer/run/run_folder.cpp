@@ -15,6 +15,11 @@
 #include <system_error>
 
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/left_behind.h"
+#include "kshim/files/open_file.h"
+#include "kshim/report/libc_calls.h"
+#include "kshim/report/report_folder.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::cli {
 namespace {
@@ -33,67 +38,80 @@ fs::path temporary_folder() {
   return variable != nullptr && *variable != '\0' ? variable : "/tmp";
 }
 
-// In a folder that others may write to: one of our own, not a link that somebody laid.
+using Walk = report::FolderWalk<report::LibcCalls>;
+
+/// A folder that is open for a moment.
+class Folder {
+ public:
+  explicit Folder(const fs::path& path, report::FolderRequest request = {}) {
+    errno = Walk::open(path.string(), request, fd_);
+  }
+  ~Folder() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  bool status(struct stat& out) const { return fd_ >= 0 && fstat(fd_, &out) == 0; }
+  bool takes_files() const { return fd_ >= 0 && faccessat(fd_, ".", W_OK | X_OK, AT_EACCESS) == 0; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// A folder of the caller's own in one that others may write to. errno says why not.
 bool make_private(const fs::path& folder) {
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  std::error_code error;
+  if (fs::is_symlink(folder, error)) {
+    errno = ELOOP;
+    return false;
+  }
+  const Folder made(folder, {.make_missing = true, .mode = 0700});
   struct stat info {};
-  if (lstat(folder.c_str(), &info) != 0) return false;
-  if (S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022U) == 0) return true;
+  if (!made.status(info)) return false;
+  if (report::is_own_folder(info, geteuid())) return true;
   errno = EPERM;
   return false;
 }
 
-/// As the shim (shim/report/report_path.cpp) and Linux's fs.protected_symlinks have it: made by neither us
-/// nor the owner of the folder that everybody may write to.
-bool laid_by_another(const fs::path& folder, const struct stat& entry) {
-  if (entry.st_uid == geteuid()) return false;
-  struct stat where {};
-  if (stat(folder.c_str(), &where) != 0) return true;
-  return (where.st_mode & S_ISVTX) != 0 && (where.st_mode & S_IWOTH) != 0 && where.st_uid != entry.st_uid;
+fs::path own_folder_in(const fs::path& folder) {
+  return folder / fmt::format("{}-{}", kDefaultFolder, geteuid());
 }
 
-/// The first link on the way that the shim will not follow; empty where there is none.
-fs::path trap_on(const fs::path& path) {
-  fs::path grown;
-  for (const fs::path& part : fs::absolute(path)) {
-    const fs::path before = grown;
-    grown /= part;
-    struct stat entry {};
-    if (lstat(grown.c_str(), &entry) == 0 && S_ISLNK(entry.st_mode) && laid_by_another(before, entry))
-      return grown;
+/// Where reports go that nobody gave a folder for, as the shim has it (report_folder.h); and why not here.
+struct DefaultPlace {
+  fs::path folder;
+  std::string why_not;
+};
+DefaultPlace default_place() {
+  struct stat info {};
+  const Folder here(".");
+  if (here.status(info)) {
+    switch (report::default_folder(info, geteuid())) {
+      case report::DefaultFolder::own_here:
+        return {own_folder_in({}), {}};
+      case report::DefaultFolder::temporary:
+        return {own_folder_in(temporary_folder()),
+                "the folder is another user's, or somebody else can write to it"};
+      case report::DefaultFolder::here:
+        break;
+    }
   }
-  return {};
-}
-
-/// Why kshim-report here, which nobody asked for in particular, is left alone; empty where it may be taken.
-std::string why_not_here() {
-  struct stat entry {};
-  if (lstat(kDefaultFolder, &entry) != 0) return {};
-  if (laid_by_another(".", entry)) return "somebody else laid it in a folder that everybody may write to";
-  // Not the group's right: with umask 002 one's own folders have it.
-  if (stat(kDefaultFolder, &entry) == 0 && S_ISDIR(entry.st_mode) && (entry.st_mode & S_IWOTH) != 0 &&
-      (entry.st_mode & S_ISVTX) == 0)
-    return "everybody may remove what is in it";
-  return {};
+  const Folder there(kDefaultFolder);
+  if (!there && errno == ENOENT) return {kDefaultFolder, {}};
+  if (there.status(info) && report::is_own_folder(info, geteuid())) return {kDefaultFolder, {}};
+  return {own_folder_in(temporary_folder()),
+          fmt::format("{} is another user's, or somebody else can write to it", kDefaultFolder)};
 }
 
 // The process record comes first in a report and names the run, far before this many bytes. CMD may have left
 // a FIFO or a link to a device of that name.
 std::string first_line(const fs::path& report) {
   constexpr std::size_t kHead = 65536;
-  const int fd = open(report.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return {};
-  std::string head;
-  struct stat info {};
-  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
-    head.resize(kHead);
-    std::size_t size = 0;
-    for (ssize_t got = 1; got > 0 && size < kHead;
-         size += static_cast<std::size_t>(std::max<ssize_t>(got, 0)))
-      got = read(fd, head.data() + size, kHead - size);
-    head.resize(std::min(size, head.find('\n')));
-  }
-  close(fd);
+  std::error_code error;
+  if (fs::is_symlink(report, error)) return {};
+  std::string head = files::read_up_to(report, kHead).value_or("");
+  head.resize(std::min(head.size(), head.find('\n')));
   return head;
 }
 
@@ -112,28 +130,22 @@ bool is_report(const fs::path& path) {
 
 RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   if (!wanted.empty()) {
-    if (const fs::path trap = trap_on(wanted); !trap.empty()) {
-      throw UserError(
-          fmt::format("--report {}: {} is a link that somebody else laid in a folder that everybody "
-                      "may write to, and is not followed",
-                      wanted.string(), trap.string()),
-          exit_status::kRunFailed);
-    }
-    if (!create(wanted)) {
-      throw UserError(
-          fmt::format("--report {}: cannot write there: {}", wanted.string(), std::strerror(errno)),
-          exit_status::kRunFailed);
-    }
+    if (create(wanted)) return;
+    const char* why = errno == ELOOP ? "a link on the way belongs to another user" : std::strerror(errno);
+    throw UserError(fmt::format("--report {}: cannot write there: {}", wanted.string(), why),
+                    exit_status::kRunFailed);
+  }
+  const DefaultPlace place = default_place();
+  const bool here = place.folder == kDefaultFolder;
+  if ((here || make_private(place.folder)) && create(place.folder / run_id_)) {
+    remove_empty_runs(place.folder);
+    if (!place.why_not.empty())
+      remark_ = fmt::format("{}; the reports are in {}", place.why_not, path_.string());
     return;
   }
-  const fs::path below = fs::path(kDefaultFolder) / run_id_;
-  const std::string why_not = why_not_here();
-  if (why_not.empty() && create(below)) return;
-  const fs::path own = temporary_folder() / fmt::format("{}-{}", kDefaultFolder, geteuid());
+  const fs::path own = own_folder_in(temporary_folder());
   if (make_private(own) && create(own / run_id_)) {
-    if (!why_not.empty())
-      remark_ = fmt::format("{} here is not used: {}; the reports are in {}", kDefaultFolder, why_not,
-                            path_.string());
+    remove_empty_runs(own);
     return;
   }
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
@@ -150,22 +162,17 @@ RunFolder::~RunFolder() {
 
 bool RunFolder::create(const fs::path& path) {
   std::error_code error;
+  std::vector<fs::path> made;
   fs::path grown;
   for (const fs::path& part : path) {
     grown /= part;
-    if (part.empty() || fs::exists(grown, error)) continue;
-    // Whatever the umask: others may have a look at it, and nobody else puts anything into it.
-    if (mkdir(grown.c_str(), 0755) != 0) {
-      if (errno == EEXIST) continue;  // another run was faster
-      return false;
-    }
-    made_.push_back(fs::absolute(grown));
+    if (!part.empty() && !fs::exists(fs::symlink_status(grown, error))) made.push_back(fs::absolute(grown));
   }
-  if (!fs::is_directory(path, error)) {
-    errno = ENOTDIR;
-    return false;
-  }
-  if (access(path.c_str(), W_OK | X_OK) != 0) return false;
+  // Whatever the umask: others may have a look at it, and nobody else puts anything into it.
+  const Folder folder(path, {.make_missing = true, .mode = 0755});
+  if (!folder) return false;
+  made_ = std::move(made);
+  if (!folder.takes_files()) return false;
   path_ = path;
   if (pattern().size() <= kLongestPattern) return true;
   errno = ENAMETOOLONG;

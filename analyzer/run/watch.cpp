@@ -13,27 +13,25 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 
 #include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
+#include "analyzer/run/left_behind.h"
 #include "analyzer/run/unguessable.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What could be read: a file in /proc fails with ESRCH once its process is gone. An istreambuf_iterator would
-// throw then; the stream operator keeps what came before.
+// What could be read: a file in /proc fails with ESRCH once its process is gone.
 std::string read_file(const fs::path& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  constexpr std::size_t kMost = std::size_t{64} << 20U;
+  return files::read_up_to(path, kMost).value_or("");
 }
 
 pid_t parse_pid(std::string_view text) {
@@ -46,7 +44,7 @@ void append_children(pid_t pid, std::vector<pid_t>& out) {
   std::error_code error;
   fs::directory_iterator task(fmt::format("/proc/{}/task", pid), error);
   for (const fs::directory_iterator end; !error && task != end; task.increment(error)) {
-    std::ifstream children(task->path() / "children");
+    std::istringstream children(read_file(task->path() / "children"));
     for (pid_t child = 0; children >> child;) out.push_back(child);
   }
 }
@@ -125,11 +123,7 @@ bool names_driver(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{64} << 20U;
   const std::string name = fs::path(path).filename().string();
   if (name.starts_with("libcuda.so") || name.starts_with("libnvidia-") || name == "libkshim.so") return false;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMost, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text.find("libcuda.so") != std::string::npos;
+  return files::read_up_to(path, kMost).value_or("").find("libcuda.so") != std::string::npos;
 }
 
 /// The numbers in HOST.PID.jsonl and HOST.PID.N.jsonl that may be a process: both of the latter's.
@@ -200,6 +194,7 @@ Watch::Watch(const std::vector<fs::path>& folders) {
 }
 
 bool Watch::listen_in(const fs::path& folder) {
+  remove_dead_sockets(folder);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::string own = (folder / "kshim-run-XXXXXX").string();

@@ -52,10 +52,13 @@ struct Options {
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
-  bool record_packages = false;      ///< add what is found there to the reports
+  bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
+  bool record_packages = false;  ///< add what is found there to the reports
   std::vector<BlindProcess> blind;
   std::vector<IdleProcess> idle;
   std::vector<MissingLibrary> missing;
+  std::string
+      driverless;  ///< a program with device code that failed where there is no libcuda.so.1; else empty
   std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;

@@ -101,6 +101,7 @@ class Run {
         notes_.add(missing.needed_by, fmt::format("the dynamic linker finds no {}", missing.name));
       }
     }
+    if (!options_.driverless.empty()) findings_.add(no_driver(options_.driverless), std::nullopt);
   }
 
   void finish() {
@@ -135,7 +136,13 @@ class Run {
       return;
     }
     Report& report = std::get<Report>(got);
+    if (options_.trust_reports) report.foreign = false;
     if (!again) {
+      if (report.foreign)
+        notes_.add(
+            report.path,
+            "belongs to another user: its findings are shown, and nothing that it says is in a command "
+            "(--trust-reports lifts that)");
       for (const ReportNote& note : report.notes) notes_.add(place_of(report, note), note.text);
       if (report.driver && !report.devices.empty())
         initialised_.insert_or_assign(key_of(report, report.process.pid), program_of(report));

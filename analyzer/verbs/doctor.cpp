@@ -5,21 +5,28 @@
 
 #include "analyzer/diagnose/machine_checks.h"
 #include "analyzer/input/machine/gather.h"
+#include "analyzer/verbs/doctor_coverage.h"
 
 namespace kshim::doctor {
 
 Facts examine(const Machine& machine, const std::string& program) {
   Facts facts;
   const Loader loader(machine);
+  facts.system = look_at_system(machine, loader);
   facts.place = look_at_place(machine);
   find_gpus(machine, loader, facts);
   facts.toolkits = find_toolkits(machine);
-  facts.pythons = find_pythons(machine);
+  const std::string environment = program.empty() ? std::string() : environment_of(machine, program);
+  facts.pythons = find_pythons(machine, environment);
+  find_coverage(machine, facts);
   facts.libraries = find_libraries(machine, loader);
   facts.ptxas = in_path(machine, "ptxas");
   facts.nvcc = in_path(machine, "nvcc");
   facts.preloads = find_preloads(machine);
-  if (!program.empty()) facts.program = look_at_program(machine, loader, program);
+  if (!program.empty())
+    facts.program = look_at_program(
+        machine, loader,
+        environment == program && !environment.empty() ? join_path(environment, "bin/python") : program);
   check_driver(loader, facts);
   check_place(machine, facts);
   check_toolkits(machine, facts);

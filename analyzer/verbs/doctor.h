@@ -10,10 +10,15 @@
 
 namespace kshim::doctor {
 
-/// `program` is empty where none is named.
+/// `program` is empty where none is named. An environment, or an interpreter or script in one, has its
+/// packages looked at, and no others.
 Facts examine(const Machine& machine, const std::string& program);
 
 std::string render_text(const Facts& facts, const analysis::RenderOptions& options);
+/// One block to paste into an issue.
+std::string render_markdown(const Facts& facts, const analysis::RenderOptions& options);
+/// "4 of 9 files (compiled from PTX)".
+std::string coverage_text(const GpuCoverage& gpu);
 /// Schema kshim-doctor/1.
 std::string render_json(const Facts& facts);
 

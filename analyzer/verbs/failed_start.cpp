@@ -7,7 +7,10 @@
 #include <map>
 #include <system_error>
 #include <utility>
+#include <variant>
 
+#include "analyzer/device_code/device_code.h"
+#include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/machine/gather.h"
 #include "analyzer/input/machine/loader.h"
 
@@ -70,6 +73,14 @@ std::vector<analysis::MissingLibrary> missing_at_start(const fs::path& program,
     }
   }
   return out;
+}
+
+bool lacks_driver(const fs::path& program, std::string_view search_path) {
+  const Machine machine("/", environment_with(search_path));
+  if (Loader(machine).find("libcuda.so.1")) return false;
+  const auto opened = analysis::MappedFile::open(program);
+  const auto* file = std::get_if<analysis::MappedFile>(&opened);
+  return file != nullptr && !analysis::find_device_code(file->bytes()).images.empty();
 }
 
 }  // namespace kshim::doctor

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that the dynamic linker ended before its first instruction (exit status 127): what it lacked.
+// Programs that left no report: what the dynamic linker ended before its first instruction (exit status 127),
+// and what found no driver.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -13,5 +14,9 @@ namespace kshim::doctor {
 /// LD_LIBRARY_PATH as the program had it.
 std::vector<analysis::MissingLibrary> missing_at_start(const std::filesystem::path& program,
                                                        std::string_view search_path);
+
+/// Whether the program has device code and this machine no libcuda.so.1: what fails then fails for want of
+/// the driver, as in a container that was started without its GPU.
+bool lacks_driver(const std::filesystem::path& program, std::string_view search_path);
 
 }  // namespace kshim::doctor

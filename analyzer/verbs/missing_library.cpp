@@ -2,6 +2,8 @@
 // library-not-found, of a program that the dynamic linker ended before it began: there is no report of it.
 #include <fmt/core.h>
 
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/aftermath.h"
 
@@ -35,7 +37,7 @@ void add_fixes(const MissingLibrary& missing, Finding& out) {
     out.fixes.push_back(
         {FixKind::reinstall,
          fmt::format("Install {} as the program was linked with it", missing.name),
-         {fmt::format("ldconfig -p | grep {}", library)},
+         {fmt::format("ldconfig -p | grep {}", shell_quote(library))},
          "the number behind .so is the major version, and another one does not count",
          "from NVIDIA's toolkit or its runtime packages, or the wheel nvidia-...-cuN of that version"});
     out.dead_ends.push_back({"updating the driver", "it does not bring this library"});
@@ -62,6 +64,33 @@ Finding missing_library(const MissingLibrary& missing) {
   if (!missing.folder.empty())
     out.evidence.push_back({fmt::format("There is one in {}, where it does not look.", missing.folder), ""});
   add_fixes(missing, out);
+  keep_printable(out.fixes);
+  return out;
+}
+
+// The runtime that a program is linked with statically answers 35 by itself: nothing asks the driver, and
+// there is no report.
+Finding no_driver(const std::string& program) {
+  constexpr double kAllFits = 0.85;
+  Situation situation;
+  situation.cause = Cause::no_device;
+  situation.code = 35;
+  situation.object = program;
+  Finding out;
+  out.cause = situation.cause;
+  out.severity = row_of(out.cause).severity;
+  out.confidence = kAllFits;
+  out.object = program;
+  out.headline =
+      fmt::format("{} has GPU code, and there is no driver for it: no libcuda.so.1", basename_of(program));
+  out.evidence.push_back(
+      {fmt::format(
+           "{} failed, has device code of its own, and the dynamic linker finds no libcuda.so.1 here.",
+           basename_of(program)),
+       ""});
+  Advice advice = advise(situation);
+  out.fixes = std::move(advice.fixes);
+  out.dead_ends = std::move(advice.dead_ends);
   return out;
 }
 

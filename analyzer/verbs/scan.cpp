@@ -13,6 +13,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -23,12 +25,15 @@
 
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
-#include "analyzer/input/files/container_memory.h"
 #include "analyzer/input/files/container_queue.h"
+#include "analyzer/input/files/images.h"
 #include "analyzer/input/files/object.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
 #include "analyzer/verbs/scan_fleet_plans.h"
+#include "analyzer/verbs/scan_groups.h"
+#include "analyzer/verbs/scan_images.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::scan {
 namespace {
@@ -38,8 +43,13 @@ namespace fs = std::filesystem;
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 
-// Of inflated members, for each thread; what one member needs beyond that comes on top (docs/scan.md).
-constexpr std::uint64_t kMemoryOfThread = std::uint64_t{128} << 20;
+// Of what tells an image's packages, a layer: RECORD files and databases.
+constexpr std::uint64_t kMostPackageBytes = std::uint64_t{256} << 20;
+
+// What a thread inflates takes this part of its memory, so that containers in containers, and what is found,
+// have room; but never less than that.
+constexpr std::uint64_t kSharesOfThread = 4;
+constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
@@ -52,27 +62,29 @@ struct Task {
   unsigned shares = 1;
   std::shared_ptr<MemberQueue> queue = {};  ///< where there is more than one share
   std::shared_ptr<Reading> reading = {};    ///< the same for all shares
+  const ImageLayer* layer = nullptr;        ///< only this, of an archive of images
 };
 
 struct Found {
   std::vector<ObjectResult> objects;
+  LooseFindings loose;  ///< of images without a host file around them
   std::vector<std::string> notes;
   bool named_unread = false;
   bool no_memory = false;
+  LayerFound layer;  ///< of Task::layer
 };
 
 /// The first bytes of a file; fewer where it is shorter, none where it cannot be read, with the reason in
 /// `note`.
 Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffer, std::string& note) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
-    note = fmt::format("cannot be opened ({})", std::generic_category().message(errno));
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) {
+    note = file.why;
     return {};
   }
-  const ssize_t size = ::pread(fd, buffer.data(), buffer.size(), 0);
-  if (size < 0) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
-  ::close(fd);
-  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  const auto size = files::read_at(file.fd.get(), 0, {reinterpret_cast<char*>(buffer.data()), buffer.size()});
+  if (!size) note = fmt::format("cannot be read ({})", std::generic_category().message(errno));
+  return {buffer.data(), size.value_or(0)};
 }
 
 unsigned jobs_of(const Options& options) {
@@ -98,11 +110,12 @@ void let_go(Bytes passed) {
 class Scanner {
  public:
   Scanner(const Inputs& inputs, const Options& options)
-      : inputs_(inputs), options_(options), jobs_(jobs_of(options)), memory_(kMemoryOfThread * jobs_) {}
+      : inputs_(inputs), options_(options), jobs_(jobs_of(options)) {}
 
   void run() {
+    open();
     plan();
-    found_.resize(tasks_.size());
+    found_.resize(tasks_.size());  // what open() noted stays
     std::vector<std::jthread> threads;
     threads.reserve(workers());
     try {
@@ -119,28 +132,85 @@ class Scanner {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (!found_[i].no_memory) continue;
       const Input& input = inputs_.files[tasks_[i].input];
-      found_[i].notes.push_back(fmt::format("{}: needs more memory than there is", input.path.string()));
+      found_[i].notes.push_back(fmt::format("{}: needs more memory than there is", input.shown()));
       found_[i].named_unread = found_[i].named_unread || input.named;
     }
   }
 
   std::vector<Found> take() && { return std::move(found_); }
 
+  /// The images, each with its files as the layers leave them.
+  void add_images(Scan& scan) {
+    for (const auto& [index, opened] : images_) {
+      const Input& input = inputs_.files[index];
+      const auto& images = opened.archive.images();
+      for (std::size_t number = 0; number < images.size(); ++number) {
+        const ContainerImage& image = images[number];
+        scan.images.push_back({input.shown(), image.name, image.platform, image.layers.size()});
+        std::vector<LayerFound> layers;
+        for (const ImageLayer& layer : image.layers)
+          layers.push_back(std::move(found_[task_of_.at(&layer)].layer));
+        for (ObjectResult& result : merge_layers(std::move(layers))) {
+          // Several images of one archive may have a file of one name.
+          if (images.size() > 1)
+            result.object.member =
+                fmt::format("{}!{}", image.name.empty() ? fmt::format("image {}", number + 1) : image.name,
+                            result.object.member);
+          keep(std::move(result), found_.front());
+        }
+      }
+    }
+  }
+
  private:
+  void open() {
+    found_.resize(1);  // for what is not a task's
+    for (std::size_t index = 0; index < inputs_.files.size(); ++index) {
+      const Input& input = inputs_.files[index];
+      if (!input.named && !input.image_folder) continue;
+      auto opened = open_images(input, found_.front().notes);
+      if (!opened) continue;
+      for (const std::string& note : opened->archive.notes())
+        found_.front().notes.push_back(fmt::format("{}: {}", input.shown(), note));
+      images_.emplace(index, std::move(*opened));
+    }
+    found_.front().named_unread = !found_.front().notes.empty();
+  }
+
   // Zips are told by their names here: opening them is the workers' part.
   void plan() {
     std::vector<std::size_t> order(inputs_.files.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return inputs_.files[a].bytes > inputs_.files[b].bytes; });
+    tasks_.emplace_back();  // found_.front() is nobody's
+    next_ = 1;
     for (const std::size_t index : order) {
       const Input& input = inputs_.files[index];
       total_ += input.bytes;
+      if (const auto image = images_.find(index); image != images_.end()) {
+        plan_layers(index, image->second.archive);
+        continue;
+      }
       const bool zip = input.path.extension() == ".whl" || input.path.extension() == ".zip";
       const unsigned shares = zip && input.bytes > kWorthSharing ? jobs_ : 1;
       const auto queue = shares > 1 ? std::make_shared<MemberQueue>() : nullptr;
       const auto reading = std::make_shared<Reading>();
       for (unsigned share = 0; share < shares; ++share) tasks_.push_back({index, shares, queue, reading});
+    }
+  }
+
+  void plan_layers(std::size_t index, const ImageArchive& archive) {
+    std::vector<const ImageLayer*> layers;
+    for (const ContainerImage& image : archive.images())
+      for (const ImageLayer& layer : image.layers) layers.push_back(&layer);
+    std::stable_sort(layers.begin(), layers.end(), [](const ImageLayer* a, const ImageLayer* b) {
+      return a->bytes.size() > b->bytes.size();
+    });
+    const auto reading = std::make_shared<Reading>();
+    for (const ImageLayer* layer : layers) {
+      task_of_.emplace(layer, tasks_.size());
+      tasks_.push_back({index, static_cast<unsigned>(layers.size()), nullptr, reading, layer});
     }
   }
 
@@ -181,50 +251,74 @@ class Scanner {
   }
 
   void look_at(const Input& input, const Task& task, Found& out) {
-    const std::string name = input.path.string();
+    const std::string name = input.shown();
+    if (task.layer != nullptr) return look_into_layer(name, task, out);
     std::array<std::byte, kFirstBytes> buffer;
     std::string note;
     const Bytes first = read_first(input.path, buffer, note);
     const FileKind kind = file_kind(first, name, input.named);
-    if (kind != FileKind::other) {
+    const bool packed = kind == FileKind::other && input.named && is_compressed(first);
+    if (kind != FileKind::other || packed) {
       auto opened = analysis::MappedFile::open(input.path);
       if (auto* why = std::get_if<std::string>(&opened)) {
         note = *why;
       } else {
-        const Bytes bytes = std::get<analysis::MappedFile>(opened).bytes();
-        if (kind == FileKind::container) {
-          look_into(name, bytes, task, out);
+        const auto& file = std::get<analysis::MappedFile>(opened);
+        if (packed && !is_compressed_tar(file.bytes())) {
+          note = "is compressed, and not an archive";
+        } else if (kind == FileKind::container || packed) {
+          look_into(name, file.bytes(), task, packed, out);
         } else {
           ScannedObject object;
           object.path = name;
-          keep(scan_object(std::move(object), bytes, options_), out);
+          keep(scan_object(std::move(object), file.bytes(), options_), out);
+        }
+        if (file.has_shrunk()) {
+          out.objects.clear();  // what was read is not what any file has
+          note = "became shorter while it was read";
         }
       }
     } else if (input.named && note.empty()) {
       note = first.empty() ? "is empty" : "is neither a file that can hold device code nor an archive";
     }
     if (!note.empty()) out.notes.push_back(fmt::format("{}: {}", name, note));
-    out.named_unread = input.named && !out.notes.empty();
+    out.named_unread = out.named_unread || (input.named && !out.notes.empty());
   }
 
-  void look_into(const std::string& name, Bytes bytes, const Task& task, Found& out) {
-    ContainerVisitor visitor;
-    visitor.queue = task.queue.get();
-    visitor.memory = &memory_;
-    visitor.passed = [&](Bytes passed) {
-      if (!is_of(bytes, passed)) return;
-      let_go(passed);
-      advance(task, passed.size());
+  void look_into_layer(const std::string& name, const Task& task, Found& out) {
+    const Bytes bytes = task.layer->bytes;
+    const std::string label = fmt::format("{}!{}", name, task.layer->name);
+    std::uint64_t left = kMostPackageBytes;
+    ContainerVisitor visitor = visitor_of(label, bytes, task, out);
+    visitor.entry = [&](std::string_view entry, bool folder) { out.layer.names.add(entry, folder); };
+    visitor.wants = [](std::string_view member, std::uint64_t) {
+      return worth_a_look(member) || is_package_file(image_path(member));
     };
-    // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.
-    visitor.progress = [&](std::uint64_t done) {
-      const std::uint64_t before = task.reading->bytes.load();
-      if (task.shares == 1 && done > before) advance(task, done - before);
-    };
-    visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
     visitor.wants_content = [](std::string_view member, Bytes first) {
-      return file_kind(first, std::string(member), true) != FileKind::other;
+      return is_package_file(image_path(member)) ||
+             file_kind(first, std::string(member), true) != FileKind::other;
     };
+    visitor.visit = [&](const Member& member) {
+      const std::string path = image_path(member.name);
+      if (is_package_file(path)) {
+        if (member.bytes.size() > left) return;
+        left -= member.bytes.size();
+        out.layer.packages.push_back({path, std::string(text_of(member.bytes))});
+        return;
+      }
+      ScannedObject object;
+      object.path = name;
+      object.member = path;
+      if (auto result = scan_object(std::move(object), member.bytes, options_))
+        out.layer.objects.push_back(std::move(*result));
+    };
+    if (!bytes.empty()) each_tar_member(bytes, Limits{}, visitor);
+    out.named_unread = !out.notes.empty();
+  }
+
+  void look_into(const std::string& name, Bytes bytes, const Task& task, bool tar, Found& out) {
+    ContainerVisitor visitor = visitor_of(name, bytes, task, out);
+    visitor.queue = task.queue.get();
     visitor.visit = [&](const Member& member) {
       ScannedObject object;
       object.path = name;
@@ -232,11 +326,31 @@ class Scanner {
       object.package = packages::package_of_archive(name).label();
       keep(scan_object(std::move(object), member.bytes, options_), out);
     };
-    visitor.damaged = [&](std::string_view member, std::uint64_t offset, const std::string& what) {
+    tar ? each_tar_member(bytes, Limits{}, visitor) : each_member(bytes, name, Limits{}, visitor);
+  }
+
+  ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
+    ContainerVisitor visitor;
+    visitor.member_memory = std::max(options_.memory / jobs_ / kSharesOfThread, kLeastMemory);
+    visitor.passed = [this, bytes, &task](Bytes passed) {
+      if (!is_of(bytes, passed)) return;
+      let_go(passed);
+      advance(task, passed.size());
+    };
+    // Archives of which nothing passes (ar); with a queue, each thread tells of its own members only.
+    visitor.progress = [this, &task](std::uint64_t done) {
+      const std::uint64_t before = task.reading->bytes.load();
+      if (task.shares == 1 && done > before) advance(task, done - before);
+    };
+    visitor.wants = [](std::string_view member, std::uint64_t) { return worth_a_look(member); };
+    visitor.wants_content = [](std::string_view member, Bytes first) {
+      return file_kind(first, std::string(member), true) != FileKind::other;
+    };
+    visitor.damaged = [&name, &out](std::string_view member, std::uint64_t offset, const std::string& what) {
       out.notes.push_back(
           fmt::format("{}{}{}: at offset {}, {}", name, member.empty() ? "" : "!", member, offset, what));
     };
-    each_member(bytes, name, Limits{}, visitor);
+    return visitor;
   }
 
   // What is never device code by its name needs no decompression to be told.
@@ -248,19 +362,25 @@ class Scanner {
   }
 
   static void keep(std::optional<ObjectResult> result, Found& out) {
-    if (result && !result->note.empty()) {
-      out.notes.push_back(std::move(result->note));
-    } else if (result) {
-      out.objects.push_back(std::move(*result));
+    if (!result) return;
+    // No green light for device code that nobody can judge, whoever named the file.
+    out.named_unread = out.named_unread || (result->has_device_code && !result->notes.empty());
+    std::move(result->notes.begin(), result->notes.end(), std::back_inserter(out.notes));
+    if (!result->has_device_code) return;
+    if (result->loose) {
+      for (analysis::Finding& finding : result->findings) out.loose.add(std::move(finding));
+      result->findings = {};
     }
+    out.objects.push_back(std::move(*result));
   }
 
   const Inputs& inputs_;
   const Options& options_;
   unsigned jobs_;
-  MemoryPool memory_;
-  std::vector<Task> tasks_;   ///< each taken by one thread
-  std::vector<Found> found_;  ///< by task
+  std::vector<Task> tasks_;                   ///< each taken by one thread
+  std::vector<Found> found_;                  ///< by task; the first is of all
+  std::map<std::size_t, OpenImages> images_;  ///< by input
+  std::map<const ImageLayer*, std::size_t> task_of_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};
@@ -301,8 +421,11 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   }
   Scanner scanner(inputs, options);
   scanner.run();
+  scanner.add_images(out);
   packages::Finder packages;
+  LooseFindings loose;
   for (Found& found : std::move(scanner).take()) {
+    loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
       if (result.object.package.empty()) {
         const auto& package = packages.of(fs::absolute(result.object.path).string());
@@ -315,6 +438,8 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     for (std::string& note : found.notes) out.notes.push_back(std::move(note));
     out.named_unread = out.named_unread || found.named_unread;
   }
+  for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
+  excuse_files_for_other_gpus(out);
   sort_results(out);
   out.fleet = fleet_plans(out);
   // A folder without device code was read all right; what was named and cannot be read was not.

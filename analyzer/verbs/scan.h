@@ -21,6 +21,8 @@ struct Options {
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
   unsigned jobs = 0;                 ///< threads; 0 = one a core
+  std::uint64_t memory =
+      512U << 20;  ///< about what may be used; what does not fit goes to files without a name
   /// Called now and then, from one thread at a time, with bytes done and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
@@ -69,12 +71,21 @@ struct ScannedObject {
   std::string name() const { return member.empty() ? path : path + "!" + member; }
 };
 
+/// An image of a container: its layers' files are objects whose member is the path in the image.
+struct ScannedImage {
+  std::string path;      ///< of the archive or folder
+  std::string name;      ///< "vllm/vllm:0.32"; empty where nothing names it
+  std::string platform;  ///< "linux/amd64"; empty where nothing says
+  std::size_t layers = 0;
+};
+
 struct Scan {
   std::vector<image::Arch> targets;
   image::Version driver;
   std::vector<ScannedObject> objects;       ///< with device code only, by name
   std::vector<analysis::Finding> findings;  ///< most severe first; Finding::object is ScannedObject::name()
   std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
+  std::vector<ScannedImage> images;         ///< of containers
   std::vector<std::string> notes;           ///< what could not be read, and where
   std::uint64_t files = 0;                  ///< looked at
   std::uint64_t bytes = 0;                  ///< of those

@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/package_fixes.h"
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/device_code/image_counts.h"
-#include "analyzer/device_code/torch_link.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/rules.h"
@@ -141,7 +143,7 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
     situation.package_version = package.substr(blank + 1, package.find(' ', blank + 1) - blank - 1);
   situation.links_torch =
       analysis::lies_beside_torch(at.object.member.empty() ? at.object.path : at.object.member) ||
-      (at.object.member.empty() && analysis::file_links_torch(at.object.path));
+      (at.object.member.empty() && analysis::links_torch(analysis::elf_facts(at.object.path)));
   situation.shared_library = at.shared_library;
   situation.bare = at.code.host == analysis::HostFormat::none;
   situation.relocatable = std::any_of(at.code.images.begin(), at.code.images.end(),
@@ -178,6 +180,7 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
   }
   // No list of architectures mends what this driver cannot read.
   if (part && unreadable(facts)) situation.cause = Cause::driver_too_old_for_image;
+  situation.removable = analysis::removable_cache_entry(analysis::extension_folder(situation));
   analysis::Advice advice = analysis::advise(situation);
   finding.fixes = std::move(advice.fixes);
   finding.dead_ends = std::move(advice.dead_ends);
@@ -321,7 +324,8 @@ std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   std::vector<Finding> out;
   std::vector<std::string> clauses;
   for (const analysis::Damage& row : at.code.damage)
-    clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
+    if (row.of != analysis::Damage::Of::unknown_kind)
+      clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
   clauses.insert(clauses.end(), at.judgement.damage.begin(), at.judgement.damage.end());
   if (!clauses.empty()) out.push_back(damage(at, std::move(clauses)));
   for (std::size_t target = 0; target < at.judgement.targets.size(); ++target) {

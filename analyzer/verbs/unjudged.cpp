@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/verbs/report_findings.h"
@@ -73,6 +74,7 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
                        {fmt::format("kshim run --target {} -- PROGRAM", need)},
                        "the shim then looks at everything that is registered or loaded",
                        ""});
+  keep_printable(out.fixes);
   return out;
 }
 

@@ -51,7 +51,8 @@ bool take_prefix(std::string_view& text, std::string_view prefix) noexcept {
 
 ShortName to_name(ImageKind kind, Arch arch) noexcept {
   Writer out;
-  out.text(kind == ImageKind::ptx ? "compute_" : kind == ImageKind::cubin ? "sm_" : "lto_");
+  constexpr std::string_view kPrefixes[] = {"compute_", "sm_", "lto_", "tile_"};
+  out.text(kPrefixes[static_cast<std::size_t>(kind)]);
   out.number(arch.cc.number());
   if (arch.suffix != Suffix::none) out.text(arch.suffix == Suffix::a ? "a" : "f");
   return out.take();
@@ -67,10 +68,16 @@ ShortName to_name(Version version) noexcept {
   return out.take();
 }
 
+Result<ImageKind> parse_kind(std::string_view name) noexcept {
+  for (const ImageKind kind : {ImageKind::ptx, ImageKind::cubin, ImageKind::ltoir, ImageKind::tileir})
+    if (to_name(kind) == name) return kind;
+  return Error{Errc::malformed_text};
+}
+
 Result<Arch> parse_arch(std::string_view text) noexcept {
   constexpr Error kMalformed{Errc::malformed_text};
   const bool prefixed = take_prefix(text, "sm_") || take_prefix(text, "compute_") ||
-                        take_prefix(text, "lto_") || take_prefix(text, "sm");
+                        take_prefix(text, "lto_") || take_prefix(text, "tile_") || take_prefix(text, "sm");
   const auto number = take_number(text);
   if (!number) return kMalformed;
   Arch arch;

@@ -4,41 +4,35 @@
 namespace kshim::image {
 namespace {
 
-constexpr ComputeCapabilityInfo kKnown[] = {
-#define KSHIM_CC(major, minor, generation, chips, tegra, first_toolkit, last_toolkit) \
-  {{major, minor},                                                                    \
-   generation,                                                                        \
-   chips,                                                                             \
-   tegra,                                                                             \
-   Version::from_cuda_number(first_toolkit),                                          \
-   Version::from_cuda_number(last_toolkit)},
-#include "kshim/image/compute_capability.def"
-};
-
-struct FamilyRow {
-  unsigned image;
-  unsigned device;
+constexpr ComputeCapabilityInfo kGpus[] = {
+#define KSHIM_CC(major, minor, generation, chips, tegra, first_major, first_minor, last_major, last_minor) \
+  {{major, minor}, generation, chips, tegra, {first_major, first_minor}, {last_major, last_minor}},
+#include "kshim/knowledge/gpus.def"
 };
 constexpr FamilyRow kFamilies[] = {
-#define KSHIM_FAMILY(image, device, docs) {image, device},
-#include "kshim/image/compute_capability.def"
+#define KSHIM_FAMILY(image, device) {image, device},
+#include "kshim/knowledge/gpus.def"
 };
-
-struct TargetRow {
-  unsigned number;
-  Suffix suffix;
-  Version isa;
-};
-constexpr TargetRow kTargets[] = {
+constexpr PtxTargetRow kTargets[] = {
 #define KSHIM_PTX_TARGET(number, suffix, isa_major, isa_minor) \
   {number, Suffix::suffix, {isa_major, isa_minor}},
-#include "kshim/image/compute_capability.def"
+#include "kshim/knowledge/gpus.def"
 };
+constexpr PtxIsaRow kIsas[] = {
+#define KSHIM_PTX_ISA(cuda_major, cuda_minor, isa_major, isa_minor) \
+  {{cuda_major, cuda_minor}, {isa_major, isa_minor}},
+#include "kshim/knowledge/toolkits.def"
+};
+
+constinit CompatTables g_tables{kGpus, kFamilies, kTargets, kIsas};
 
 }  // namespace
 
+const CompatTables& compat_tables() noexcept { return g_tables; }
+void use_compat_tables(const CompatTables& tables) noexcept { g_tables = tables; }
+
 const ComputeCapabilityInfo* find_compute_capability(ComputeCapability cc) noexcept {
-  for (const ComputeCapabilityInfo& info : kKnown)
+  for (const ComputeCapabilityInfo& info : g_tables.gpus)
     if (info.cc == cc) return &info;
   return nullptr;
 }
@@ -50,7 +44,7 @@ bool is_tegra(ComputeCapability cc) noexcept {
 
 bool in_family(ComputeCapability image, ComputeCapability device) noexcept {
   bool known = false;
-  for (const FamilyRow& row : kFamilies) {
+  for (const FamilyRow& row : g_tables.families) {
     if (row.image != image.number()) continue;
     if (row.device == device.number()) return true;
     known = true;
@@ -62,7 +56,7 @@ bool in_family(ComputeCapability image, ComputeCapability device) noexcept {
 }
 
 Version first_isa_of(Arch target) noexcept {
-  for (const TargetRow& row : kTargets)
+  for (const PtxTargetRow& row : g_tables.targets)
     if (row.number == target.cc.number() && row.suffix == target.suffix) return row.isa;
   return {};
 }

@@ -23,7 +23,7 @@ struct EntryHeader {
   std::uint64_t payload_size;  // padded to 8
   std::uint32_t compressed_size;
   std::uint32_t options_offset;
-  std::uint16_t minor;  // with major: PTX ISA of PTX, format version of other kinds
+  std::uint16_t minor;  // with major: PTX ISA of PTX, bytecode version of Tile IR, format of other kinds
   std::uint16_t major;
   std::uint32_t sm;
   std::uint64_t reserved0;
@@ -52,6 +52,8 @@ Result<ImageKind> kind_of(std::uint16_t kind, std::uint64_t offset) noexcept {
       return ImageKind::cubin;
     case 8:
       return ImageKind::ltoir;
+    case 0x80:
+      return ImageKind::tileir;
     default:
       return Error{Errc::unknown_kind, offset};
   }
@@ -114,6 +116,7 @@ Result<Image> FatbinReader::next() noexcept {
   cursor_ = start + step;
   whole_ = cursor_;
 
+  kind_ = entry.kind;
   const auto kind = kind_of(entry.kind, start);
   if (!kind) return kind.error();
   if (entry.sm < kSmMin || entry.sm > kSmMax) return Error{Errc::bad_header, start + 28};
@@ -121,6 +124,10 @@ Result<Image> FatbinReader::next() noexcept {
   image.kind = *kind;
   image.arch = {ComputeCapability::from_number(entry.sm), suffix_of(entry.flags)};
   if (image.kind == ImageKind::ptx) image.isa = {entry.major, entry.minor};
+  // A byte each, and both in the second field.
+  if (image.kind == ImageKind::tileir)
+    image.isa = {static_cast<std::uint16_t>(entry.major >> 8U),
+                 static_cast<std::uint16_t>(entry.major & 0xffU)};
   image.compression = compression_of(entry);
   image.debug = (entry.flags & kFlagDebug) != 0;
   image.flags = entry.flags;

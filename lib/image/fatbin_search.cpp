@@ -7,49 +7,99 @@ namespace kshim::image {
 namespace {
 
 // The first eight bytes of every fatbin seen: magic, version 1, header size 16.
-constexpr std::uint64_t kStart = 0x0010'0001'0000'0000ULL | kFatbinMagic;
-// Words are compared four at a time by the vector unit every CPU has (SSE2, Advanced SIMD), which has no
-// comparison of 64 bits on the former: the lower halves decide, and a hit in a block has it looked at
-// closely.
-using Words = std::uint32_t __attribute__((vector_size(16)));
-constexpr std::size_t kWordsPerBlock = 16;
-constexpr std::size_t kBlock = kWordsPerBlock * sizeof(Words);
+constexpr std::uint64_t kFatbinStart = 0x0010'0001'0000'0000ULL | kFatbinMagic;
+// Of every cubin: ELF's magic, 64 bits, little-endian, version 1; and, further on, the machine.
+constexpr std::uint64_t kElfStart = 0x0001'0102'464c'457fULL;
+constexpr std::uint64_t kElfStartMask = 0x00ff'ffff'ffff'ffffULL;  // then comes the ABI
+constexpr std::size_t kMachineAt = 18;
+constexpr std::uint16_t kMachineCuda = 190;
 
-Words load(const std::byte* at) noexcept {
-  Words out;
+// Every position is asked for the first two bytes of a start, 16 positions at a time, by the vector unit
+// every CPU has (SSE2, Advanced SIMD); a block with a hit is then looked at closely. Neither pair is common
+// in code or in text.
+using Vector = std::uint8_t __attribute__((vector_size(16)));
+constexpr std::size_t kVectorsPerBlock = 8;
+constexpr std::size_t kBlock = kVectorsPerBlock * sizeof(Vector);
+
+Vector load(const std::byte* at) noexcept {
+  Vector out;
   std::memcpy(&out, at, sizeof out);  // one unaligned load
   return out;
 }
+constexpr Vector every(std::uint64_t start, unsigned byte) noexcept {
+  const auto value = static_cast<std::uint8_t>(start >> (8 * byte));
+  return Vector{} + value;
+}
 
-bool may_hold_magic(const std::byte* block) noexcept {
-  constexpr Words kMagic = {kFatbinMagic, kFatbinMagic, kFatbinMagic, kFatbinMagic};
-  Words found{};
-  for (std::size_t at = 0; at < kBlock; at += sizeof(Words))
-    found |= reinterpret_cast<Words>(load(block + at) == kMagic);
+template <bool kCubins>
+bool may_start_in(const std::byte* block) noexcept {
+  Vector found{};
+  for (std::size_t at = 0; at < kBlock; at += sizeof(Vector)) {
+    const Vector first = load(block + at);
+    const Vector second = load(block + at + 1);
+    found |= reinterpret_cast<Vector>(first == every(kFatbinStart, 0)) &
+             reinterpret_cast<Vector>(second == every(kFatbinStart, 1));
+    if constexpr (kCubins)
+      found |= reinterpret_cast<Vector>(first == every(kElfStart, 0)) &
+               reinterpret_cast<Vector>(second == every(kElfStart, 1));
+  }
   std::uint64_t halves[2];
   std::memcpy(halves, &found, sizeof halves);
   return (halves[0] | halves[1]) != 0;
 }
 
-}  // namespace
+template <bool kCubins>
+bool starts_at(Bytes bytes, std::size_t at) noexcept {
+  std::uint64_t word;
+  std::memcpy(&word, bytes.data() + at, sizeof word);
+  if (word == kFatbinStart) return true;
+  if (!kCubins || (word & kElfStartMask) != kElfStart) return false;
+  return read_le<std::uint16_t>(bytes, at + kMachineAt).value_or(0) == kMachineCuda;
+}
 
-std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept {
-  if (from > bytes.size() || bytes.size() < sizeof(std::uint64_t)) return bytes.size();
-  std::size_t at = (static_cast<std::size_t>(from) + 7) & ~std::size_t{7};
-  const std::size_t last = bytes.size() - sizeof(std::uint64_t);
+template <bool kCubins>
+std::uint64_t find(Bytes bytes, std::uint64_t from) noexcept {
+  constexpr std::size_t kStartSize = sizeof(std::uint64_t);
+  if (from > bytes.size() || bytes.size() < kStartSize) return bytes.size();
+  auto at = static_cast<std::size_t>(from);
+  const std::size_t last = bytes.size() - kStartSize;
   while (at <= last) {
-    if (bytes.size() - at >= kBlock && !may_hold_magic(bytes.data() + at)) {
+    // A block's own last position is asked for two bytes as well.
+    if (bytes.size() - at > kBlock && !may_start_in<kCubins>(bytes.data() + at)) {
       at += kBlock;
       continue;
     }
-    const std::size_t end = last - at < kBlock ? last : at + kBlock - sizeof(std::uint64_t);
-    for (; at <= end; at += sizeof(std::uint64_t)) {
-      std::uint64_t word;
-      std::memcpy(&word, bytes.data() + at, sizeof word);
-      if (word == kStart) return at;
-    }
+    const std::size_t end = last - at < kBlock ? last : at + kBlock - 1;
+    for (; at <= end; ++at)
+      if (starts_at<kCubins>(bytes, at)) return at;
   }
   return bytes.size();
+}
+
+}  // namespace
+
+SectionRole section_role(const ElfSection& section) noexcept {
+  constexpr std::uint32_t kProgramBits = 1;  // SHT_PROGBITS
+  constexpr std::uint32_t kNoBits = 8;       // SHT_NOBITS
+  constexpr std::uint64_t kAllocated = 0x2;  // SHF_ALLOC
+  constexpr std::uint64_t kCode = 0x4;       // SHF_EXECINSTR
+  constexpr std::uint64_t kCompressed = 0x800;
+  if (section.type == kNoBits || section.size == 0) return SectionRole::none;
+  if (section.name == ".nv_fatbin") return SectionRole::fatbins;
+  if (section.name == "__nv_relfatbin") return SectionRole::relocatable;
+  if (section.name == ".nvFatBinSegment") return SectionRole::wrappers;
+  if (section.type != kProgramBits || (section.flags & kAllocated) == 0) return SectionRole::none;
+  if ((section.flags & (kCode | kCompressed)) != 0) return SectionRole::none;
+  // Tables for unwinding are large and never hold any.
+  const bool unwinding =
+      section.name == ".eh_frame" || section.name == ".eh_frame_hdr" || section.name == ".gcc_except_table";
+  return unwinding ? SectionRole::none : SectionRole::data;
+}
+
+std::uint64_t find_fatbin(Bytes bytes, std::uint64_t from) noexcept { return find<false>(bytes, from); }
+
+std::uint64_t find_fatbin_or_cubin(Bytes bytes, std::uint64_t from) noexcept {
+  return find<true>(bytes, from);
 }
 
 }  // namespace kshim::image

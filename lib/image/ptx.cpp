@@ -218,6 +218,17 @@ Result<PtxReader> PtxReader::open(Bytes bytes) noexcept {
   return reader;
 }
 
+bool PtxReader::ends_well() const noexcept {
+  PtxScanner scanner(text_);
+  bool ended = false;
+  for (;;) {
+    const std::string_view word = scanner.next().text;
+    if (word.empty()) return ended;
+    ended = word == ";" || word == "{";
+    if (word == "{" && !scanner.skip_block()) return false;
+  }
+}
+
 Result<KernelInfo> PtxReader::next_kernel(std::uint64_t& cursor) const noexcept {
   PtxScanner scanner(text_, cursor < text_.size() ? static_cast<std::size_t>(cursor) : text_.size());
   for (;;) {

@@ -34,10 +34,11 @@ class PtxScanner {
 
   /// After a '{': to behind its '}'. Strings and comments hide braces, as everywhere. Most of a PTX text is
   /// skipped here: words are not told apart, only the four characters that matter are looked for.
-  void skip_block() noexcept {
+  /// False: the text ends first.
+  bool skip_block() noexcept {
     for (std::size_t depth = 1; depth != 0;) {
       find_mark();
-      if (at_ >= text_.size()) return;
+      if (at_ >= text_.size()) return false;
       const char mark = text_[at_];
       if (mark == '/') {
         const std::size_t here = at_;
@@ -52,6 +53,7 @@ class PtxScanner {
       ++at_;
       depth += mark == '{' ? 1U : std::size_t{0} - 1;
     }
+    return true;
   }
   /// To behind the ';' that ends a statement, over initialisers in braces.
   void skip_statement() noexcept {

@@ -2,8 +2,6 @@
 // The rules in prose, with their sources: include/kshim/image/compat_rules.def.
 #include "kshim/image/select.h"
 
-#include <iterator>
-
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::image {
@@ -15,17 +13,7 @@ constexpr RuleText kRules[] = {
 #undef KSHIM_RULE
 };
 
-struct IsaRow {
-  Version cuda;
-  Version isa;
-};
-constexpr IsaRow kIsas[] = {
-#define KSHIM_PTX_ISA(cuda_major, cuda_minor, isa_major, isa_minor) \
-  {{cuda_major, cuda_minor}, {isa_major, isa_minor}},
-#include "kshim/image/ptx_isa.def"
-#undef KSHIM_PTX_ISA
-};
-constexpr IsaRow kNewestIsa = kIsas[std::size(kIsas) - 1];
+std::span<const PtxIsaRow> isas() noexcept { return compat_tables().isas; }
 
 constexpr int kInvalidPtx = 218;
 constexpr int kCompilerMissing = 221;
@@ -73,15 +61,15 @@ Verdict judge_target(Arch arch, const Platform& platform) noexcept {
   if (renamed(image, device)) return accept(Rule::thor_renamed);
   if (arch.suffix == Suffix::a) return {image == device, Rule::ptx_arch_specific};
   if (image > device) return refuse(Rule::ptx_forward);
-  const Version driver = platform.driver.known() ? platform.driver : kNewestIsa.cuda;
+  const Version driver = platform.driver.known() ? platform.driver : isas().back().cuda;
   return accept(dropped_by(image, driver) ? Rule::old_ptx_stays_valid : Rule::ptx_forward);
 }
 
 bool isa_readable(Version isa, Version driver) noexcept {
-  if (!isa.known() || !driver.known() || driver > kNewestIsa.cuda)
+  if (!isa.known() || !driver.known() || driver > isas().back().cuda)
     return true;  // nothing known speaks against it
   // Drivers older than the table: all that is known is that the table's first row is beyond them.
-  if (driver < kIsas[0].cuda) return isa < kIsas[0].isa;
+  if (driver < isas().front().cuda) return isa < isas().front().isa;
   return isa <= ptx_isa_of_cuda(driver);
 }
 
@@ -95,6 +83,15 @@ Verdict judge_ptx(const Candidate& image, const Platform& platform) noexcept {
   if (!isa_readable(image.isa, platform.driver)) return refuse(Rule::ptx_isa_gate);
   if (image.isa.known() && image.isa < first_isa_of(image.arch)) return refuse(Rule::ptx_version_too_old);
   return target;
+}
+
+/// tileiras 13.1 to 13.5 compile for these and later GPUs.
+constexpr ComputeCapability kFirstTileDevice{8, 0};
+/// Bytecode versions are those of the toolkits, from 13.1 on.
+Verdict judge_tileir(const Candidate& image, const Platform& platform) noexcept {
+  if (platform.device < kFirstTileDevice) return refuse(Rule::tileir_compiled);
+  if (platform.driver.known() && platform.driver < image.isa) return refuse(Rule::tileir_version);
+  return accept(Rule::tileir_compiled);
 }
 
 /// 0 where the rule says nothing about the whole container. Larger wins: see rule N2.
@@ -150,7 +147,7 @@ Best best_of(std::span<const Candidate> images, const Platform& platform, ImageK
       continue;
     }
     const Candidate& holder = images[best.index];
-    if (kind == ImageKind::ptx) {
+    if (kind != ImageKind::cubin) {
       if (image.arch == holder.arch && image.isa == holder.isa) continue;
       best.rule = Rule::highest_ptx;
       if (better_ptx(image, holder)) best.index = index;
@@ -177,6 +174,8 @@ Verdict judge(const Candidate& image, const Platform& platform) noexcept {
     }
     case ImageKind::ptx:
       return judge_ptx(image, platform);
+    case ImageKind::tileir:
+      return judge_tileir(image, platform);
     case ImageKind::ltoir:
       break;
   }
@@ -193,6 +192,8 @@ Selection select_image(std::span<const Candidate> images, const Platform& platfo
     return {Choice::sass, cubin.index, ptx.found && !ordered ? Rule::sass_before_ptx : cubin.rule, 0};
   }
   if (ptx.found) return {Choice::jit, ptx.index, ptx.rule, 0};
+  if (const Best tile = best_of(images, platform, ImageKind::tileir); tile.found)
+    return {Choice::jit, tile.index, Rule::tileir_compiled, 0};
   Selection none{Choice::none, 0, Rule::nothing_fits, kNoBinary};
   Refusal strongest;
   bool contested = false;
@@ -217,14 +218,14 @@ Selection select_image(std::span<const Candidate> images, const Platform& platfo
 
 Version ptx_isa_of_cuda(Version cuda) noexcept {
   Version isa;
-  if (cuda > kNewestIsa.cuda) return isa;
-  for (const IsaRow& row : kIsas)
+  if (cuda > isas().back().cuda) return isa;
+  for (const PtxIsaRow& row : isas())
     if (row.cuda <= cuda) isa = row.isa;
   return isa;
 }
 
 Version cuda_of_ptx_isa(Version isa) noexcept {
-  for (const IsaRow& row : kIsas)
+  for (const PtxIsaRow& row : isas())
     if (row.isa == isa) return row.cuda;
   return {};
 }

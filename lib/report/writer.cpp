@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "kshim/report/redact.h"
+
 namespace kshim::report {
 namespace {
 
@@ -61,6 +63,15 @@ void JsonBuffer::text(std::string_view raw) noexcept {
 void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
   if (value.data() == nullptr) return text("null");
   put('"');
+  RedactedPieces pieces(value);
+  for (std::string_view piece; pieces.next(piece);) {
+    if (!escaped(piece, limit)) break;
+    limit -= std::min(limit, piece.size());
+  }
+  put('"');
+}
+
+bool JsonBuffer::escaped(std::string_view value, std::size_t limit) noexcept {
   const std::size_t end = std::min(value.size(), limit);
   for (std::size_t at = 0; at < value.size();) {
     // What stands for itself, in one piece.
@@ -74,7 +85,7 @@ void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
     const std::size_t length = utf8_length(value, at);
     if (at + (length == 0 ? 1 : length) > limit) {
       text("...");
-      break;
+      return false;
     }
     const char character = value[at];
     if (length == 0) {
@@ -87,14 +98,14 @@ void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
     } else if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F) {
       constexpr char kHex[] = "0123456789abcdef";
       const auto code = static_cast<unsigned char>(character);
-      const char escaped[] = {'\\', 'u', '0', '0', kHex[code >> 4U], kHex[code & 15U]};
-      text({escaped, sizeof escaped});
+      const char code_text[] = {'\\', 'u', '0', '0', kHex[code >> 4U], kHex[code & 15U]};
+      text({code_text, sizeof code_text});
     } else {
       put(character);
     }
     at += length == 0 ? 1 : length;
   }
-  put('"');
+  return true;
 }
 
 void JsonBuffer::number(std::uint64_t value) noexcept {

@@ -39,6 +39,11 @@ def path() -> str:
     return _need(os.path.join("lib", "libkshim.so"))
 
 
+def query_library() -> str:
+    """libkshim-query.so.1, for covers() and for programs in C."""
+    return _need(os.path.join("lib", "libkshim-query.so.1"))
+
+
 def command() -> str:
     """The `kshim` program, which needs no Python."""
     return _need(os.path.join("bin", "kshim"))

@@ -11,7 +11,7 @@ import json
 import os
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from kshim import _pytest_journal
+from kshim import _files, _pytest_journal
 
 Json = Dict[str, Any]
 Tests = Dict[str, int]  # test, and how often it failed there
@@ -36,15 +36,14 @@ def _lines(path: str) -> Iterator[Tuple[int, int, Json]]:
     """Number, offset and record of each line; a torn or foreign line is left out."""
     offset = 0
     try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    record = None
-                if isinstance(record, dict):
-                    yield number, offset, record
-                offset += len(line)
+        for number, line in enumerate(_files.lines(path), 1):
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):  # nested deeper than any record is
+                record = None
+            if isinstance(record, dict):
+                yield number, offset, record
+            offset += len(line)
     except OSError:
         return
 

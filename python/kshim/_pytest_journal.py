@@ -6,6 +6,8 @@ import os
 import time
 from typing import Any, Dict, Optional
 
+from kshim import _files
+
 SCHEMA = "kshim-tests/1"
 SUFFIX = ".tests"  # not .jsonl: `kshim analyze FOLDER` reads those
 
@@ -26,15 +28,14 @@ def host_name() -> str:
 
 def start_ticks() -> int:
     """When this process started, as proc(5) has it: tells it from another one with the same number."""
-    with open("/proc/self/stat", encoding="utf-8", errors="replace") as file:
-        return int(file.read().rpartition(")")[2].split()[19])
+    return int(_files.text("/proc/self/stat").rpartition(")")[2].split()[19])
 
 
 def first_record(path: str) -> Optional[Dict[str, Any]]:
     try:
-        with open(path, "rb") as file:
+        with _files.open_to_read(path) as file:
             record = json.loads(file.readline(1 << 20))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get("type") == "process" else None
 

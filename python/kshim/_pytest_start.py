@@ -7,7 +7,7 @@ import sys
 from typing import Any, Dict, List
 
 from kshim import __main__ as command_line
-from kshim import _places
+from kshim import _files, _places
 
 # Process id that was started anew: exec keeps it, a child has another.
 MARK = "KSHIM_PYTEST"
@@ -22,8 +22,7 @@ class CannotStart(Exception):
 
 def shim_is_mapped() -> bool:
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            return any(line.rstrip().endswith("/libkshim.so") for line in maps)
+        return any(line.rstrip().endswith("/libkshim.so") for line in _files.text("/proc/self/maps").splitlines())
     except OSError:
         return False
 
@@ -35,7 +34,7 @@ def is_restarted() -> bool:
 def _command_line() -> List[str]:
     original = getattr(sys, "orig_argv", None)  # since Python 3.10
     if original is None:
-        with open("/proc/self/cmdline", "rb") as file:
+        with _files.open_to_read("/proc/self/cmdline") as file:
             original = [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
     # With its folder, so that the interpreter of a virtual environment finds that again.
     return [sys.executable, *original[1:]]

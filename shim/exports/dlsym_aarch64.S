@@ -93,3 +93,10 @@ kshim_abi_\name:
         THUNK   dlvsym, kshim_real_dlvsym, 1
 
         .section .note.GNU-stack, "", %progbits
+
+        /* GNU_PROPERTY_AARCH64_FEATURE_1_AND: BTI; a link register that is saved is not signed here, so no PAC */
+        .section .note.gnu.property, "a", %note
+        .p2align 3
+        .word   4, 16, 5
+        .asciz  "GNU"
+        .word   0xc0000000, 4, 1, 0

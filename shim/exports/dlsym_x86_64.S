@@ -103,3 +103,10 @@ kshim_abi_\name:
         THUNK   dlvsym, kshim_real_dlvsym, 1
 
         .section .note.GNU-stack, "", @progbits
+
+        /* GNU_PROPERTY_X86_FEATURE_1_AND: IBT, SHSTK */
+        .section .note.gnu.property, "a", @note
+        .p2align 3
+        .long   4, 16, 5
+        .asciz  "GNU"
+        .long   0xc0000002, 4, 3, 0

@@ -2,6 +2,7 @@
 #include "guest/options.h"
 
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,6 +70,35 @@ bool parse_log(std::string_view value, LogLevel& out) noexcept {
       return true;
     }
   return false;
+}
+
+bool parse_arguments(std::string_view value, report::ArgumentDetail& out) noexcept {
+  constexpr std::string_view kDetails[] = {"names", "full", "off"};
+  for (std::size_t i = 0; i < std::size(kDetails); ++i)
+    if (value == kDetails[i]) {
+      out = static_cast<report::ArgumentDetail>(i);
+      return true;
+    }
+  return false;
+}
+
+/// 65536, 64K, 64M, 1G; not 0.
+bool parse_size(std::string_view value, std::uint64_t& out) noexcept {
+  constexpr std::string_view kUnits = "KMG";
+  unsigned shift = 0;
+  if (const std::size_t unit = kUnits.find(value.back()); unit != std::string_view::npos) {
+    shift = 10 * static_cast<unsigned>(unit + 1);
+    value.remove_suffix(1);
+  }
+  std::uint64_t number = 0;
+  if (value.empty() || value.size() > 9) return false;
+  for (const char c : value) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  if (number == 0) return false;
+  out = number << shift;
+  return true;
 }
 
 bool parse_backtrace(std::string_view value, Options& out) noexcept {
@@ -146,6 +176,19 @@ void take(OptionId id, std::string_view value, OptionsStorage& storage, Options&
     case OptionId::patch_table:
       good = parse_bool(value, out.patch_table);
       break;
+    case OptionId::argv:
+      good = parse_arguments(value, out.arguments);
+      break;
+    case OptionId::mode:
+      good = value == "0600" || value == "0640";
+      if (good) out.mode = value == "0640" ? 0640 : 0600;
+      break;
+    case OptionId::max_bytes:
+      good = parse_size(value, out.max_bytes);
+      break;
+    case OptionId::max_files:
+      good = parse_size(value, out.max_files);
+      break;
     case OptionId::disable:
       good = parse_bool(value, disabled);
       if (good) out.enabled = !disabled;
@@ -185,12 +228,67 @@ void parse_options(const char* const* environment, OptionsStorage& storage, Opti
   }
 }
 
+namespace {
+
+/// A line of a settings file, and its end; the next begins behind it.
+std::string_view next_line(std::string_view& text) noexcept {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// What a file of root's that nobody else can write to has, up to `capacity` bytes; empty for any other.
+std::string_view read_of_root(const char* path, char* to, std::size_t capacity) noexcept {
+  const int fd = raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return {};
+  struct stat info {};
+  ssize_t size = 0;
+  if (raw::status_of(fd, info) == 0 && S_ISREG(info.st_mode) && info.st_uid == 0 &&
+      (info.st_mode & 022U) == 0)
+    size = raw::read_file(fd, to, capacity);
+  raw::close_file(fd);
+  return {to, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+/// A root process that got the shim from /etc/ld.so.preload may have its environment from anybody (sudo -E,
+/// cron helpers, daemons): only root's own file is obeyed.
+bool is_preloaded_for_all() noexcept {
+  if (raw::user() != 0) return false;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
+  }
+  char text[2048];
+  return read_of_root("/etc/ld.so.preload", text, sizeof text).find("libkshim") != std::string_view::npos;
+}
+
+}  // namespace
+
+void parse_settings(std::string_view text, OptionsStorage& storage, Options& out) noexcept {
+  out = kPlainOptions;
+  out.own_settings = true;
+  while (!text.empty()) {
+    const std::string_view line = trim(next_line(text));
+    const std::size_t equals = line.find('=');
+    if (line.starts_with('#') || equals == std::string_view::npos) continue;
+    for (std::size_t i = 0; i < std::size(kNames); ++i)
+      if (trim(line.substr(0, equals)) == kNames[i] && equals + 1 < line.size())
+        take(static_cast<OptionId>(i), trim(part_of(line, equals + 1)), storage, out);
+  }
+}
+
 const Options& options() noexcept {
   if (g_state.load(std::memory_order_acquire) == 2) return g_options;
   int expected = 0;
   if (environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
   const ErrnoKeeper keeper;
-  parse_options(environ, g_storage, g_options);
+  if (is_preloaded_for_all()) {
+    char text[4096];
+    parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
+  } else {
+    parse_options(environ, g_storage, g_options);
+  }
   // A privileged program must not be told by its caller where to write.
   if (getauxval(AT_SECURE) != 0) g_options.enabled = false;
   add_start_folder(g_storage, g_options);

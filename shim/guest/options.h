@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kshim/image/arch.h"
+#include "kshim/report/redact.h"
 
 namespace kshim::shim {
 
@@ -20,8 +21,13 @@ struct Options {
   bool native_stacks = true;
   bool python_stacks = true;
   LogLevel log = LogLevel::warn;
-  bool report_given = false;        ///< KSHIM_REPORT is set
-  std::string_view report{};        ///< pattern
+  unsigned mode = 0600;                    ///< KSHIM_MODE
+  std::uint64_t max_bytes = 64ULL << 20U;  ///< KSHIM_MAX_BYTES
+  std::uint64_t max_files = 65536;         ///< KSHIM_MAX_FILES
+  bool own_settings = false;  ///< of root's, from /etc/kshim/options: the environment was not asked
+  report::ArgumentDetail arguments = report::ArgumentDetail::names;  ///< KSHIM_ARGV
+  bool report_given = false;                                         ///< KSHIM_REPORT is set
+  std::string_view report{};                                         ///< pattern
   std::string_view start_folder{};  ///< working directory when the process started; empty where unknown
   std::string_view run_id{};        ///< KSHIM_RUN_ID of `kshim run`; no data() where unset
   std::string_view run_socket{};    ///< KSHIM_RUN_SOCKET of `kshim run`
@@ -46,5 +52,7 @@ struct OptionsStorage {
 void parse_options(const char* const* environment, OptionsStorage& storage, Options& out) noexcept;
 /// The values that options() did not understand.
 std::span<const OptionsStorage::Complaint> option_complaints() noexcept;
+/// The same of /etc/kshim/options: lines of NAME=VALUE, # before a comment.
+void parse_settings(std::string_view text, OptionsStorage& storage, Options& out) noexcept;
 
 }  // namespace kshim::shim

@@ -74,6 +74,22 @@ long call(long number, Arguments... arguments) noexcept {
 inline int open_file(const char* path, int flags, unsigned mode = 0) noexcept {
   return static_cast<int>(call(SYS_openat, AT_FDCWD, path, flags, mode));
 }
+inline int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
+  return static_cast<int>(call(SYS_openat, folder, name, flags, mode));
+}
+inline int make_folder_at(int folder, const char* name, unsigned mode) noexcept {
+  return static_cast<int>(call(SYS_mkdirat, folder, name, mode));
+}
+inline long read_link_at(int folder, const char* name, char* to, std::size_t size) noexcept {
+  return call(SYS_readlinkat, folder, name, to, size);
+}
+/// Entries of a folder as getdents64 has them: bytes, 0 at the end.
+inline long list_folder(int folder, void* to, std::size_t size) noexcept {
+  return call(SYS_getdents64, folder, to, size);
+}
+inline int change_mode(int fd, unsigned mode) noexcept {
+  return static_cast<int>(call(SYS_fchmod, fd, mode));
+}
 inline int close_file(int fd) noexcept { return static_cast<int>(call(SYS_close, fd)); }
 inline ssize_t read_file(int fd, void* to, std::size_t size) noexcept { return call(SYS_read, fd, to, size); }
 inline ssize_t read_at(int fd, void* to, std::size_t size, std::uint64_t offset) noexcept {
@@ -134,9 +150,6 @@ inline int get_limit(int which, rlimit& out) noexcept {
   if (call(SYS_getrlimit, which, &out) == 0) return 0;
 #endif
   return static_cast<int>(call(SYS_prlimit64, 0, which, nullptr, &out));
-}
-inline int make_folder(const char* path, unsigned mode) noexcept {
-  return static_cast<int>(call(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 /// Does not wait.
 inline int poll_once(pollfd& descriptor) noexcept {

@@ -7,7 +7,6 @@
 
 #include "guest/safe_memory.h"
 #include "guest/slices.h"
-#include "report/redact.h"
 
 extern char** environ;
 
@@ -53,7 +52,7 @@ void EnvironmentCopy::take(std::string_view entry) noexcept {
   if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = keep(value);
   for (const std::string_view wanted : kNames) {
     if (name != wanted || count_ == kMaxRows) continue;
-    const std::string_view kept = keep(mask_urls(value).view());
+    const std::string_view kept = keep(value);
     if (kept.data() != nullptr) rows_[count_++] = {wanted, kept};
   }
 }

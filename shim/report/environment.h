@@ -8,8 +8,8 @@
 
 namespace kshim::shim {
 
-/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, URL credentials masked,
-/// and TMPDIR.
+/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, and
+/// TMPDIR.
 class EnvironmentCopy {
  public:
   void capture() noexcept;

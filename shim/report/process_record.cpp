@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "guest/clock.h"
@@ -12,9 +13,9 @@
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/redact.h"
 #include "kshim/report/schema.h"
 #include "kshim/version.h"
-#include "report/redact.h"
 
 namespace kshim::shim {
 namespace {
@@ -44,20 +45,23 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
   return value;
 }
 
-/// argv with its secrets masked.
-std::span<const std::string_view> masked_arguments(ProcessRecordRoom& room) noexcept {
+/// What of argv may be written down.
+std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail,
+                                                  ProcessRecordRoom& room) noexcept {
+  if (detail == report::ArgumentDetail::off) return {};
   std::string_view rest(room.raw, read_whole("/proc/self/cmdline", room.raw, sizeof room.raw));
   std::size_t used = 0;
   std::size_t count = 0;
-  ArgumentMask mask;
+  report::ArgumentRedactor redactor(detail);
   while (!rest.empty() && count < ProcessRecordRoom::kMaxArguments) {
     const std::string_view argument = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(argument.size() < rest.size() ? argument.size() + 1 : rest.size());
-    const MaskedText shown = mask.next(argument);
-    if (shown.size() > sizeof room.masked - used) break;
-    shown.view().copy(room.masked + used, shown.size());
-    room.arguments[count++] = {room.masked + used, shown.size()};
-    used += shown.size();
+    const std::span<char> left(room.shown + used,
+                               std::min(sizeof room.shown - used, report::kElementStringLimit));
+    const std::size_t size = redactor.next(argument, left).size;
+    if (used + size == sizeof room.shown) break;
+    room.arguments[count++] = {room.shown + used, size};
+    used += size;
   }
   return {room.arguments, count};
 }
@@ -130,7 +134,7 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names, const
   const ssize_t exe_size = raw::read_link("/proc/self/exe", room.exe, sizeof room.exe);
   const std::string_view exe(exe_size > 0 ? room.exe : nullptr,
                              exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
-  const std::span<const std::string_view> arguments = masked_arguments(room);
+  const std::span<const std::string_view> arguments = shown_arguments(options().arguments, room);
   const std::string_view folder = options().start_folder;
 
   record.add<Field::process_schema>(report::kReportSchema);

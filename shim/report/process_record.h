@@ -27,7 +27,7 @@ std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcep
 struct ProcessRecordRoom {
   static constexpr std::size_t kMaxArguments = 1024;
   char raw[65536];
-  char masked[65536];
+  char shown[65536];
   std::string_view arguments[kMaxArguments];
   char stat[1024];
   char exe[4096];

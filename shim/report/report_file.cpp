@@ -80,9 +80,24 @@ bool Report::append(std::string_view line) noexcept {
   return false;
 }
 
-bool Report::append_or_drop(std::string_view line) noexcept {
-  const bool written = append(line);
-  if (!written) count_dropped();
+/// Beyond KSHIM_MAX_BYTES only records are written that are few: `kept`.
+bool Report::has_room(std::string_view line, bool kept) noexcept {
+  if (bytes_ + line.size() <= options().max_bytes) return true;
+  if (!full_) {
+    full_ = true;
+    PathText text;
+    text << file_.path.view() << " has KSHIM_MAX_BYTES: from here on it gets new failures alone";
+    say(LogLevel::warn, text.view());
+  }
+  return kept;
+}
+
+bool Report::append_or_drop(std::string_view line, bool kept) noexcept {
+  const bool written = has_room(line, kept) && append(line);
+  if (written)
+    bytes_ += line.size();
+  else
+    count_dropped();
   return written;
 }
 
@@ -100,6 +115,8 @@ void Report::start(std::uint32_t process) noexcept {
   g_dropped.store(0, std::memory_order_relaxed);
   ended_.store(false, std::memory_order_relaxed);
   seq_.store(0, std::memory_order_relaxed);
+  bytes_ = 0;
+  full_ = false;
   failures_.store(0, std::memory_order_relaxed);
   modules_.store(0, std::memory_order_relaxed);
   std::uint32_t number = 0;
@@ -109,7 +126,7 @@ void Report::start(std::uint32_t process) noexcept {
     start_ = now_nanoseconds();
     ProcessRecord record(record_, seq_.fetch_add(1, std::memory_order_relaxed), 0);
     fill_process_record(record, names, environment_, process_record_);
-    append_or_drop(record.finish());
+    append_or_drop(record.finish(), true);
     PathText line;
     line << "the report is " << file_.path.view();
     say(LogLevel::info, line.view());

@@ -40,7 +40,7 @@ class Report {
     if (begin() == 0) return false;
     report::Record<kType> record(record_, seq_.fetch_add(1, std::memory_order_relaxed), time());
     fill(record);
-    return append_or_drop(record.finish());
+    return append_or_drop(record.finish(), kKept<kType>);
   }
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
@@ -55,9 +55,15 @@ class Report {
  private:
   void start(std::uint32_t process) noexcept;
   bool append(std::string_view line) noexcept;
-  bool append_or_drop(std::string_view line) noexcept;
+  bool has_room(std::string_view line, bool kept) noexcept;
+  bool append_or_drop(std::string_view line, bool kept) noexcept;
   std::uint64_t time() const noexcept;  ///< nanoseconds since the process record
 
+  /// Written beyond KSHIM_MAX_BYTES, too: a bounded number of each distinct failure, what it refers to, and
+  /// the end.
+  template <report::RecordType kType>
+  static constexpr bool kKept = kType == report::RecordType::failure || kType == report::RecordType::object ||
+                                kType == report::RecordType::device || kType == report::RecordType::end;
   // Room for 64 native and 128 Python frames with long names.
   static constexpr std::size_t kRecordSize = 524288;
   bool opened_;
@@ -69,6 +75,8 @@ class Report {
   std::atomic<std::uint64_t> failures_;
   std::atomic<std::uint64_t> modules_;
   std::uint64_t start_;
+  std::uint64_t bytes_;
+  bool full_;  ///< stderr says so
   char record_[kRecordSize];
 };
 

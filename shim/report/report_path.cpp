@@ -13,6 +13,8 @@
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/report_folder.h"
+#include "kshim/report/trusted_folder.h"
 #include "report/stderr_log.h"
 
 namespace kshim::shim {
@@ -33,18 +35,6 @@ int move_up(int fd) noexcept {
   return high;
 }
 
-void make_folders(std::string_view path) noexcept {
-  PathText folder;
-  folder << path;
-  for (std::size_t at = path.find('/', 1); at != std::string_view::npos; at = path.find('/', at + 1)) {
-    PathText part;
-    part << path.substr(0, at);
-    // Of a host without a umask (daemons) too, nobody else may remove what is in it. An error shows when the
-    // file is opened.
-    raw::make_folder(part.c_str(), 0755);
-  }
-}
-
 std::string_view reason_of(int error) noexcept {
   switch (error) {
     case EACCES:
@@ -62,7 +52,7 @@ std::string_view reason_of(int error) noexcept {
     case ENOENT:
       return "the folder cannot be made";
     case ELOOP:
-      return "symbolic links are not followed";
+      return "a link on the way belongs to another user";
     case ENAMETOOLONG:
       return "the name is too long";
     case EMFILE:
@@ -73,6 +63,8 @@ std::string_view reason_of(int error) noexcept {
       return "too many reports of that name";
     case EISDIR:
       return "it is a folder";
+    case ENOTSUP:
+      return "the folder is another user's, or somebody else can write to it";
     case EINVAL:
       return "it is a device";
     default:
@@ -87,39 +79,6 @@ void append_reason(Text<kSize>& line, int error) noexcept {
     line << "error " << static_cast<std::uint64_t>(error);
   else
     line << known;
-}
-
-/// A folder, not a link to one, that belongs to us and that nobody else can write to.
-bool is_private_folder(PathText& path) noexcept {
-  const int fd = raw::open_file(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  struct stat info {};
-  const bool ours = raw::status_of(fd, info) == 0 && info.st_uid == raw::user() && (info.st_mode & 022U) == 0;
-  raw::close_file(fd);
-  return ours;
-}
-
-/// As Linux itself does it where fs.protected_symlinks is on: in a folder that everybody may write to, a link
-/// that neither we nor the folder's owner made is not followed.
-bool is_a_trap(const char* folder, const char* path) noexcept {
-  struct stat link {};
-  struct stat where {};
-  if (raw::status_of_link(path, link) != 0 || !S_ISLNK(link.st_mode) || link.st_uid == raw::user())
-    return false;
-  if (raw::status_of_path(folder, where) != 0) return true;
-  return (where.st_mode & S_ISVTX) != 0 && (where.st_mode & S_IWOTH) != 0 && where.st_uid != link.st_uid;
-}
-
-bool leads_through_a_trap(std::string_view path) noexcept {
-  PathText before;
-  before << (path.starts_with('/') ? "/" : ".");
-  for (std::size_t at = path.find('/', 1); at != std::string_view::npos; at = path.find('/', at + 1)) {
-    PathText part;
-    part << path.substr(0, at);
-    if (is_a_trap(before.c_str(), part.c_str())) return true;
-    before = part;
-  }
-  return false;
 }
 
 /// /dev/null, /dev/full, and /dev/stderr, which is a link: a number behind such a name would be a file
@@ -192,70 +151,193 @@ bool still_open(const ReportFile& file) noexcept {
   return raw::status_of(file.fd, info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
 }
 
-int create_report(std::string_view path, ReportFile& out) noexcept {
-  if (leads_through_a_trap(path)) return ELOOP;
+namespace {
+
+struct GuestCalls {
+  static int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
+    return raw::open_at(folder, name, flags, mode);
+  }
+  static int make_folder_at(int folder, const char* name, unsigned mode) noexcept {
+    return raw::make_folder_at(folder, name, mode);
+  }
+  static long read_link_at(int folder, const char* name, char* to, std::size_t size) noexcept {
+    return raw::read_link_at(folder, name, to, size);
+  }
+  static int status_of(int fd, struct stat& out) noexcept { return raw::status_of(fd, out); }
+  static void close_file(int fd) noexcept { raw::close_file(fd); }
+  static uid_t user() noexcept { return raw::user(); }
+};
+using Walk = report::FolderWalk<GuestCalls>;
+
+/// A descriptor of ours for a moment.
+class Folder {
+ public:
+  Folder() = default;
+  ~Folder() {
+    if (fd_ >= 0) raw::close_file(fd_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  int open(std::string_view path, report::FolderRequest request) noexcept {
+    return Walk::open(path, request, fd_);
+  }
+  int fd() const noexcept { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Whether a folder has `most` entries. Only one that is large enough for so many is read: on every file
+/// system but ZFS an entry makes its folder 16 bytes longer, at least.
+bool has_entries(int folder, std::uint64_t most) noexcept {
+  constexpr std::uint64_t kEntry = 16;
+  struct stat info {};
+  if (raw::status_of(folder, info) != 0 || static_cast<std::uint64_t>(info.st_size) / kEntry < most)
+    return false;
+  const int fd = raw::open_at(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  alignas(std::uint64_t) char entries[4096];
+  std::uint64_t count = 0;
+  for (long size = 0; count < most + 2 && (size = raw::list_folder(fd, entries, sizeof entries)) > 0;) {
+    constexpr long kLengthAt = 16;  // linux_dirent64: d_ino, d_off, d_reclen
+    for (long at = 0; at < size; ++count) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, entries + at + kLengthAt, sizeof length);
+      if (length == 0) break;
+      at += length;
+    }
+  }
+  raw::close_file(fd);
+  return count >= most + 2;  // . and ..
+}
+
+int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out) noexcept {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
-  bool folders_made = false;
-  for (unsigned number = 0; number <= kMaxNumber;) {
+  for (unsigned number = 0; number <= kMaxNumber; ++number) {
     PathText candidate;
     if (number == 0)
       candidate << path;
     else
       candidate = numbered(path, number);
     if (candidate.full()) return ENAMETOOLONG;
-    const int fd = raw::open_file(candidate.c_str(), kFlags, 0600);
-    if (fd >= 0) {
-      struct stat info {};
-      out.fd = move_up(fd);
-      if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
-      out.device = info.st_dev;
-      out.inode = info.st_ino;
-      out.path = candidate;
-      mark(out);
-      return 0;
-    }
-    if (errno == ENOENT && !folders_made) {
-      make_folders(candidate.view());
-      folders_made = true;
-    } else if (errno == EEXIST) {
+    PathText name;
+    name << base_name(candidate.view());
+    const int fd = raw::open_at(folder, name.c_str(), kFlags, mode);
+    if (fd < 0 && errno == EEXIST) {
       if (is_device(candidate.view())) return EINVAL;
-      ++number;
-    } else {
-      return errno;
+      continue;
     }
+    if (fd < 0) return errno;
+    struct stat info {};
+    out.fd = move_up(fd);
+    if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
+    // Whatever the umask.
+    if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
+    out.device = info.st_dev;
+    out.inode = info.st_ino;
+    out.path = candidate;
+    mark(out);
+    return 0;
   }
   return EEXIST;
 }
 
+std::string_view folder_of(std::string_view path) noexcept {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash + 1);
+}
+
+constexpr int kTooManyFiles = -1;  // beside errno
+
+}  // namespace
+
+int create_report(std::string_view path, const Options& options, ReportFile& out) noexcept {
+  Folder folder;
+  if (const int error = folder.open(folder_of(path), {.make_missing = true}); error != 0) return error;
+  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.fd(), path, options.mode, out);
+}
+
+namespace {
+
+/// In a folder of the caller's own, which is made where there is none. Nobody else can have laid anything
+/// there.
+int create_in_own_folder(const PathText& own, std::string_view name, const Options& options,
+                         ReportFile& out) noexcept {
+  Folder folder;
+  struct stat info {};
+  PathText path;
+  path << own.view() << "/" << name;
+  PathText itself = own;
+  if (raw::status_of_link(itself.c_str(), info) == 0 && S_ISLNK(info.st_mode)) return ELOOP;
+  if (const int error = folder.open(own.view(), {.make_missing = true, .mode = 0700}); error != 0)
+    return error;
+  if (raw::status_of(folder.fd(), info) != 0) return errno;
+  if (!report::is_own_folder(info, raw::user())) return EPERM;
+  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.fd(), path.view(), options.mode, out);
+}
+
+PathText own_folder_in(std::string_view folder) noexcept {
+  PathText own;
+  own << folder << (folder.ends_with('/') ? "" : "/") << "kshim-report-"
+      << static_cast<std::uint64_t>(raw::user());
+  return own;
+}
+
+/// kshim-report in the working directory, as report_folder.h has it. ENOTSUP: not here.
+int create_by_default(const PathText& wanted, std::string_view name, const Options& options,
+                      ReportFile& out) noexcept {
+  Folder working;
+  struct stat info {};
+  if (const int error = working.open(options.start_folder, {}); error != 0) return error;
+  if (raw::status_of(working.fd(), info) != 0) return errno;
+  switch (report::default_folder(info, raw::user())) {
+    case report::DefaultFolder::here:
+      break;
+    case report::DefaultFolder::own_here:
+      return create_in_own_folder(own_folder_in(options.start_folder), name, options, out);
+    case report::DefaultFolder::temporary:
+      return ENOTSUP;
+  }
+  Folder folder;
+  if (const int error = folder.open(folder_of(wanted.view()), {.make_missing = true}); error != 0)
+    return error;
+  if (raw::status_of(folder.fd(), info) != 0) return errno;
+  if (!report::is_own_folder(info, raw::user())) return ENOTSUP;
+  if (has_entries(folder.fd(), options.max_files)) return kTooManyFiles;
+  return create_in(folder.fd(), wanted.view(), options.mode, out);
+}
+
+}  // namespace
+
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept {
   const PathText wanted = absolute(expand_pattern(options.report, names).view(), options.start_folder);
-  const int error = create_report(wanted.view(), out);
+  const std::string_view pattern = options.report_given ? "%h.%p.jsonl" : options.report;
+  const PathText expanded = expand_pattern(pattern, names);
+  const std::string_view name = base_name(expanded.view());
+  const int error = options.report_given ? create_report(wanted.view(), options, out)
+                                         : create_by_default(wanted, name, options, out);
   if (error == 0) return true;
   if (wanted.view() == "/dev/null") return false;  // that is how somebody asks for none
 
-  // In TMPDIR, which others may write to, only in a folder of our own: nobody else can have laid links there.
-  const std::string_view pattern = options.report_given ? "%h.%p.jsonl" : options.report;
-  const PathText name = expand_pattern(pattern, names);
-  PathText own;
-  own << environment.temporary_folder() << "/kshim-report-" << static_cast<std::uint64_t>(raw::user());
-  make_folders(own.view());
-  raw::make_folder(own.c_str(), 0700);
-  bool open = false;
-  if (is_private_folder(own)) {
-    own << "/" << base_name(name.view());
-    open = create_report(own.view(), out) == 0;
-  }
+  const std::string_view temporary = options.own_settings ? "/tmp" : environment.temporary_folder();
+  const bool open =
+      error != kTooManyFiles && create_in_own_folder(own_folder_in(temporary), name, options, out) == 0;
   Text<2048> line;
-  line << "cannot write the report " << wanted.view().substr(0, 1500) << ": ";
-  append_reason(line, error);
+  if (error == kTooManyFiles) {
+    line << folder_of(wanted.view()).substr(0, 1500) << " has " << options.max_files
+         << " files (KSHIM_MAX_FILES)";
+  } else {
+    line << "cannot write the report " << wanted.view().substr(0, 1500) << ": ";
+    append_reason(line, error);
+  }
   if (open)
     line << "; writing to " << out.path.view();
   else
     line << "; nothing is recorded";
-  // Nobody asked for the working directory in particular.
-  const LogLevel elsewhere_level = options.report_given ? LogLevel::warn : LogLevel::info;
-  say(open ? elsewhere_level : LogLevel::error, line.view());
+  say(open ? LogLevel::warn : LogLevel::error, line.view());
   return open;
 }
 

@@ -31,9 +31,10 @@ struct ProcessNames {
 PathText expand_pattern(std::string_view pattern, const ProcessNames& names) noexcept;
 /// DIR/host.17.jsonl with number 2: DIR/host.17.2.jsonl; without an extension the number goes to the end.
 PathText numbered(std::string_view path, unsigned number) noexcept;
-/// Makes the folders and the first free one of path, path.1, path.2 ...: 0600, never an existing file or a
-/// link. Answers errno, 0 when `out` is open.
-int create_report(std::string_view path, ReportFile& out) noexcept;
+/// Makes the folders and the first free one of path, path.1, path.2 ...: with the mode of the options, never
+/// an existing file or a link. Answers errno, 0 when `out` is open, -1 when the folder has as many files as
+/// it may.
+int create_report(std::string_view path, const Options& options, ReportFile& out) noexcept;
 /// The report of this process: where the options say, else below TMPDIR. Says on stderr when it is not where
 /// it was asked to be, and when there is none.
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,

@@ -14,6 +14,7 @@
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/redact.h"
 
 namespace kshim::shim {
 namespace {
@@ -92,7 +93,8 @@ bool wants(LogLevel level) noexcept { return options().enabled && level <= optio
 
 void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
-  text = text.substr(0, kPipeBuffer);
+  char clean[kPipeBuffer];  // what a job's log keeps has no secret either
+  text = {clean, report::redact(text, clean).size};
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
   if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
       (descriptor.revents & POLLOUT) == 0)

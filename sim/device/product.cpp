@@ -17,18 +17,16 @@ namespace {
 
 constexpr Limits kLimits[] = {
 #define KSHIM_SIM_LIMITS(major, minor, threads, blocks, shared, optin, registers, block_registers, reserved, \
-                         integrated)                                                                         \
-  {{major, minor},         threads,  blocks,    (shared)*1024, (optin)*1024, (registers)*1024,               \
-   (block_registers)*1024, reserved, integrated},
-#include "device/limits.def"
-#undef KSHIM_SIM_LIMITS
+                         integrated, fp64_ratio)                                                             \
+  {{major, minor},         threads,  blocks,     (shared)*1024, (optin)*1024, (registers)*1024,              \
+   (block_registers)*1024, reserved, integrated, fp64_ratio},
+#include "kshim/knowledge/gpus.def"
 };
 
 constexpr Product kProducts[] = {
 #define KSHIM_SIM_PRODUCT(major, minor, name, sms, core, memory, bus, l2, mib) \
   {{major, minor}, name, sms, core, memory, bus, (l2)*1024, std::uint64_t{mib} << 20},
-#include "device/products.def"
-#undef KSHIM_SIM_PRODUCT
+#include "kshim/knowledge/gpus.def"
 };
 
 bool contains(std::string_view text, std::string_view part) {

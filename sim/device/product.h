@@ -25,6 +25,7 @@ struct Limits {
   int registers_per_block;
   int shared_reserved;  ///< bytes a block
   bool integrated;
+  int fp64_ratio;  ///< single to double precision throughput (Programming Guide, "Arithmetic Instructions")
 };
 const Limits* find_limits(image::ComputeCapability cc) noexcept;
 

@@ -17,9 +17,8 @@ struct DriverVersion {
   const char* text;
 };
 constexpr DriverVersion kDriverVersions[] = {
-#define KSHIM_SIM_DRIVER_VERSION(major, minor, text) {{major, minor}, text},
-#include "nvml/driver_versions.def"
-#undef KSHIM_SIM_DRIVER_VERSION
+#define KSHIM_DRIVER_VERSION(major, minor, text) {{major, minor}, text},
+#include "kshim/knowledge/toolkits.def"
 };
 
 /// Of the newest row that is not newer than KSHIM_SIM_DRIVER, which is 8.0 or more.

@@ -75,8 +75,9 @@ class MachineCase(e2e.Case):
         self.cache(f"{folder}/libcuda.so.1")
 
     def doctor(self, *argv, status=0, **env):
-        done = self.kshim("doctor", "--format", "json", "--root", self.root, *argv,
-                          env=e2e.clean_environment(PATH="/usr/bin:/bin", **env))
+        variables = [f"--env={name}={value}" for name, value in {"PATH": "/usr/bin:/bin", **env}.items()]
+        done = self.kshim("doctor", "--format", "json", "--root", self.root, *variables, *argv,
+                          env=e2e.clean_environment(CUDA_HOME="/of/the/host"))
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
         found = json.loads(done.stdout)
         schema_check(found)

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kshim doctor finds on made-up machines, and what it says of each. One machine a way to be broken."""
 import os
+import struct
 
 import e2e
 import fixture
+
+GUEST = e2e.PROGRAMS / "e2e_guest"
 
 LIB = f"/usr/lib/{fixture.TRIPLET[fixture.MACHINE]}"
 
@@ -197,9 +200,7 @@ class Software(fixture.MachineCase):
     def test_two_toolkits(self):
         self.toolkit("/opt/a", "12.8.0")
         self.toolkit("/opt/b", "13.0.0")
-        done = self.kshim("doctor", "--format", "json", "--root", self.root,
-                          env=e2e.clean_environment(PATH="/opt/b/bin", CUDA_HOME="/opt/a"))
-        found = fixture.json.loads(done.stdout)
+        found = self.doctor(PATH="/opt/b/bin", CUDA_HOME="/opt/a")
         self.assertEqual(self.ids(found), ["two-toolkits"])
         self.assertEqual(found["tools"], {"nvcc": "/opt/b/bin/nvcc", "ptxas": "/opt/b/bin/ptxas"})
 
@@ -234,6 +235,50 @@ class Software(fixture.MachineCase):
         self.assertEqual(self.ids(found), [])
         self.wheel(site, "nvidia-cublas-cu11", "11.11.3.6")
         self.assertEqual(self.ids(self.doctor(VIRTUAL_ENV="/venv")), ["mixed-wheels"])
+
+    def environment(self, prefix, package, arch, config="home = /usr/bin\nversion = 3.11.9\nuv = 0.13.9\n"):
+        """A virtual environment with a package whose one file has PTX for `arch`."""
+        site = f"{prefix}/lib/python3.11/site-packages"
+        self.wheel(site, package, "1.0")
+        self.put(f"{site}/{package}-1.0.dist-info/RECORD", f"{package}/code.fatbin,,\n")
+        text = f".version 7.0\n.target sm_{arch}\n.address_size 64\n.visible .entry k()\n{{\nret;\n}}\n".encode().ljust(128, b"\0")
+        entry = struct.pack("<HHIQIIHHIQQQQ", 1, 0x0101, 64, len(text), 0, 0, 0, 7, arch, 0, 0x11, 0, 0) + text
+        self.put(f"{site}/{package}/code.fatbin", struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entry)) + entry)
+        self.put(f"{prefix}/pyvenv.cfg", config)
+        self.put("/usr/bin/python3.11", GUEST.read_bytes(), 0o755)
+        (self.root / prefix.lstrip("/") / "bin").mkdir(parents=True)
+        (self.root / prefix.lstrip("/") / "bin/python").symlink_to("/usr/bin/python3.11")
+
+    def test_the_environment_that_is_named(self):
+        self.driver()
+        self.environment("/own", "torch", 80)
+        self.environment("/other", "vllm", 120)
+        for name in ("/other", "/other/bin/python"):
+            found = self.doctor(name, VIRTUAL_ENV="/own")
+            self.assertEqual([(python["interpreter"], python["version"], python["manager"]) for python in found["pythons"]],
+                             [("/other/bin/python3", "3.11.9", "uv")])
+            self.assertEqual(found["program"]["path"], "/other/bin/python")
+            self.assertEqual(found["coverage"], [{"package": "vllm 1.0", "files": 1, "archs": ["compute_120"],
+                                                  "gpus": [{"compute_capability": "8.0", "files": 1, "run": 0, "jit": 0}]}])
+        self.assertEqual(self.doctor(VIRTUAL_ENV="/own")["coverage"][0]["gpus"],
+                         [{"compute_capability": "8.0", "files": 1, "run": 1, "jit": 1}])
+
+    def test_the_hosts_environment_is_not_the_images(self):
+        done = self.kshim("doctor", "--format", "json", "--root", self.root,
+                          env=e2e.clean_environment(CUDA_HOME="/of/the/host", LD_LIBRARY_PATH="/lib", VIRTUAL_ENV="/venv",
+                                                    CUDA_VISIBLE_DEVICES="-1", NVIDIA_VISIBLE_DEVICES="all"))
+        self.assertEqual(self.ids(fixture.json.loads(done.stdout)), [])
+
+    def test_one_block_for_an_issue(self):
+        self.driver()
+        self.put("/etc/os-release", 'PRETTY_NAME="Debian | <b>12</b>"\n')
+        self.environment("/home/ada/venv", "torch", 80)
+        done = self.kshim("doctor", "--format", "markdown", "--root", self.root, "/home/ada/venv/bin/python")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for part in ("580.82.07", "A100", "3.11.9", "uv", "torch 1.0", "compute_80", "~/venv/bin/python"):
+            self.assertIn(part, done.stdout)
+        for part in ("ada", "<b>", "Debian | "):
+            self.assertNotIn(part, done.stdout)
 
     def test_what_would_not_end(self):
         """A FIFO where a file should be."""

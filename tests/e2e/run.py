@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kshim run`: CMD stays itself (output, input, arguments, status, signals), and what is said about it is right."""
+import ctypes.util
 import json
 import os
 import pathlib
@@ -145,6 +146,16 @@ class Judging(e2e.Case):
         analysis, done = self.analysis("--", "true", status=0)
         self.assertEqual((analysis["verdict"], analysis["findings"]), ("no-cuda", []))
         self.assertEqual(self.files(), [])
+
+    def test_a_static_runtime_without_a_driver(self):
+        """The runtime answers 35 by itself: nothing asks a driver, and there is no report."""
+        if ctypes.util.find_library("cuda"):
+            self.skipTest("this machine has a driver")
+        analysis, done = self.analysis("--", HEALTHY, status=1)
+        self.assertEqual(self.files(), [])
+        self.assertEqual((analysis["verdict"], [f["cause"] for f in analysis["findings"]]), ("failure", ["no-device"]))
+        self.assertTrue(analysis["findings"][0]["fixes"])
+        self.assertEqual(self.analysis("--", "false", status=1)[0]["verdict"], "no-cuda", "no device code: nothing to do with CUDA")
 
     def test_several_devices(self):
         analysis, done = self.analysis("--simulate", "sm_86,name=Old desk", "--simulate", "sm_75", "--simulate",

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analyzer/data/gpu_names.h"
-#include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
@@ -121,29 +121,11 @@ TEST(Gpus, TheLongestNameCounts) {
 }
 
 TEST(Gpus, EveryNameIsOfAGpuThatThereIsAndFindsItself) {
-  constexpr struct {
-    int major;
-    int minor;
-    const char* names;
-    const char* sources;
-  } kRows[] = {
-#define KSHIM_GPU_NAMES(major, minor, names, sources) {major, minor, names, sources},
-#include "analyzer/data/gpu_names.def"
-#undef KSHIM_GPU_NAMES
-  };
-  for (const auto& row : kRows) {
-    const image::ComputeCapability cc{static_cast<std::uint16_t>(row.major),
-                                      static_cast<std::uint16_t>(row.minor)};
-    EXPECT_NE(analysis::find_gpu(cc), nullptr) << row.names;
-    std::string_view rest = row.names;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find("; "), rest.size());
-      const std::string name = "NVIDIA " + std::string(rest.substr(0, end));
-      const auto found = gpus_named_in(name);
-      ASSERT_EQ(found.size(), 1U) << name;
-      EXPECT_EQ(found.front().cc, cc) << name;
-      rest.remove_prefix(std::min(end + 2, rest.size()));
-    }
+  for (const analysis::GpuNameRow& row : analysis::knowledge().gpu_names) {
+    EXPECT_NE(analysis::find_gpu(row.cc), nullptr) << row.name;
+    const auto found = gpus_named_in("NVIDIA " + std::string(row.name));
+    ASSERT_EQ(found.size(), 1U) << row.name;
+    EXPECT_EQ(found.front().cc, row.cc) << row.name;
   }
 }
 

@@ -22,8 +22,8 @@ void read_pe(Bytes input) {
 
 void search(Bytes input) {
   std::uint64_t at = 0;
-  for (; at < input.size(); at += 8) {
-    const std::uint64_t found = image::find_fatbin(input, at);
+  for (; at < input.size(); ++at) {
+    const std::uint64_t found = image::find_fatbin_or_cubin(input, at);
     fuzz::require(found >= at && found <= input.size(), "the search goes forward and stays in the file");
     at = found;
   }

@@ -52,28 +52,28 @@ class Linker(hostile.Case):
         return paths
 
     def test_a_driver_that_comes_back_elsewhere(self):
-        """the driver is used, unloaded, loaded at another address and from another file, used again | nothing | every failure"""
+        """a program uses the driver, unloads it, loads it at another address and from another file, and uses it again | nothing | every failure"""
         done = self.plain("reload", *self.drivers())
         self.assertEqual(done.stdout, "0 0 209 209\n" * 4)
         self.assertIn("launch", {record["stage"] for record in e2e.of_type(self.only(), "failure")})
 
     def test_a_look_up_after_the_driver_has_gone(self):
-        """a library that came late looks the driver's function up once the driver is unloaded | nothing: there is none | -"""
+        """a library looks up a driver function after the driver was unloaded | nothing: the function does not exist | -"""
         done = self.plain("after-close", self.drivers()[0], hostile.HERE / "libasks.so")
         self.assertEqual(done.stdout, "-1 -1\n")
 
     def test_a_plugin_with_a_function_of_that_name(self):
-        """a plug-in in a scope of its own (`RTLD_LOCAL`) defines `cuInit`, and another is linked to the driver | nothing: each gets what it would get | all of it"""
+        """a plug-in opened with `RTLD_LOCAL` defines its own function `cuInit`; another plug-in is linked to the driver | nothing: the second one calls the driver | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_function.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
 
     def test_a_plugin_with_a_variable_of_that_name(self):
-        """the same, and `cuInit` is a variable there | nothing | all of it"""
+        """the same, with a variable `cuInit` | nothing | all of it"""
         done = self.plain("local-plugin", hostile.HERE / "libowns_data.so", hostile.HERE / "libuses_driver.so")
         self.assertEqual(done.stdout, "0\n")
 
     def test_what_a_program_finds_in_itself(self):
-        """a program without CUDA asks its own handle (`dlopen(NULL)`) and the default scope for the driver's functions | nothing: they are not there | none"""
+        """a program without CUDA looks up driver functions in its own handle (`dlopen(NULL)`) and in the default scope | nothing: they do not exist | none"""
         self.plain("null-handle")
 
     def test_what_python_finds_in_itself(self):
@@ -82,11 +82,11 @@ class Linker(hostile.Case):
         self.assertIn("cuInit False", self.same(sys.executable, "-c", code).stdout)
 
     def test_a_function_that_is_patched(self):
-        """a program writes a jump over the first bytes of a driver function that it has looked up (UCX, Frida) | nothing: the jump is met by all that call it | -"""
+        """a program overwrites the first bytes of a driver function with a jump (UCX, Frida) | nothing: every caller takes the jump | -"""
         self.plain("patched", hostile.HERE / "libuses_driver.so")
 
     def test_libraries_by_the_thousand(self):
-        """libraries are opened by the thousand, and each loads code and looks a kernel up (Triton, Inductor) | each costs what the first cost | every load"""
+        """a program opens libraries by the thousand; each loads device code and looks up a kernel (Triton, Inductor) | nothing: the cost of each does not grow | every load"""
         few, many = 100, 1000
         cost = {}
         for count in (few, many):
@@ -97,7 +97,7 @@ class Linker(hostile.Case):
         self.assertLess(cost[many], 4 * cost[few] * many / few)
 
     def test_many_files_of_device_code(self):
-        """9,000 files of device code are loaded by their names, then a library is opened and fails | nothing | the failure with its library"""
+        """a program loads 9,000 device code files by name, then opens a library, in which a call fails | nothing | the failure with its library"""
         folder = self.folder / "files"
         folder.mkdir()
         for number in range(9000):
@@ -106,48 +106,66 @@ class Linker(hostile.Case):
         self.assertIn("libcalls_back.so", str(self.failure(self.only(), "inside_1_0")["native"]))
 
     def test_libraries_of_cudnn_come_and_go(self):
-        """libraries of cuDNN's names are opened and closed by other threads | nothing | all of it"""
+        """other threads open and close libraries named like cuDNN's | nothing | all of it"""
         folder = self.copies(1200, "libcalls_back.so", "libcudnn_{}.so.9")
         self.plain("cudnn", folder)
 
     def test_a_damaged_symbol_table(self):
-        """a library whose hash table leads nowhere, in which nobody has to look anything up | nothing | all of it"""
+        """a library with a damaged symbol hash table, which ld.so never has to read | nothing | all of it"""
         for offset, word in ((0, 0x7fffffff), (4, 0xffffff00), (16, 0xffffffff)):
             with self.subTest(offset):
                 library = self.damaged(".gnu.hash", offset, struct.pack("<I", word))
                 self.assertIn("opened: 1", self.plain("damaged", library).stdout)
 
     def test_damaged_unwind_tables(self):
-        """a failure inside a library whose unwind tables are damaged; then another thread opens a library | nothing | the failure"""
+        """a call fails inside a library with damaged unwind tables; then another thread opens a library | nothing | the failure"""
         for encoding in (0xff, 0x50, 0x20, 0x0f):
             with self.subTest(hex(encoding)):
                 library = self.damaged(".eh_frame_hdr", 1, bytes([encoding]))
                 self.plain("inside", library, CALLS_BACK)
                 self.failure(self.found()[-1], "inside_1_0")
 
+    def test_libraries_of_odd_places(self):
+        """a call fails inside a library whose path has a line feed, quotes, a long name, or ends in " (deleted)" | nothing | the failure with its library"""
+        for name in ("a\nb", 'q"\\012', "x (deleted)", "long" * 60, "\u00fc \u2028"):
+            with self.subTest(name):
+                folder = self.folder / name
+                folder.mkdir()
+                shutil.copy(CALLS_BACK, folder / "libodd.so")
+                self.plain("inside", folder / "libodd.so", CALLS_BACK)
+                frames = self.failure(self.found()[-1], "inside_1_0")["native"]
+                self.assertIn(str(folder / "libodd.so"), [frame["object"] for frame in frames])
+
+    def test_the_shim_twice(self):
+        """two copies of libkshim.so are preloaded | nothing | -"""
+        copy = self.folder / "copy" / "libkshim.so"
+        copy.parent.mkdir()
+        shutil.copy(e2e.SHIM, copy)
+        self.plain("inside", CALLS_BACK, CALLS_BACK, shim_preload=f"{e2e.SHIM}:{copy}")
+
     def test_a_library_with_many_symbols(self):
-        """64 threads fail inside a library of 100,000 symbols | nothing | all of it"""
+        """calls fail in 64 threads, 60 frames deep in a library with 100,000 symbols | nothing | all of it"""
         self.plain("inside", hostile.HERE / "libmany_symbols.so", CALLS_BACK, 64)
         self.assertEqual(self.only()[-1]["dropped"], 0)
 
 
 class Names(hostile.Case):
     def test_only_reserved_names(self):
-        """a program may define any name that C does not reserve | none of them is linked to by libkshim.so | -"""
+        """a program may define any name that C does not reserve | nothing: libkshim.so imports reserved names only | -"""
         done = self.run_program("nm", "-D", "--undefined-only", e2e.SHIM)
         names = [line.split()[-1].split("@")[0] for line in done.stdout.splitlines()]
         self.assertEqual([name for name in names if not name.startswith("_")], [])
 
     def test_a_variable_named_uname(self):
-        """a program with variables named `uname`, `clock_gettime`, `dladdr` | nothing | all of it"""
+        """a program defines variables named `uname`, `clock_gettime`, `dladdr` | nothing | all of it"""
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_uname").stdout, "0 209 209\n")
 
     def test_functions_of_its_own(self):
-        """a program with a `syscall`, `uname`, `getauxval`, `sigaddset` of its own | none of them is called | all of it"""
+        """a program defines its own functions `syscall`, `uname`, `getauxval`, `sigaddset` | nothing: the shim calls none of them | all of it"""
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_calls").stdout, "0 209 209\n")
 
     def test_a_list_of_libraries_of_its_own(self):
-        """a program with a `dl_iterate_phdr` of its own that knows what was loaded at the start (ClickHouse, Seastar) | nothing: the driver is there | all of it"""
+        """a program defines its own `dl_iterate_phdr`, which lists only what was loaded at the start (ClickHouse, Seastar) | nothing | all of it"""
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_iterate").stdout, "0 209 209\n")
         self.assertEqual(len(self.codes(self.only())), 2)
 

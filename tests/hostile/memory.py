@@ -20,58 +20,83 @@ class Memory(hostile.Case):
         return self.kib("shim", file, field) - self.kib("bare", file, field)
 
     def test_data_of_its_own(self):
-        """- | less than 64 KiB of variables in libkshim.so | -"""
+        """every process with the preload | less than 64 KiB of variables in libkshim.so | -"""
         done = self.run_program("readelf", "-lW", e2e.SHIM)
         sizes = [int(line.split()[5], 16) for line in done.stdout.splitlines() if line.split()[:1] == ["LOAD"] and "RW" in line]
         self.assertLess(sum(sizes), SMALL * KIB)
 
     def test_a_process_without_cuda(self):
-        """a process without CUDA | less than 64 KiB of memory that could be written | none"""
+        """a process without CUDA | less than 64 KiB more of writable memory | none"""
         self.plain("memory", "plain", "status")
         self.assertLess(self.more("VmData"), SMALL)
 
     def test_a_process_with_cuda(self):
-        """a process whose call has failed | at most 4 MiB of memory that was written | all of it"""
+        """a process with a failure | less than 4 MiB more of memory in use | all of it"""
         self.plain("memory", "cuda", "status")
         self.assertLess(self.more("RssAnon"), 4 * KIB)
 
     def test_a_process_that_locks_its_memory(self):
-        """`mlockall` | no more than the shim's file and 64 KiB | none"""
+        """`mlockall` | the shim's file and less than 64 KiB more are locked | none"""
         self.plain("memory", "plain", "status", "locked")
         self.assertLess(self.more("VmLck"), CODE + SMALL)
 
     def test_a_limit_for_data(self):
-        """`ulimit -d`, with 1 MiB more than the host alone needs | nothing | -"""
+        """`ulimit -d` with 1 MiB more than the host needs alone | nothing | -"""
         self.plain("memory", "plain", "status")
         limit = self.kib("bare", "status", "VmData") + KIB
         self.plain("-c", f'ulimit -d {limit}; exec {hostile.PLAIN_HOST} memory plain status', program=e2e.pathlib.Path("/bin/bash"))
 
     def test_a_limit_for_addresses(self):
-        """`ulimit -v`, with 4 MiB more than the host alone needs, and no CUDA | nothing | -"""
+        """`ulimit -v` with 4 MiB more than the host needs alone, without CUDA | nothing | -"""
         self.plain("memory", "plain", "status")
         limit = self.kib("bare", "status", "VmPeak") + 4 * KIB
         self.plain("-c", f'ulimit -v {limit}; exec {hostile.PLAIN_HOST} memory plain status', program=e2e.pathlib.Path("/bin/bash"))
 
+    def test_no_memory_when_the_driver_is_used(self):
+        """no address space, no data, or no lockable memory (`mlockall`) is left at the first use of the driver; a process that is not dumpable | nothing | what could be written"""
+        for kind in ("addresses", "data", "locked", "not-dumpable"):
+            if kind in ("locked", "not-dumpable") and hostile.os.geteuid() != 0:
+                continue
+            with self.subTest(kind):
+                self.assertEqual(self.plain("tight", kind).stdout, "0 209 209\n")
+
+    def test_files_that_shrink(self):
+        """a loaded library's file and a mapped device code file are truncated while in use | nothing | the failures"""
+        for folder in ("bare", "shim"):
+            (self.folder / folder).mkdir()
+            (self.folder / folder / "library.so").write_bytes((hostile.HERE / "libcalls_back.so").read_bytes())
+            (self.folder / folder / "image").write_bytes(hostile.GOOD.read_bytes())
+        self.assertEqual(self.plain("truncated", "./library.so", "image").stdout, "0 209 0 209\n")
+        self.failure(self.only(), "truncated")
+
+    def test_very_many_mappings(self):
+        """200 different failures in a process with 60,000 mappings | nothing: the cost does not depend on their number | all of it"""
+        cost = {}
+        for count in (60, 60_000):
+            self.plain("mappings", count, "cost")
+            cost[count] = max(*(float((self.folder / kind / "cost").read_text()) for kind in ("bare", "shim")), 0.01)
+        self.assertLess(cost[60_000], 4 * cost[60])
+
     def test_images_in_one_buffer(self):
-        """two images are loaded from one static buffer, one after the other | nothing | two modules"""
+        """a program loads two images from one static buffer, one after the other | nothing | two modules"""
         self.plain("one-buffer", hostile.GOOD, hostile.BAD)
         modules = e2e.of_type(self.only(), "module")
         self.assertEqual(len(modules), 2)
         self.assertEqual(len({(module["object"], module["offset"], module["content_hash"]) for module in modules}), 2)
 
     def test_handles_that_come_back(self):
-        """three million look-ups by different names, whose handles are reused | memory stays as it is | a failing launch with its kernel's name"""
+        """three million look-ups of different names; the driver reuses the handles | nothing: memory does not grow | a failing launch with its kernel's name"""
         self.plain("handles", 3_000_000, "before", "after")
         grown = {kind: self.kib(kind, "after", "VmRSS") - self.kib(kind, "before", "VmRSS") for kind in ("bare", "shim")}
         self.assertLess(grown["shim"] - grown["bare"], 4 * KIB)
         self.failure(self.only(), "a_kernel_with_a_name_of_a_usual_length_2999999")
 
     def test_an_environment_that_is_not_readable(self):
-        """`environ` leads to memory that is not readable | nothing | all of it"""
+        """`environ` points to memory that is not readable | nothing | all of it"""
         self.assertEqual(self.plain("environment").stdout, "209 209\n")
 
     def test_a_large_file_of_device_code(self):
-        """a file of 60 MB that loads well | it is not read again, but for its headers | the load"""
+        """a device code file of 60 MB loads without an error | nothing: the shim reads only its headers | the load"""
         path = self.folder / "large.cubin"
         size = 60 << 20
         names = b"\0.shstrtab\0.text.k\0"

@@ -17,8 +17,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs" / "hostile-hosts.md"
 BEGIN, END = "<!-- table: tests/hostile/page.py -->\n", "<!-- end -->"
-SCRIPTS = ("processes", "faults", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
-TITLES = {"Processes": "Processes, threads, signals", "Faults": "Processes, threads, signals", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
+SCRIPTS = ("processes", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
+TITLES = {"Processes": "Processes, threads, signals", "Ends": "Processes, threads, signals", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
           "Names": "Names of its own", "Memory": "Memory", "OtherWorlds": "Programs of another kind", "Limits": "Limits", "Stacks": "Stacks",
           "Places": "Where the report is to be", "Disks": "Disks", "Roots": "Roots and users", "Sandbox": "Sandboxes",
           "Preloads": "Others that are preloaded", "Replaces": "Hosts that replace libc's functions"}
@@ -60,12 +60,14 @@ def rows(faults):
     """{title: [row]}"""
     found = {title: [] for title in TITLES.values()}
     for script in SCRIPTS:
+        listed = known.Known(f"hostile.{script}")
         for group, name, text in methods(HERE / f"{script}.py"):
             parts = [part.strip() for part in text.split(" | ")]
             if len(parts) != 3:
                 faults.append(f"{script}.{name}: the docstring has {len(parts)} parts, not three")
                 continue
-            found[TITLES[group]].append((*parts, f"`hostile.{script}` {name[5:]}"))
+            fails = ", known to fail" if listed.how(f"{group}.{name}") else ""
+            found[TITLES[group]].append((*parts, f"`hostile.{script}` {name[5:]}{fails}"))
     killed = ast.get_docstring(ast.parse((HERE / "killed.py").read_text())).splitlines()[0]
     found[TITLES["Processes"]].append((*[part.strip() for part in killed.split(" | ")], "`hostile.killed`"))
     for title, situation, host, report, path, test in ELSEWHERE:
@@ -81,7 +83,7 @@ def lock_table():
     table = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(table)
     open_rows = {pattern.split()[1] for pattern, *_ in known.rows() if pattern.startswith("hostile.locks ")}
-    text = ("\n### Locks that others hold\n\nWhile another thread holds a lock for ever, what returns without the shim returns with it (`hostile.locks`): "
+    text = ("\n### Locks that others hold\n\nWhile another thread holds a lock forever, what returns without the shim returns with it (`hostile.locks`): "
             + "; ".join(table.ENTRIES) + ". Each once as the first that the shim hears of CUDA and once after a call has failed.\n\n"
             "| what is held | what the host sees of the shim |\n| --- | --- |\n")
     for hold, words in table.HOLDS.items():

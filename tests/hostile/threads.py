@@ -35,41 +35,96 @@ print('done')
 """
 
 
+class Ends(hostile.Case):
+    WITH_END = ("return", "exit", "_exit", "handler", "child", "thread")
+    WITHOUT = ("quick_exit", "abort", "kill", "exec")
+
+    def ways(self, *words, without=()):
+        for how in self.WITH_END + self.WITHOUT:
+            if how in without:
+                continue
+            with self.subTest(how):
+                variables = {"LD_LIBRARY_PATH": hostile.PLAIN}
+                self.same(hostile.PLAIN_HOST, "ends", how, *words, variables=variables, timeout=20)
+                records = self.found(complete=False)[0]
+                self.failure(records, "ends")
+                self.assertEqual(len(e2e.of_type(records, "end")), how in self.WITH_END, how)
+
+    def test_every_way_to_end(self):
+        """a process ends by return, `exit`, `_exit`, `quick_exit`, abort, SIGKILL, exec, `_exit` in a signal handler, `pthread_exit` of the main thread, after a child of fork | nothing | every failure; an end record if the process ends itself, except by `quick_exit` or abort"""
+        self.ways()
+
+    def test_every_way_to_end_under_a_callback(self):
+        """the same while another thread stays in a `dl_iterate_phdr` callback forever | nothing | the same"""
+        self.ways("callback", without=("thread",))
+
+
 class Threads(hostile.Case):
     def test_python_looks_for_thread_pools(self):
-        """Python threads in `dl_iterate_phdr` with a callback in Python (threadpoolctl), while another calls the driver with the interpreter's lock held | nothing | every failure"""
+        """Python threads run `dl_iterate_phdr` with a Python callback (threadpoolctl) while another thread calls the driver and holds the GIL | nothing | every failure"""
         self.assertEqual(self.plain(None, "-c", IN_PYTHON, program=hostile.pathlib.Path(sys.executable), timeout=30).stdout, "done\n")
         self.assertEqual(len(e2e.of_type(self.only(), "failure")), 400)
 
     def has_frames(self, record):
         self.assertIn("plain_host", str(record["native"]))
 
+    def test_arguments_that_lead_nowhere(self):
+        """a program calls each function with arguments that are not valid pointers; each call fails | nothing: `errno` and the signal mask stay the same | -"""
+        self.assertEqual(self.plain("garbage").stdout, "wrong: 0\n")
+
+    def test_names_of_all_kinds(self):
+        """kernel names of three million characters, empty ones, and bytes that are not text | nothing | every failure, in whole lines"""
+        self.assertEqual(self.plain("names").stdout, "9 209\n")
+        self.failure(self.only(), "last")
+
+    def test_generated_code(self):
+        """generated code without unwind tables calls the driver | nothing | all of it, with the frames that can be found"""
+        self.plain("generated")
+        self.failure(self.only(), "below")
+
+    def test_a_stack_that_ends_at_the_edge(self):
+        """a hand-written coroutine whose first frame lies at the very end of its mapping | nothing | all of it"""
+        self.plain("edge")
+        self.failure(self.only(), "after")
+
+    def test_another_layout_of_memory(self):
+        """no address randomization, the legacy memory layout, everything executable (`setarch`) | nothing | all of it"""
+        for options in ("-R", "-L", "-RX"):
+            with self.subTest(options):
+                self.plain(options, hostile.PLAIN_HOST, "crowd", program=hostile.pathlib.Path("/usr/bin/setarch"))
+
+    def test_before_and_after_main(self):
+        """a program uses the driver before all constructors, in a library's constructor, in destructors | nothing | what fails before the shim's destructor"""
+        done = self.plain(None, program=hostile.HERE / "early")
+        self.assertEqual(done.stdout.count(": 0 209"), 5, done.stdout)
+        self.assertGreaterEqual(len(e2e.of_type(self.found(complete=False)[0], "failure")), 1)
+
     def test_green_threads(self):
-        """a scheduler of green threads that switches in a timer's handler (`swapcontext`), 3,000 times | nothing | all of it"""
+        """a green-thread scheduler that switches in a timer's signal handler (`swapcontext`), 3,000 times | nothing | all of it"""
         self.assertIn("after: 209", self.plain("switches").stdout)
         self.has_frames(self.failure(self.only(), "after"))
 
     def test_a_coroutine_on_the_stack(self):
-        """a coroutine whose stack is a part of the main thread's | nothing; what lies below it is as it was | all of it"""
+        """a coroutine whose stack is part of the main thread's stack | nothing: the memory below it stays the same | all of it"""
         self.assertIn("below: whole", self.plain("coroutine").stdout)
         self.failure(self.only(), "coroutine")
 
     def test_threads_that_are_cancelled(self):
-        """60 threads that are cancelled wherever they are (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
+        """60 threads are cancelled at random places (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
         self.assertEqual(self.plain("cancel").stdout, "after: 209 209\n")
         records = self.only()
         for name in ("after", "other"):
             self.has_frames(self.failure(records, name))
 
     def test_after_a_crowd(self):
-        """eight threads fail at a time, later another one | nothing | every failure with its frames, the last one too"""
+        """calls fail in eight threads at once, later in another one | nothing | every failure with its frames, including the last one"""
         self.assertEqual(self.plain("crowd").stdout, "last: 209\n")
         records = self.only()
         self.has_frames(self.failure(records, "last"))
         self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (241, 0))
 
     def test_a_process_that_is_stopped(self):
-        """the process is stopped (SIGSTOP) again and again while four threads fail at both layers | nothing | one failure, with both its layers"""
+        """a process is stopped (SIGSTOP) again and again while calls fail at both layers in four threads | nothing | one failure with both layers"""
         env = e2e.clean_environment(LD_LIBRARY_PATH=hostile.PLAIN, LD_PRELOAD=e2e.SHIM)
         process = subprocess.Popen([hostile.PLAIN_HOST, "stopped"], env=env, cwd=self.folder, stdout=subprocess.PIPE, text=True)
         self.assertEqual(process.stdout.readline(), "begun\n")
@@ -84,18 +139,18 @@ class Threads(hostile.Case):
         self.assertEqual(records[-1]["dropped"], 0)
 
     def test_jumps_out_of_a_failing_launch(self):
-        """a timer's handler jumps out of a launch that fails at both layers (`siglongjmp`), 500 times; then another thread opens a library | nothing | what fails later"""
+        """a timer's signal handler jumps out of a launch that fails at both layers (`siglongjmp`), 500 times; then another thread opens a library | nothing | what fails later"""
         self.assertEqual(self.plain("jumps", hostile.HERE / "libcalls_back.so").stdout, "opened: 1\n209\n")
         self.failure(self.only(), "after")
 
     def test_a_failure_that_nobody_hears_of(self):
-        """a driver call fails inside the registration of device code, which does not say so; the thread ends | nothing | the failure"""
+        """a driver call fails inside a runtime function that does not return the error; the thread ends | nothing | the failure"""
         self.plain("pending")
         apis = {layer["api"] for record in e2e.of_type(self.only(), "failure") for layer in record["layers"]}
         self.assertLessEqual({"cuModuleLoadData", "cuModuleUnload", "cuModuleGetGlobal_v2", "cuCtxSynchronize", "cuStreamSynchronize"}, apis)
 
     def test_a_collector(self):
-        """a program with Boehm's collector, which stops threads by a signal and reads their stacks, 300 times while four of them fail | nothing | all of it"""
+        """Boehm's garbage collector stops threads with a signal and scans their stacks, 300 times, while calls fail in four threads | nothing | all of it"""
         program = hostile.HERE / "collector"
         if not program.exists():
             self.skipTest("no libgc (Debian: libgc-dev)")

@@ -10,8 +10,6 @@ from tree import ROOT, tracked
 LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "cli"]
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 KNOWN = {
-    ("device_code/elf_dynamic.cpp", "input/machine/machine.h"),
-    ("device_code/elf_file.cpp", "run/program.h"),
     ("diagnose/compiled_out.cpp", "verbs/report_findings.h"),
     ("diagnose/coverage_gaps.cpp", "verbs/report_findings.h"),
     ("diagnose/jit_tax.cpp", "verbs/report_findings.h"),

@@ -70,16 +70,16 @@ class FatbinBuilder {
     Buffer payload = entry.payload;
     const auto stored = static_cast<std::uint32_t>(payload.size());
     pad_to(payload, 8);
-    append(out, static_cast<std::uint16_t>(entry.kind == image::ImageKind::ptx     ? 1
-                                           : entry.kind == image::ImageKind::cubin ? 2
-                                                                                   : 8));
+    constexpr std::uint16_t kKinds[] = {1, 2, 8, 0x80};  // in the order of ImageKind
+    append(out, kKinds[static_cast<std::size_t>(entry.kind)]);
     append(out, std::uint16_t{0x0101});
     append(out, entry.header_size);
     append(out, std::uint64_t{payload.size()});
     append(out, packed ? stored : 0U);
     append(out, 0U);
-    append(out, entry.isa.minor);
-    append(out, entry.isa.major);
+    const bool tile = entry.kind == image::ImageKind::tileir;
+    append(out, tile ? std::uint16_t{0} : entry.isa.minor);
+    append(out, tile ? static_cast<std::uint16_t>(entry.isa.major << 8U | entry.isa.minor) : entry.isa.major);
     append(out, static_cast<std::uint32_t>(entry.arch.cc.number()));
     append(out, std::uint64_t{0});
     append(out, flags_of(entry));

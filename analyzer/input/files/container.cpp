@@ -64,6 +64,17 @@ class Utf8Names {
   locale_t before_ = nullptr;
 };
 
+void each_member(ContainerKind kind, Bytes container, const std::string& name, const Limits& limits,
+                 const ContainerVisitor& visitor) {
+  const Utf8Names names;
+  Walk walk(limits, visitor, name);
+  if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
+  walk.container(kind, container, {});
+  if (walk.budget().exhausted())
+    walk.note({}, {}, 0,
+              fmt::format("inflates to more than {} bytes: the rest is not read", limits.total_bytes));
+}
+
 }  // namespace
 
 bool is_container_name(std::string_view name) noexcept {
@@ -80,24 +91,30 @@ ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept 
   if (text.size() >= kTarHeader && text.substr(kTarMagicAt, 5) == "ustar") return ContainerKind::tar;
   if (text.size() >= kTarHeader && ends_with_one_of(name, {".tar"}) && has_tar_checksum(text))
     return ContainerKind::tar;
-  const bool packed = text.starts_with("\x1f\x8b") || text.starts_with("BZh") ||
-                      text.starts_with(std::string_view("\xfd"
-                                                        "7zXZ\0",
-                                                        6)) ||
-                      text.starts_with("\x28\xb5\x2f\xfd");
-  return packed && ends_with_one_of(name, kPackedTars) ? ContainerKind::tar : ContainerKind::none;
+  return is_compressed(first_bytes) && ends_with_one_of(name, kPackedTars) ? ContainerKind::tar
+                                                                           : ContainerKind::none;
+}
+
+bool is_compressed(Bytes first_bytes) noexcept {
+  using namespace std::string_view_literals;
+  const std::string_view text = text_of(first_bytes);
+  return text.starts_with("\x1f\x8b") || text.starts_with("BZh") || text.starts_with("\xfd\x37zXZ\0"sv) ||
+         text.starts_with("\x28\xb5\x2f\xfd");
 }
 
 void each_member(Bytes container, const std::string& name, const Limits& limits,
                  const ContainerVisitor& visitor) {
   const ContainerKind kind = container_kind(container.first(std::min(container.size(), kTarHeader)), name);
+  each_member(kind, container, name, limits, visitor);
+}
+
+void each_tar_member(Bytes tar, const Limits& limits, const ContainerVisitor& visitor) {
+  each_member(ContainerKind::tar, tar, {}, limits, visitor);
+}
+
+void each_tar_entry(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
   const Utf8Names names;
-  Walk walk(limits, visitor, name);
-  if (kind != ContainerKind::zip && !walk.takes_whole({})) return;
-  walk.container(kind, container, {});
-  if (walk.budget().exhausted())
-    walk.note({}, {}, 0,
-              fmt::format("inflates to more than {} bytes: the rest is not read", limits.total_bytes));
+  list_tar(tar, visit);
 }
 
 }  // namespace kshim::scan

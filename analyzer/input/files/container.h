@@ -12,7 +12,6 @@
 namespace kshim::scan {
 
 class MemberQueue;
-class MemoryPool;
 
 enum class ContainerKind : std::uint8_t {
   none,
@@ -50,6 +49,8 @@ struct ContainerVisitor {
   /// Asked next, with up to 64 first bytes, if there is one: false ends the decompression there.
   std::function<bool(std::string_view name, Bytes first)> wants_content;
   std::function<void(const Member&)> visit;
+  /// Every entry of the outermost tar, in order, folders and links and empty files too. May be empty.
+  std::function<void(std::string_view name, bool folder)> entry;
   /// What could not be read: a member's name (may be empty), the byte offset of its header in its container
   /// (as uncompressed), and a clause.
   std::function<void(std::string_view member, std::uint64_t offset, std::string what)> damaged;
@@ -61,9 +62,27 @@ struct ContainerVisitor {
   std::function<void(Bytes passed)> passed;
   /// Shared by the threads that read this container. May be null.
   MemberQueue* queue = nullptr;
-  /// What members are inflated to, shared by threads. Null: not bounded but by Limits.
-  MemoryPool* memory = nullptr;
+  /// A member that inflates to more goes to a file without a name. Containers in containers have so much
+  /// each.
+  std::uint64_t member_memory = 64U << 20;
 };
+
+/// The same for a tar, compressed or not, whatever it is called.
+void each_tar_member(Bytes tar, const Limits& limits, const ContainerVisitor& visitor);
+
+struct TarEntry {
+  std::string_view name;
+  std::string_view link;  ///< where a symbolic or hard link leads
+  Bytes bytes;            ///< of a file, in place
+};
+/// Calls visit() for every entry of an uncompressed tar until it answers false; nothing is read but headers.
+void each_tar_entry(Bytes tar, const std::function<bool(const TarEntry&)>& visit);
+
+/// What a compressed stream holds, block by block, until `take` answers false; "" or a clause that says why
+/// it ended early. Not more than `most` bytes.
+std::string inflate(Bytes packed, std::uint64_t most, const std::function<bool(Bytes)>& take);
+/// Whether the bytes begin like a stream that inflate() knows.
+bool is_compressed(Bytes first_bytes) noexcept;
 
 /// Visits every wanted member, those of nested containers too; in order, but with a queue. `name` is the
 /// container's; for a file on disk its path, as a thin archive's members are looked for beside it. Never

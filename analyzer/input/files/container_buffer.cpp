@@ -5,19 +5,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace kshim::scan {
 namespace {
 
 constexpr std::size_t kFirst = 1U << 20;
-constexpr std::size_t kStep = 16U << 20;
-constexpr std::size_t kKept = kStep;  // bytes that stay mapped between members, and are not counted
+constexpr std::size_t kKept = 16U << 20;  // bytes that stay mapped between members
 
 }  // namespace
 
-Buffer::~Buffer() {
-  if (data_ != nullptr) ::munmap(data_, capacity_);
-  lease_.lower(counted_);
+Buffer::~Buffer() { unmap(); }
+
+void Buffer::unmap() noexcept {
+  if (data_ != nullptr) ::munmap(std::exchange(data_, nullptr), std::exchange(capacity_, 0));
 }
 
 bool Buffer::reserve(std::size_t size) noexcept {
@@ -35,33 +36,40 @@ bool Buffer::reserve(std::size_t size) noexcept {
   return true;
 }
 
-void Buffer::expect(std::uint64_t size) {
-  if (size <= kKept || size - kKept <= counted_) return;
-  const std::uint64_t more = (size - kKept - counted_ + kStep - 1) / kStep * kStep;
-  lease_.raise(more);
-  counted_ += more;
-}
-
 bool Buffer::append(Bytes bytes) {
   if (bytes.empty()) return true;
   if (bytes.size() > SIZE_MAX / 4 - size_) return false;
-  const std::size_t size = size_ + bytes.size();
-  expect(size);
-  if (!reserve(size)) return false;
-  std::memcpy(data_ + size_, bytes.data(), bytes.size());
-  size_ = size;
+  if (!file_.exists() && size_ + bytes.size() > most_memory_ && file_.create()) {
+    const bool moved = file_.append(Bytes(data_, size_));
+    unmap();
+    if (!moved) return false;
+  }
+  if (file_.exists()) {
+    unmap();
+    if (!file_.append(bytes)) return false;
+  } else {
+    // Without a folder for temporary files memory holds it.
+    if (!reserve(size_ + bytes.size())) return false;
+    std::memcpy(data_ + size_, bytes.data(), bytes.size());
+  }
+  size_ += bytes.size();
   return true;
+}
+
+Bytes Buffer::bytes() {
+  if (file_.exists() && data_ == nullptr && size_ != 0) {
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file_.descriptor(), 0);
+    if (data == MAP_FAILED) return {};
+    data_ = static_cast<std::byte*>(data);
+    capacity_ = size_;
+  }
+  return {data_, size_};
 }
 
 void Buffer::clear() noexcept {
   size_ = 0;
-  if (capacity_ > kKept) {
-    ::munmap(data_, capacity_);
-    data_ = nullptr;
-    capacity_ = 0;
-  }
-  lease_.lower(counted_);
-  counted_ = 0;
+  if (file_.exists() || capacity_ > kKept) unmap();
+  file_.close();
 }
 
 }  // namespace kshim::scan

@@ -3,36 +3,36 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "analyzer/input/files/container_memory.h"
+#include "analyzer/input/files/unnamed_file.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
 
-/// Where a member is inflated to: anonymous memory that grows with what arrives, never with what a header
-/// announces.
+/// Where a member is inflated to: memory that grows with what arrives, never with what a header announces,
+/// and, beyond a limit, a file without a name.
 class Buffer {
  public:
-  explicit Buffer(MemoryLease& lease) : lease_(lease) {}
+  explicit Buffer(std::uint64_t most_memory) : most_memory_(most_memory) {}
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
-  /// So many bytes are to come: waits until other threads have given back as many. Nothing is allocated.
-  void expect(std::uint64_t size);
-  /// False when there is no memory. May wait for other threads that hold some.
+  /// False when there is room neither in memory nor on the disk.
   bool append(Bytes bytes);
   /// Ready for the next member. A few pages are kept for it.
   void clear() noexcept;
-  Bytes bytes() const noexcept { return {data_, size_}; }
+  /// Valid until the next append() or clear(); empty where the file cannot be mapped.
+  Bytes bytes();
   std::size_t size() const noexcept { return size_; }
 
  private:
   bool reserve(std::size_t size) noexcept;
+  void unmap() noexcept;
 
-  MemoryLease& lease_;
-  std::byte* data_ = nullptr;
+  std::uint64_t most_memory_;
+  UnnamedFile file_;           ///< holds everything, where it exists
+  std::byte* data_ = nullptr;  ///< memory; of a file, its mapping
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
-  std::uint64_t counted_ = 0;  // in the lease
 };
 
 }  // namespace kshim::scan

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "analyzer/input/files/container.h"
+
 namespace kshim::scan {
 namespace {
 
@@ -81,7 +83,7 @@ Stream::Stream(Format format, Source& input) : input_(input), archive_(archive_r
   if (format == Format::zip) {
     archive_read_support_format_zip_streamable(handle);
   } else {
-    archive_read_support_format_tar(handle);
+    format == Format::tar ? archive_read_support_format_tar(handle) : archive_read_support_format_raw(handle);
     for (const Support support : built_in_filters())
       if (support != nullptr) support(handle);
   }
@@ -202,6 +204,17 @@ Bytes EntrySource::next() {
   }
   at_ += block_.size();
   return std::exchange(block_, {});
+}
+
+std::string inflate(Bytes packed, std::uint64_t most, const std::function<bool(Bytes)>& take) {
+  MemorySource input({}, packed);
+  Stream stream(Stream::Format::raw, input);
+  if (stream.next_entry() != Stream::Step::entry) return "cannot be read (" + stream.failure() + ")";
+  Budget budget(most);
+  EntrySource source(stream, UINT64_MAX, budget);
+  for (Bytes block = source.next(); !block.empty(); block = source.next())
+    if (!take(block)) return {};
+  return source.failure();
 }
 
 }  // namespace kshim::scan

@@ -82,7 +82,7 @@ class ResumedSource final : public Source {
 /// An archive that libarchive reads from a Source, front to back.
 class Stream {
  public:
-  enum class Format : std::uint8_t { tar, zip };
+  enum class Format : std::uint8_t { tar, zip, raw };  ///< raw: what is compressed is one entry
   Stream(Format format, Source& input);
 
   enum class Step : std::uint8_t { entry, damaged, end, failed };

@@ -41,6 +41,8 @@ void skip_rest(Stream& stream, EntrySource& source) {
 
 void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
   const Candidate member = candidate_of(stream);
+  if (place.depth == 0 && walk.visitor().entry)
+    walk.visitor().entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
   EntrySource source(stream, member.size, walk.budget());
   if (!is_file(stream.entry()) || !walk.wanted(place, member)) return skip_rest(stream, source);
   if (archive_entry_is_encrypted(stream.entry()) != 0) {
@@ -58,7 +60,29 @@ void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, con
   if (!walk.stopped()) skip_rest(stream, source);
 }
 
+std::string_view link_of(archive_entry* entry) {
+  const char* link = archive_entry_hardlink(entry);
+  if (link == nullptr) link = archive_entry_symlink(entry);
+  return link == nullptr ? std::string_view() : std::string_view(link);
+}
+
 }  // namespace
+
+void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
+  MemorySource input({}, tar);
+  Stream stream(Stream::Format::tar, input);
+  Budget budget(tar.size());
+  while (stream.next_entry() == Stream::Step::entry && !stream.compressed()) {
+    const Candidate member = candidate_of(stream);
+    TarEntry entry{member.name, link_of(stream.entry()), {}};
+    if (is_file(stream.entry()) && member.size != 0) {
+      EntrySource source(stream, member.size, budget);
+      entry.bytes = in_place(tar, source.next(), member, stream.entry());
+    }
+    if (!visit(entry)) return;
+    archive_read_data_skip(stream.handle());
+  }
+}
 
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place) {
   Stream stream(format, input);

@@ -59,8 +59,6 @@ bool Walk::wanted(const Place& place, const Candidate& member) const {
 bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buffer& buffer,
                 std::size_t until) {
   const char* clause = nullptr;
-  // All at once: of two that start together the smaller might be the one that gets more than there is.
-  if (until == SIZE_MAX && member.size != kUnknownSize) buffer.expect(member.size);
   while (buffer.size() < until) {
     const Bytes block = source.next();
     if (block.empty()) break;
@@ -72,7 +70,7 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
     if (member.size != kUnknownSize && block.size() > member.size - buffer.size())
       clause = "inflates to more than its header says";
     else if (!buffer.append(block))
-      clause = "needs more memory than there is";
+      clause = "needs more memory and room for temporary files than there is";
     else
       continue;
     note(place, member.name, member.offset, clause);
@@ -90,7 +88,7 @@ bool Walk::pull(const Place& place, const Candidate& member, Source& source, Buf
 
 void Walk::member(const Place& place, const Candidate& member, Bytes bytes) {
   MemorySource nothing_left({}, {});
-  Buffer unused(memory_);
+  Buffer unused(memory());
   if (bytes.empty()) return;
   if (budget_.spend(bytes.size())) return this->member(place, member, nothing_left, unused, bytes);
   note(place, member.name, member.offset, "is beyond the limit of what is read of one container");

@@ -7,7 +7,6 @@
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_buffer.h"
-#include "analyzer/input/files/container_memory.h"
 #include "analyzer/input/files/container_stream.h"
 
 namespace kshim::scan {
@@ -31,11 +30,7 @@ bool is_container_name(std::string_view name) noexcept;
 class Walk {
  public:
   Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
-      : limits_(limits),
-        visitor_(visitor),
-        path_(std::move(path)),
-        budget_(limits.total_bytes),
-        memory_(visitor.memory) {}
+      : limits_(limits), visitor_(visitor), path_(std::move(path)), budget_(limits.total_bytes) {}
 
   void container(ContainerKind kind, Bytes bytes, const Place& place);
 
@@ -59,7 +54,7 @@ class Walk {
   const ContainerVisitor& visitor() const noexcept { return visitor_; }
   const std::string& path() const noexcept { return path_; }
   Budget& budget() noexcept { return budget_; }
-  MemoryLease& memory() noexcept { return memory_; }
+  std::uint64_t memory() const noexcept { return visitor_.member_memory; }
 
  private:
   bool asked(const Place& place, const Candidate& member) const;
@@ -71,13 +66,13 @@ class Walk {
   const ContainerVisitor& visitor_;
   std::string path_;
   Budget budget_;
-  MemoryLease memory_;
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };
 
 void walk_ar(Walk& walk, Bytes bytes, const Place& place);
 void walk_zip(Walk& walk, Bytes bytes, const Place& place);
+void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit);
 /// `memory`: the archive's bytes where they are in memory, so that members need not be copied.
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place);
 

@@ -65,9 +65,12 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
 // A damaged file that shows no trace of device code is no worse than any other broken file.
 bool is_of_device_code(const analysis::DeviceCode& code) {
   return code.host == analysis::HostFormat::none || code.fatbins != 0 || !code.images.empty() ||
-         std::any_of(code.damage.begin(), code.damage.end(), [](const analysis::Damage& each) {
-           return each.what.find("fat") != std::string::npos;  // "a fatbin ...", "section .nv_fatbin ..."
-         });
+         std::any_of(code.damage.begin(), code.damage.end(),
+                     [](const analysis::Damage& each) { return each.of != analysis::Damage::Of::host; });
+}
+
+std::string note_of(const ScannedObject& object, const analysis::Damage& damage) {
+  return fmt::format("{}: at offset {}, {}", object.name(), damage.offset, damage.what);
 }
 
 }  // namespace
@@ -84,8 +87,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   if (code.images.empty() && code.damage.empty()) return std::nullopt;
   if (!is_of_device_code(code)) {
     ObjectResult result;
-    result.note =
-        fmt::format("{}: at offset {}, {}", object.name(), code.damage[0].offset, code.damage[0].what);
+    result.notes.push_back(note_of(object, code.damage[0]));
     return result;
   }
   // An object of `nvcc -dc` has parts only: what a linker would make of them is one module.
@@ -113,7 +115,11 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   ObjectResult result;
   result.findings =
       findings_of({object, code, judgement, options.kernels ? &table : nullptr, library}, options.driver);
+  for (const analysis::Damage& damage : code.damage)
+    if (damage.of == analysis::Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
   result.object = std::move(object);
+  result.loose = code.host == analysis::HostFormat::none;
+  result.has_device_code = true;
   return result;
 }
 

@@ -12,9 +12,10 @@ namespace kshim::scan {
 struct ObjectResult {
   ScannedObject object;
   std::vector<analysis::Finding> findings;
-  /// Not empty: nothing says that the file holds device code, but it is damaged, and this is how. Then there
-  /// is nothing else.
-  std::string note;
+  /// What could not be judged: damage of the file, images of unknown kinds. Each is a sentence with the name.
+  std::vector<std::string> notes;
+  bool loose = false;            ///< an image, or several, without a host file around them
+  bool has_device_code = false;  ///< else nothing says that the damaged file holds any: there are only notes
 };
 
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "analyzer/input/files/container.h"
+#include "analyzer/input/files/image_archive.h"
 #include "kshim/image/image.h"
 
 namespace kshim::scan {
@@ -35,10 +37,14 @@ class Walk {
  public:
   void add(const fs::path& path) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) {
+    if (path == "-") {
+      add_standard_input();
+    } else if (::stat(path.c_str(), &status) != 0) {
       note(path, errno);
     } else if (S_ISDIR(status.st_mode)) {
-      add_folder(path);
+      const std::size_t before = out_.files.size() + out_.notes.size() + out_.duplicates;
+      is_image_folder(path) ? add_image_folder(path, true) : add_folder(path);
+      if (out_.files.size() + out_.notes.size() + out_.duplicates == before) note(path, "holds no files");
     } else if (S_ISREG(status.st_mode)) {
       add_file(path, status, {.named = true});
     } else {
@@ -82,16 +88,43 @@ class Walk {
     } else if (S_ISREG(status.st_mode)) {
       add_file(path, status, {.link = link});
     } else if (S_ISDIR(status.st_mode) && !link) {
-      folders.push_back(path);
+      if (is_image_folder(path)) {
+        add_image_folder(path, false);
+      } else {
+        folders.push_back(path);
+      }
     }
     return true;
+  }
+
+  void add_image_folder(const fs::path& path, bool named) {
+    out_.files.push_back({.path = path, .bytes = 0, .named = named, .image_folder = true});
+  }
+
+  void add_standard_input() {
+    UnnamedFile file;
+    if (!file.create()) return note("-", "no file can be made in the folder for temporary files to keep it");
+    std::vector<std::byte> block(std::size_t{1} << 20);
+    std::uint64_t all = 0;
+    for (;;) {
+      const ssize_t size = ::read(STDIN_FILENO, block.data(), block.size());
+      if (size < 0 && errno == EINTR) continue;
+      if (size < 0) return note("-", errno);
+      if (size == 0) break;
+      all += static_cast<std::uint64_t>(size);
+      if (!file.append(Bytes(block.data(), static_cast<std::size_t>(size))))
+        return note("-", "does not fit into the folder for temporary files");
+    }
+    out_.files.push_back({.path = file.path(), .bytes = all, .named = true, .name = "-"});
+    out_.kept.push_back(std::move(file));
   }
 
   void add_file(const fs::path& path, const struct stat& status, Rank rank) {
     const auto [at, added] = known_.try_emplace({status.st_dev, status.st_ino}, out_.files.size(), rank);
     if (added) {
-      out_.files.push_back(
-          {path, static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)), rank.named});
+      out_.files.push_back({.path = path,
+                            .bytes = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)),
+                            .named = rank.named});
       return;
     }
     ++out_.duplicates;

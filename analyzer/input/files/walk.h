@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/input/files/unnamed_file.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
@@ -13,16 +14,21 @@ namespace kshim::scan {
 struct Input {
   std::filesystem::path path;
   std::uint64_t bytes = 0;
-  bool named = false;  ///< by the user himself, not found in a folder
+  bool named = false;         ///< by the user, not found in a folder
+  bool image_folder = false;  ///< the path is a folder that holds images of containers
+  std::string name = {};      ///< where the path is not what the user called it: "-"
+  std::string shown() const { return name.empty() ? path.string() : name; }
 };
 
 struct Inputs {
   std::vector<Input> files;  ///< each file once, by its own name where links lead to it too
   std::uint64_t duplicates = 0;
   std::vector<std::string> notes;  ///< "PATH: why": folders and files that cannot be looked at, each by name
+  std::vector<UnnamedFile> kept;   ///< what paths of `files` lead to
 };
 
-/// Folders are walked, links to folders inside them are not followed, links to files are.
+/// "-" is standard input, which is kept in a file without a name. Folders are walked, links to folders inside
+/// them are not followed, links to files are.
 Inputs list_inputs(const std::vector<std::filesystem::path>& paths);
 
 /// What a file is, by its first bytes.

@@ -42,6 +42,8 @@ struct PythonWheel {
 };
 struct Python {
   std::string interpreter;
+  std::string version;  ///< "3.11.4"; of an environment without a note of it "3.11"
+  std::string manager;  ///< what made the environment: "uv", "venv", "conda"; empty for a system's own
   std::vector<std::string> folders;  ///< site-packages
   std::vector<PythonWheel> wheels;   ///< CUDA's, and the frameworks that are built for one
   std::vector<std::string> library_folders;
@@ -89,7 +91,31 @@ struct Check {
   std::string advice;
 };
 
+/// What people ask for first in an issue.
+struct System {
+  std::string os;       ///< "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;   ///< "6.1.0-40-amd64"
+  std::string machine;  ///< "x86_64"
+  std::string glibc;    ///< "2.36"
+};
+
+struct GpuCoverage {
+  image::ComputeCapability cc;
+  std::uint64_t files = 0;  ///< with kernels
+  std::uint64_t run = 0;    ///< of these, those of which something runs
+  std::uint64_t jit = 0;    ///< and those of which something is compiled from PTX
+};
+/// What the files of an installed package are built for.
+struct PackageCoverage {
+  std::string package;  ///< "torch 2.9.1"; empty for files that no package lists
+  std::uint64_t files = 0;
+  std::vector<std::string> archs;  ///< sm_80, compute_90
+  std::vector<GpuCoverage> gpus;   ///< a row each kind of GPU
+};
+
 struct Facts {
+  System system;
+  std::vector<PackageCoverage> coverage;
   Place place;
   std::vector<Gpu> gpus;
   Driver driver;

@@ -10,11 +10,16 @@
 namespace kshim::doctor {
 
 Place look_at_place(const Machine& machine);
+System look_at_system(const Machine& machine, const Loader& loader);
 /// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
 void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
 std::vector<Toolkit> find_toolkits(const Machine& machine);
-/// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH.
-std::vector<Python> find_pythons(const Machine& machine);
+/// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH; where `environment` is not empty,
+/// that one alone, whatever it has.
+std::vector<Python> find_pythons(const Machine& machine, const std::string& environment = {});
+/// The environment that a path is an interpreter, a script or the folder of: "/opt/venv" of
+/// /opt/venv/bin/python. Empty for anything else.
+std::string environment_of(const Machine& machine, const std::string& path);
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader);
 std::vector<Preload> find_preloads(const Machine& machine);
 /// `name` as a shell would find it.

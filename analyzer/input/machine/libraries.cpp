@@ -60,7 +60,7 @@ std::vector<Preload> find_preloads(const Machine& machine) {
     Preload preload{.path = entry, .note = {}, .there = true};
     if (entry.substr(0, 1) == "/") {
       preload.there = machine.is_file(entry);
-      const auto file = preload.there ? read_dynamic(machine.at(entry)) : std::nullopt;
+      const auto file = preload.there ? analysis::elf_facts(machine.at(entry)) : std::nullopt;
       const std::string_view name = file_name(entry);
       if (name == "libkshim.so") {
         preload.note = "the shim";

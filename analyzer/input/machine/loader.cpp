@@ -94,7 +94,7 @@ Loader::Loader(const Machine& machine) : machine_(machine) {
 
 // A file of another word size is passed over, as the linker does.
 bool Loader::fits(std::string_view path) const {
-  const auto file = read_dynamic(machine_.at(path));
+  const auto file = analysis::elf_facts(machine_.at(path));
   return file.has_value() && file->same_class;
 }
 
@@ -114,7 +114,7 @@ std::string Loader::expand(std::string text, const std::string& by) const {
 }
 
 std::optional<FoundFile> Loader::find(std::string_view name, const std::string& by,
-                                      const DynamicFile* asking) const {
+                                      const analysis::ElfFacts* asking) const {
   if (name.find('/') != std::string_view::npos) {
     const std::size_t slash = name.rfind('/');
     return in_folder(name.substr(0, slash), name.substr(slash + 1), "its path");

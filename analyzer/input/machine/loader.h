@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/device_code/elf_dynamic.h"
+#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/input/machine/machine.h"
 
 namespace kshim::doctor {
@@ -29,7 +29,7 @@ class Loader {
 
   /// For a library that `by` (a file, or empty: a program without search paths of its own) asks for.
   std::optional<FoundFile> find(std::string_view name, const std::string& by = {},
-                                const DynamicFile* asking = nullptr) const;
+                                const analysis::ElfFacts* asking = nullptr) const;
   /// Every folder of LD_LIBRARY_PATH and of the machine's own where there is a file of that name, as find()
   /// would come by them.
   std::vector<FoundFile> all(std::string_view name) const;

@@ -2,9 +2,10 @@
 #include "analyzer/input/machine/machine.h"
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 #include <utility>
+
+#include "kshim/files/open_file.h"
 
 namespace kshim::doctor {
 namespace {
@@ -83,14 +84,9 @@ bool Machine::is_executable(std::string_view path) const {
   return !error && (rights & kAny) != fs::perms::none;
 }
 
-// Never a FIFO or a device: those would not end.
 std::string Machine::read(std::string_view path, std::size_t most) const {
   if (!is_file(path)) return {};
-  std::ifstream file(at(path), std::ios::binary);
-  std::string text(most, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  return text;
+  return files::read_up_to(at(path), most).value_or("");
 }
 
 std::vector<std::string> Machine::names(std::string_view folder) const {

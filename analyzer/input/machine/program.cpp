@@ -51,7 +51,7 @@ std::optional<cli::Executable> follow(const Machine& machine, Program& program) 
 
 struct Open {
   std::string path;
-  DynamicFile file;
+  analysis::ElfFacts file;
 };
 
 /// Everything that is loaded before the program's own code runs, breadth first as the linker does it.
@@ -67,7 +67,7 @@ void walk_libraries(const Machine& machine, const Loader& loader, const Open& fi
       // ld.so itself is there before anything is searched for.
       if (!found && !name.starts_with("ld-linux")) program.missing.push_back(name + ", for " + asking.path);
       if (!found) continue;
-      const auto file = read_dynamic(machine.at(found->path));
+      const auto file = analysis::elf_facts(machine.at(found->path));
       if (is_cuda_library(name)) program.libraries.push_back({name, *found, version_in_name(found->real)});
       if (file) files.push_back({found->path, *file});
     }
@@ -87,7 +87,7 @@ Program look_at_program(const Machine& machine, const Loader& loader, const std:
   program.found = executable.has_value();
   if (!program.found) return program;
   program.elf = executable->kind == cli::Executable::Kind::elf;
-  const auto file = read_dynamic(machine.at(program.path));
+  const auto file = analysis::elf_facts(machine.at(program.path));
   program.library = program.elf && file && file->same_class && file->is_library;
   if (!program.library) program.blind = cli::blind_reason(*executable);
   for (const DeepbindUser& user : kDeepbindUsers)

@@ -103,6 +103,31 @@ void look_into(const Machine& machine, const std::string& folder, Python& python
   }
 }
 
+/// Version and maker of an environment: pyvenv.cfg (PEP 405; uv writes a line of its own), conda's history.
+void describe(const Machine& machine, const std::string& prefix, Python& python) {
+  const std::string config = join_path(prefix, "pyvenv.cfg");
+  if (machine.is_folder(join_path(prefix, "conda-meta"))) {
+    python.manager = "conda";
+    for (const std::string& name : machine.names(join_path(prefix, "conda-meta"))) {
+      // python-3.11.4-h955ad1f_0.json
+      constexpr std::string_view kName = "python-";
+      if (name.starts_with(kName) && name.size() > kName.size() && name[kName.size()] >= '0' &&
+          name[kName.size()] <= '9')
+        python.version = name.substr(kName.size(), name.find('-', kName.size()) - kName.size());
+    }
+  }
+  if (!machine.is_file(config)) return;
+  if (python.manager.empty()) python.manager = "venv";
+  for (const std::string& line : split(machine.read(config), "\n")) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string_view key = trim(std::string_view(line).substr(0, equals));
+    const std::string_view value = trim(std::string_view(line).substr(equals + 1));
+    if (key == "uv") python.manager = "uv";
+    if (key == "version" || key == "version_info") python.version = value;
+  }
+}
+
 }  // namespace
 
 std::string in_path(const Machine& machine, std::string_view name) {
@@ -128,16 +153,29 @@ std::vector<Toolkit> find_toolkits(const Machine& machine) {
   return toolkits.take();
 }
 
-std::vector<Python> find_pythons(const Machine& machine) {
+std::string environment_of(const Machine& machine, const std::string& path) {
+  const auto is_one = [&](const std::string& prefix) {
+    return machine.is_file(join_path(prefix, "pyvenv.cfg")) ||
+           machine.is_folder(join_path(prefix, "conda-meta"));
+  };
+  if (is_one(path)) return path;
+  // The path itself and not what it links to: that is the Python which made the environment.
+  const std::string prefix = parent(parent(path));
+  return prefix != "/" && is_one(prefix) ? prefix : std::string();
+}
+
+std::vector<Python> find_pythons(const Machine& machine, const std::string& only) {
   std::vector<Python> out;
   const auto add = [&](const std::string& prefix, const std::string& interpreter) {
     if (prefix.empty()) return;
     Python python;
     python.interpreter = interpreter;
+    describe(machine, prefix, python);
     for (const char* lib : {"lib", "lib64"}) {
       const std::string libraries = join_path(prefix, lib);
       for (const std::string& name : machine.names(libraries)) {
         if (!name.starts_with("python3")) continue;
+        if (python.version.empty()) python.version = name.substr(std::string_view("python").size());
         for (const char* site : {"site-packages", "dist-packages"}) {
           const std::string folder = machine.real(join_path(join_path(libraries, name), site));
           if (folder.empty() ||
@@ -148,11 +186,15 @@ std::vector<Python> find_pythons(const Machine& machine) {
         }
       }
     }
-    if (!python.wheels.empty()) out.push_back(std::move(python));
+    if (!python.wheels.empty() || !only.empty()) out.push_back(std::move(python));
   };
   const auto environment = [&](std::string_view prefix) {
     if (!prefix.empty()) add(std::string(prefix), join_path(join_path(prefix, "bin"), "python3"));
   };
+  if (!only.empty()) {
+    environment(only);
+    return out;
+  }
   environment(machine.env("VIRTUAL_ENV"));
   environment(machine.env("CONDA_PREFIX"));
   std::string python = in_path(machine, "python3");

@@ -127,6 +127,7 @@ struct ReportNote {
 
 struct Report {
   std::string path;
+  bool foreign = false;  ///< the file is of another user: neither the caller nor root
   ProcessRecord process;
   std::optional<DriverRecord> driver;
   std::vector<DeviceRecord> devices;

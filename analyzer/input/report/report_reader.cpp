@@ -18,7 +18,9 @@
 #include "analyzer/input/report/foreign_file.h"
 #include "analyzer/input/report/line_buffer.h"
 #include "analyzer/input/report/record_parser.h"
+#include "kshim/files/open_file.h"
 #include "kshim/report/schema.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -27,20 +29,6 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 // Kinds of oddities that are told apart.
 constexpr std::size_t kNotesKept = 16;
 constexpr std::string_view kNoReport = "is not a kshim report: its first line is no `process` record of one";
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string system_text(int error) { return std::generic_category().message(error); }
 
@@ -251,16 +239,13 @@ std::string read_lines(int fd, LineReader& reader, const std::function<void(std:
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
                                               const std::function<void(std::uint64_t)>& read) {
-  // A FIFO or a device in a folder of reports must not hang us: O_NONBLOCK, then only regular files.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return fmt::format("cannot be opened: {}", system_text(errno));
-  struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return fmt::format("cannot be read: {}", system_text(errno));
-  if (!S_ISREG(status.st_mode)) return std::string("is not a regular file");
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return file.why;
   Report report;
+  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   LineReader reader(report);
-  if (std::string why = read_lines(file.get(), reader, read); !why.empty()) return why;
+  if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;
   return report;
 }
 

@@ -34,11 +34,24 @@ Json to_json(const Gpu& gpu) {
 }
 
 Json to_json(const Python& python) {
-  Json out = {{"interpreter", python.interpreter}};
+  Json out = {{"interpreter", python.interpreter},
+              {"version", text_or_null(python.version)},
+              {"manager", text_or_null(python.manager)}};
   out["wheels"] = json_list(python.wheels, [](const PythonWheel& wheel) {
     return Json{{"name", wheel.name}, {"version", text_or_null(wheel.version)}};
   });
   out["library_folders"] = python.library_folders;
+  return out;
+}
+
+Json to_json(const PackageCoverage& package) {
+  Json out = {{"package", text_or_null(package.package)}, {"files", package.files}, {"archs", package.archs}};
+  out["gpus"] = json_list(package.gpus, [](const GpuCoverage& gpu) {
+    return Json{{"compute_capability", image::to_name(gpu.cc).view()},
+                {"files", gpu.files},
+                {"run", gpu.run},
+                {"jit", gpu.jit}};
+  });
   return out;
 }
 
@@ -71,6 +84,12 @@ std::string render_json(const Facts& facts) {
   });
   out["tools"] = {{"nvcc", text_or_null(facts.nvcc)}, {"ptxas", text_or_null(facts.ptxas)}};
   out["pythons"] = json_list(facts.pythons, [](const Python& python) { return to_json(python); });
+  out["system"] = {{"os", text_or_null(facts.system.os)},
+                   {"kernel", text_or_null(facts.system.kernel)},
+                   {"machine", text_or_null(facts.system.machine)},
+                   {"glibc", text_or_null(facts.system.glibc)}};
+  out["coverage"] =
+      json_list(facts.coverage, [](const PackageCoverage& package) { return to_json(package); });
   out["libraries"] = json_list(facts.libraries, [](const Library& library) { return to_json(library); });
   out["preloads"] = json_list(facts.preloads, [](const Preload& preload) {
     return Json{{"path", preload.path}, {"there", preload.there}, {"note", text_or_null(preload.note)}};

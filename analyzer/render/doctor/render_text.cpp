@@ -22,10 +22,12 @@ class Writer {
 
   std::string write() {
     checks();
+    system();
     gpus();
     driver();
     toolkits();
     pythons();
+    coverage();
     libraries();
     preloads();
     program();
@@ -61,6 +63,14 @@ class Writer {
                    clean(check.text));
       if (!check.advice.empty()) page_.paragraph(clean(check.advice), 2, 0);
     }
+  }
+  void system() {
+    const System& system = facts_.system;
+    std::vector<std::string> parts;
+    for (const std::string& part : {system.os, system.kernel, system.machine})
+      if (!part.empty()) parts.push_back(part);
+    if (!system.glibc.empty()) parts.push_back("glibc " + system.glibc);
+    if (!parts.empty()) row("system", analysis::join(parts, ", "));
   }
   void gpus() {
     for (const Gpu& gpu : facts_.gpus) {
@@ -98,7 +108,18 @@ class Writer {
     for (const Python& python : facts_.pythons) {
       std::vector<std::string> wheels;
       for (const PythonWheel& wheel : python.wheels) wheels.push_back(wheel.name + " " + wheel.version);
-      row("Python", fmt::format("{}: {}", python.interpreter, analysis::join(wheels, ", ")));
+      const std::string how = python.manager.empty() ? std::string() : " (" + python.manager + ")";
+      row("Python", fmt::format("{} {}{}: {}", python.interpreter, python.version, how,
+                                wheels.empty() ? "none of CUDA's packages" : analysis::join(wheels, ", ")));
+    }
+  }
+  void coverage() {
+    for (const PackageCoverage& package : facts_.coverage) {
+      std::string text = fmt::format("{}: {}", package.package.empty() ? "no package" : package.package,
+                                     analysis::join(package.archs, " "));
+      for (const GpuCoverage& gpu : package.gpus)
+        text += fmt::format("; runs on {}: {}", image::to_name(gpu.cc).view(), coverage_text(gpu));
+      row("built for", text);
     }
   }
   void library(std::string_view label, const Library& library) {

@@ -22,6 +22,8 @@ Scan cleaned(Scan scan, bool unicode) {
   }
   analysis::each_string(scan.findings, clean);
   analysis::each_string(scan.fleet, clean);
+  for (ScannedImage& image : scan.images)
+    for (std::string* text : {&image.path, &image.name, &image.platform}) clean(*text);
   for (std::string& note : scan.notes) clean(note);
   return scan;
 }

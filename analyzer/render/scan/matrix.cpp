@@ -39,7 +39,7 @@ std::vector<image::Arch> columns_of(const std::vector<MatrixRow>& rows) {
 
 /// "SP": SASS and PTX.
 std::string cell(const MatrixRow& row, image::Arch arch) {
-  std::array<bool, 3> has{};
+  std::array<bool, 4> has{};
   for (const ImageCount& image : row.images) {
     if (image.candidate.arch == arch) has[static_cast<std::size_t>(image.candidate.kind)] = true;
   }
@@ -47,6 +47,7 @@ std::string cell(const MatrixRow& row, image::Arch arch) {
   if (has[static_cast<std::size_t>(ImageKind::cubin)]) out += 'S';
   if (has[static_cast<std::size_t>(ImageKind::ptx)]) out += 'P';
   if (has[static_cast<std::size_t>(ImageKind::ltoir)]) out += 'L';
+  if (has[static_cast<std::size_t>(ImageKind::tileir)]) out += 'T';
   return out.empty() ? "." : out;
 }
 
@@ -55,8 +56,10 @@ struct Word {
   Tone tone = Tone::plain;
 };
 
-Word word_of(Outcome outcome) {
-  switch (outcome) {
+Word word_of(const RowVerdict& verdict) {
+  if (verdict.mixed())
+    return {fmt::format("{}/{}", verdict.files - verdict.files_none, verdict.files), Tone::warning};
+  switch (verdict.worst) {
     case Outcome::none:
       return {"none", Tone::error};
     case Outcome::part:
@@ -134,7 +137,7 @@ class Matrix {
     }
     if (!row.targets.empty()) line += " |";
     for (const RowVerdict& verdict : row.targets) {
-      const Word word = word_of(verdict.worst);
+      const Word word = word_of(verdict);
       line += ' ' + page_.paint(word.tone, padded(word.text, target_column(verdict.target)));
     }
     page_.line(std::move(line));
@@ -153,7 +156,7 @@ class Matrix {
       // A page's own paragraphs may be wider than the terminal.
       page_.line("  " + analysis::fill(text, page_width_, 2));
       for (const RowVerdict& verdict : row.targets) {
-        const Word word = word_of(verdict.worst);
+        const Word word = word_of(verdict);
         page_.line("  " +
                    page_.paint(word.tone, fmt::format("{}: {}", target_head(verdict.target), word.text)));
       }

@@ -13,8 +13,11 @@ Outcome outcome_of(const TargetVerdict& verdict);
 
 /// The sum over the objects of a row.
 struct RowVerdict : TargetVerdict {
-  Outcome worst = Outcome::no_kernels;  ///< of any of them: a sum would hide a file of which nothing runs
+  Outcome worst = Outcome::no_kernels;  ///< of any of them
+  std::size_t files = 0;                ///< with kernels
   std::size_t files_none = 0;           ///< how many of them are Outcome::none
+  /// Some files run and others do not: counted, for the worst file's word says nothing of the package.
+  bool mixed() const noexcept { return files_none != 0 && files_none < files; }
 };
 
 /// One line of the matrix: an object, or all objects of a distribution.

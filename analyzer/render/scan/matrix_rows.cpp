@@ -35,6 +35,7 @@ void add_verdict(const TargetVerdict& more, RowVerdict& sum) {
   const Outcome outcome = outcome_of(more);
   sum.worst = std::max(sum.worst, outcome);
   if (outcome == Outcome::none) ++sum.files_none;
+  if (outcome != Outcome::no_kernels) ++sum.files;
 }
 
 // The file's name without the folders that all rows have in common.

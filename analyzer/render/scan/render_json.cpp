@@ -82,6 +82,12 @@ std::string render_json(const Scan& scan, const analysis::RenderOptions& /*optio
   });
   out["driver"] = version_or_null(scan.driver);
   out["totals"] = {{"files", scan.files}, {"bytes", scan.bytes}, {"duplicates", scan.duplicates}};
+  out["images"] = json_list(scan.images, [](const ScannedImage& image) {
+    return Json{{"path", image.path},
+                {"name", text_or_null(image.name)},
+                {"platform", text_or_null(image.platform)},
+                {"layers", image.layers}};
+  });
   out["notes"] = scan.notes;
   out["fleet"] =
       json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });

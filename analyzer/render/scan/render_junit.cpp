@@ -73,7 +73,10 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
 std::string render_junit(const Scan& dirty, const analysis::RenderOptions& /*options*/) {
   const Scan scan = cleaned(dirty, true);
   ByObject findings;
-  for (const Finding& finding : scan.findings) findings[finding.object].push_back(&finding);
+  for (const Finding& finding : scan.findings) {
+    findings[finding.object].push_back(&finding);
+    for (const std::string& object : finding.other_objects) findings[object].push_back(&finding);
+  }
   std::vector<TestSuite> suites;
   std::unordered_map<std::string, std::size_t> suite_of;
   for (const ScannedObject& object : scan.objects) {

@@ -56,8 +56,9 @@ std::string number_of(image::Arch arch) {
 
 std::string kinds_of(const MatrixRow& row, image::Arch arch) {
   std::vector<std::string> kinds;
-  for (const auto& [kind, name] : {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
-                                   std::pair{ImageKind::ltoir, "LTO-IR"}}) {
+  for (const auto& [kind, name] :
+       {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
+        std::pair{ImageKind::ltoir, "LTO-IR"}, std::pair{ImageKind::tileir, "Tile IR"}}) {
     const bool has = std::any_of(row.images.begin(), row.images.end(), [&, k = kind](const auto& image) {
       return image.candidate.kind == k && image.candidate.arch == arch;
     });
@@ -79,11 +80,13 @@ Line marked(bool good, std::string text) {
 
 Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
   const std::string modules = analysis::counted(verdict.sass + verdict.jit + verdict.lacking, "module");
+  if (verdict.mixed())
+    return {{fmt::format("{} of {} files; {} built for other GPUs only", verdict.files - verdict.files_none,
+                         verdict.files,
+                         verdict.files_none == 1 ? "1 is" : fmt::format("{} are", verdict.files_none))}};
   switch (verdict.worst) {
     case Outcome::none:
-      return marked(false, files == 1
-                               ? std::string("nothing runs")
-                               : fmt::format("nothing runs of {} of {} files", verdict.files_none, files));
+      return marked(false, files == 1 ? "nothing runs" : "nothing runs of any file");
     case Outcome::part:
       if (verdict.lacking == 0)
         return marked(false, fmt::format("{} without code",

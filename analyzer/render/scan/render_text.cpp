@@ -116,7 +116,7 @@ std::string verdict_legend(const Scan& scan, bool ltoir, bool summed) {
     });
   });
   if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
-  if (summed) out += "; several files show the worst of them";
+  if (summed) out += "; 4/9 = something runs of 4 of 9 files, the others are built for other GPUs only";
   return out;
 }
 
@@ -124,11 +124,13 @@ void print_totals(const Scan& scan, bool summed, Page& page) {
   std::uint64_t fatbins = 0;
   std::uint64_t images = 0;
   bool ltoir = false;
+  bool tileir = false;
   for (const ScannedObject& object : scan.objects) {
     fatbins += object.fatbins;
     for (const analysis::ImageCount& row : object.images) {
       images += row.count;
       ltoir = ltoir || row.candidate.kind == image::ImageKind::ltoir;
+      tileir = tileir || row.candidate.kind == image::ImageKind::tileir;
     }
   }
   page.blank();
@@ -138,9 +140,16 @@ void print_totals(const Scan& scan, bool summed, Page& page) {
   text += fmt::format(": {} with device code, {}, {}", scan.objects.size(),
                       analysis::counted(fatbins, "fatbin"), analysis::counted(images, "image"));
   page.paragraph(text, 0);
+  for (const ScannedImage& image : scan.images)
+    page.paragraph(
+        fmt::format("{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
+                    image.platform.empty() ? "" : " for " + image.platform,
+                    analysis::counted(image.layers, "layer")),
+        0);
   if (scan.objects.empty()) return;
   std::string legend = "S = SASS (cubin), P = PTX";
   if (ltoir) legend += ", L = LTO-IR";
+  if (tileir) legend += ", T = Tile IR";
   if (!scan.targets.empty()) legend += verdict_legend(scan, ltoir, summed);
   page.paragraph(legend, 0, 0, Tone::dim);
 }

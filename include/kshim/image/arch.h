@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of architectures: compute capability (9.0), real target (sm_90a), virtual target (compute_90a),
-// LTO-IR (lto_90). Spelled everywhere as the toolkit spells them. No heap, no exceptions.
+// LTO-IR (lto_90), Tile IR (tile_90). Spelled as the toolkit spells them, which has no name for the last. No
+// heap, no exceptions.
 #pragma once
 #include <array>
 #include <compare>
@@ -38,7 +39,7 @@ struct Version {
 /// none: runs on every later minor of its major; a: on exactly this device; f: on its family (CUDA 12.9 and
 /// later).
 enum class Suffix : std::uint8_t { none, a, f };
-enum class ImageKind : std::uint8_t { ptx, cubin, ltoir };
+enum class ImageKind : std::uint8_t { ptx, cubin, ltoir, tileir };
 
 struct Arch {
   ComputeCapability cc;
@@ -54,12 +55,16 @@ struct ShortName {
   std::uint8_t size = 0;
 };
 
-ShortName to_name(ImageKind kind, Arch arch) noexcept;  ///< sm_90a, compute_90a, lto_90a
+ShortName to_name(ImageKind kind, Arch arch) noexcept;  ///< sm_90a, compute_90a, lto_90a, tile_90
 ShortName to_name(ComputeCapability cc) noexcept;       ///< 9.0
 ShortName to_name(Version version) noexcept;            ///< 13.0
 constexpr std::string_view to_name(ImageKind kind) noexcept {
-  return kind == ImageKind::ptx ? "ptx" : kind == ImageKind::cubin ? "cubin" : "ltoir";
+  constexpr std::string_view kNames[] = {"ptx", "cubin", "ltoir", "tileir"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
+
+/// The kind of that name; Errc::malformed_text otherwise.
+Result<ImageKind> parse_kind(std::string_view name) noexcept;
 
 /// Reads what people and tools write: "sm_90a", "compute_90a", "lto_90", "90a", "9.0", "9.0a", "sm90".
 /// Errc::malformed_text otherwise. It does not judge whether such a GPU exists: see compute_capability.def.

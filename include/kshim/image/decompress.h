@@ -6,20 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "kshim/image/image.h"
+#include "kshim/image/payload.h"
 
 namespace kshim::image {
-
-/// No real image comes near it: the largest cubin seen is under 200 MB.
-constexpr std::uint64_t kPayloadCeiling = 1ULL << 30;
-
-/// Drivers read Zstandard payloads from CUDA 12.4 on (onnxruntime pull request 26307; RAPIDS installation
-/// guide).
-constexpr Version kFirstZstdDriver{12, 4};
-/// Whether a driver for this CUDA version reads such payloads; an unknown version is the newest.
-constexpr bool driver_reads(Compression compression, Version driver) noexcept {
-  return compression != Compression::zstd || !driver.known() || driver >= kFirstZstdDriver;
-}
 
 /// Decompresses one payload after the other, into memory and with a context that are kept between them.
 class Decompressor {

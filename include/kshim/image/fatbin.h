@@ -35,6 +35,8 @@ class FatbinReader {
   Result<Image> next() noexcept;
   /// Header and all entries, in bytes, as the header says: where the next fatbin of a section may begin.
   std::uint64_t size() const noexcept { return size_; }
+  /// The kind of the last entry as its header says: names what Errc::unknown_kind does not know.
+  std::uint16_t kind() const noexcept { return kind_; }
   /// End of the last entry that was whole, in bytes: after an error, where something else may begin.
   std::uint64_t whole() const noexcept { return whole_; }
 
@@ -43,6 +45,7 @@ class FatbinReader {
   std::uint64_t cursor_ = 0;
   std::uint64_t size_ = 0;
   std::uint64_t whole_ = 0;
+  std::uint16_t kind_ = 0;
 };
 
 }  // namespace kshim::image

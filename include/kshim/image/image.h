@@ -14,7 +14,7 @@ enum class Compression : std::uint8_t { none, lz4, zstd, unknown };
 struct Image {
   ImageKind kind = ImageKind::cubin;
   Arch arch;
-  Version isa;  ///< PTX ISA; {0,0} for cubins and LTO-IR
+  Version isa;  ///< PTX ISA, bytecode version of Tile IR; {0,0} for cubins and LTO-IR
   Compression compression = Compression::none;
   bool debug = false;
   std::uint64_t flags = 0;              ///< of the fatbin entry, as found

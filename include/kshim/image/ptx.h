@@ -17,6 +17,9 @@ class PtxReader {
   static Result<PtxReader> open(Bytes bytes) noexcept;
   Arch target() const noexcept { return target_; }  ///< `.target sm_90a`: 9.0, a
   Version isa() const noexcept { return isa_; }
+  /// Whether all blocks are closed and the last word ends a function or a statement: false for a text that
+  /// was cut off, but for one that was cut between two functions, which nothing tells from a shorter one.
+  bool ends_well() const noexcept;
   /// Entries in order; `cursor` starts at 0 and is a byte offset. Errc::not_found at the end. registers are
   /// unknown.
   Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;

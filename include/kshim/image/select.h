@@ -27,7 +27,10 @@ const RuleText& rule_text(Rule rule) noexcept;
 struct Candidate {
   ImageKind kind = ImageKind::cubin;
   Arch arch;
-  Version isa;  ///< of PTX; unknown means "not read", which never disqualifies
+  Version isa;  ///< of PTX, or the bytecode version of Tile IR; unknown means "not read", which never
+                ///< disqualifies
+  /// A driver that takes the one takes the other as well.
+  constexpr bool operator==(const Candidate&) const = default;
 };
 
 /// CUDA_FORCE_PTX_JIT and its relatives, and whether the driver's PTX compiler library is there.
@@ -65,7 +68,7 @@ enum class Packaging : std::uint8_t { fatbin, loose };
 Selection select_image(std::span<const Candidate> images, const Platform& platform,
                        Packaging packaging = Packaging::fatbin) noexcept;
 
-/// Newest PTX ISA that the compiler of a driver (or toolkit) of this CUDA version reads. ptx_isa.def.
+/// Newest PTX ISA that the compiler of a driver (or toolkit) of this CUDA version reads.
 Version ptx_isa_of_cuda(Version cuda) noexcept;
 /// Oldest CUDA version whose toolkit emits (and whose driver reads) this PTX ISA; unknown when no row has it.
 Version cuda_of_ptx_isa(Version isa) noexcept;

@@ -112,8 +112,8 @@ class JsonBuffer {
     std::memcpy(storage_.data() + size_, raw.data(), kSize);
     size_ += kSize;
   }
-  /// Quoted and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit` bytes of input; null
-  /// without data.
+  /// Quoted, redacted (redact.h) and escaped; bytes that are not UTF-8 become U+FFFD; cut after `limit`
+  /// bytes; null without data.
   void string(std::string_view value, std::size_t limit) noexcept;
   void number(std::uint64_t value) noexcept;
   void milliseconds(Milliseconds value) noexcept;  ///< three decimals
@@ -125,6 +125,7 @@ class JsonBuffer {
 
  private:
   void put(char character) noexcept;
+  bool escaped(std::string_view value, std::size_t limit) noexcept;  ///< false where it was cut
   std::span<char> storage_;
   std::size_t size_ = 0;
   bool full_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cell HOLD ENTRY first|warm: a thread holds HOLD for ever; this one goes into ENTRY. Prints "returned" once
+// cell HOLD ENTRY first|warm: a thread holds HOLD forever; this one goes into ENTRY. Prints "returned" once
 // it is out again, or ends as ENTRY says. The rows are those of table.py. "first": ENTRY is the first that
 // the shim hears of CUDA; "warm": a call has failed before.
 //
@@ -320,6 +320,7 @@ void enter(const std::string& entry) {
     const pid_t child = vfork();
     if (child == 0) {
       if (std::strcmp(shared, "exec") == 0) exec_self();
+      if (std::strcmp(shared, "call") == 0) call("cuLaunchKernel");
       _exit(0);
     }
     wait_for(child);

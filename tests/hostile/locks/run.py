@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""While another thread holds a lock for ever, what returns without the shim returns with it: each cell of table.py in a process of its own.
+"""While another thread holds a lock forever, what returns without the shim returns with it: each cell of table.py in a process of its own.
 
     run.py [HOLD [ENTRY]]       the cells named alone
 """
@@ -25,7 +25,7 @@ HERE = e2e.BUILD / "tests" / "hostile"
 CELL, PLAIN, LIBRARY = HERE / "cell", HERE / "plain", HERE / "libcell.so"
 e2e.require(e2e.SHIM, CELL, PLAIN / "libcuda.so.1", LIBRARY)
 
-# A process waits for ever if no thread of it and of its children ran during so long. Nothing here sleeps longer.
+# A process waits forever if no thread of it and of its children ran during so long. Nothing here sleeps longer.
 STILL = 1.5
 IN_PYTHON = """
 import ctypes, sys
@@ -110,7 +110,7 @@ class Run:
 
 def functions():
     """Each name of hooks.def, as the program prints them."""
-    text = next(e2e.SOURCE.glob("shim/**/hooks.def")).read_text()
+    text = (e2e.SOURCE / "shim/cuda/hooks.def").read_text()
     return re.findall(r"^KSHIM_HOOK\(\w+, (\w+),", text, re.M)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock-hostile matrix: what another thread holds for ever, and what is entered meanwhile. run.py runs each cell without the shim and
+"""The lock-hostile matrix: what another thread holds forever, and what is entered meanwhile. run.py runs each cell without the shim and
 with it; page.py makes docs/hostile-hosts.md's table of it. cell.cpp says what each name does."""
 
 HOLDS = {  # name: what is held, for the page
@@ -22,7 +22,7 @@ ENTRIES = {  # group, for the page: entries
     "the process ends": ("end-return", "end-exit", "end-_exit", "end-_Exit", "end-quick_exit", "end-abort", "end-exec", "end-kill", "end-exit_group",
                          "end-handler-exit", "end-handler-_exit"),
     "a child of fork": ("fork-exit", "fork-_exit", "fork-quick_exit", "fork-abort", "fork-exec", "fork-exit_group", "fork-call", "fork-call-exit"),
-    "a child of vfork, of the system call": ("vfork-_exit", "vfork-exec", "clone-_exit", "clone-exit", "clone-exec", "clone-call", "clone-exit_group"),
+    "a child of vfork, of the system call": ("vfork-_exit", "vfork-exec", "vfork-call", "clone-_exit", "clone-exit", "clone-exec", "clone-call", "clone-exit_group"),
     "another process starts": ("spawn",),
     "a thread ends, and a destructor of its storage calls CUDA": ("thread-end",),
     "a signal handler calls CUDA": ("handler-call",),

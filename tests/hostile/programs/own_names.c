@@ -56,7 +56,8 @@ OWN(uname)
 OWN(sigaddset)
 OWN(sigemptyset)
 OWN(sigismember)
-OWN(getauxval) OWN(dladdr)
+OWN(getauxval)
+OWN(dladdr)
 #endif
 
 typedef long (*Function)(long, long, long, long, long, long);

@@ -30,11 +30,16 @@ long asks_next(void) { return ask(RTLD_NEXT); }
 #elif defined(CALLS_BACK)
 // Needs nothing: nobody has to look a name up in it.
 void calls_back(void (*function)(void));
-void calls_back(void (*function)(void)) {
-  function();
+#if defined(MANY_SYMBOLS)
+// All frames of a long way are in this library.
+__attribute__((noinline)) static void calls_deeper(void (*function)(void), int depth) {
+  if (depth == 0)
+    function();
+  else
+    calls_deeper(function, depth - 1);
   __asm__ volatile("");
 }
-#if defined(MANY_SYMBOLS)
+void calls_back(void (*function)(void)) { calls_deeper(function, 60); }
 __asm__(
     ".altmacro\n"
     ".macro one n\n.globl kshim_test_symbol_\\n\n.type "

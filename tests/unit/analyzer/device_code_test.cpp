@@ -64,6 +64,68 @@ TEST(DeviceCode, StandsInOtherDataToo) {
   }
 }
 
+// libcudf's resource compiler packs its LTO fragments byte by byte.
+TEST(DeviceCode, InDataStandsAtAnyOffset) {
+  Buffer data(3, std::byte{0x5a});
+  for (const unsigned sm : {70U, 75U, 80U, 90U}) {
+    test::append(data, Bytes(one(sm).build()));
+    data.resize(data.size() + (sm == 80 ? 0 : 5), std::byte{0x5a});
+  }
+  auto elf = test::host_elf();
+  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, 0x1000);
+  const Buffer file = elf.build();
+  const DeviceCode code = find_device_code(file);
+  EXPECT_EQ(test::labels(code), "sm_70 sm_75 sm_80 sm_90");
+  EXPECT_THAT(code.damage, IsEmpty());
+}
+
+// ONNX Runtime embeds TensorRT's fused attention so.
+TEST(DeviceCode, OfCubinsInDataIsAModuleEach) {
+  Buffer data(5, std::byte{0x5a});
+  std::vector<std::uint64_t> starts;
+  for (const unsigned sm : {80U, 90U}) {
+    starts.push_back(64 + data.size());
+    test::append(data, Bytes(test::build_cubin({.arch = arch_of(sm), .kernels = {{.name = "attention"}}})));
+    data.resize(data.size() + 11, std::byte{0x7f});
+  }
+  const std::size_t cut = data.size();
+  test::append(data, Bytes(test::build_cubin({.arch = arch_of(100), .kernels = {{.name = "cut"}}})));
+  data.resize(cut + 100);
+  auto elf = test::host_elf();
+  elf.section(".nv_fatbin", SHT_PROGBITS, one(70).build(), 0, 0, SHF_ALLOC, 0x4000);
+  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, 0x1000);
+  const Buffer file = elf.build();
+  const DeviceCode code = find_device_code(file);
+  EXPECT_EQ(test::labels(code), "sm_70 sm_80 sm_90") << "what only starts like a cubin is none";
+  EXPECT_EQ(code.loose_cubins, 2U);
+  EXPECT_EQ(code.fatbins, 1U);
+  ASSERT_THAT(code.modules, SizeIs(3));
+  EXPECT_FALSE(code.modules[0].embedded);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    EXPECT_EQ(code.modules[i + 1].offset, starts[i] + 88);
+    EXPECT_TRUE(code.modules[i + 1].embedded);
+  }
+  EXPECT_THAT(code.damage, IsEmpty());
+}
+
+TEST(DeviceCode, OfUnknownKindsIsToldOnceAKind) {
+  Buffer fatbins;
+  for (const unsigned kind : {0x99U, 0x77U, 0x99U}) {
+    const auto at = test::append_fatbin(fatbins, one(90).cubin(arch_of(80)));
+    test::put(fatbins, at + 16, static_cast<std::uint16_t>(kind));
+  }
+  auto elf = test::host_elf();
+  elf.section(".nv_fatbin", SHT_PROGBITS, fatbins, 0, 0, SHF_ALLOC, 0x4000);
+  const Buffer file = elf.build();
+  const DeviceCode code = find_device_code(file);
+  EXPECT_EQ(test::labels(code), "sm_80 sm_80 sm_80");
+  ASSERT_THAT(code.damage, SizeIs(2));
+  for (const Damage& each : code.damage) EXPECT_EQ(each.of, Damage::Of::unknown_kind);
+  EXPECT_EQ(code.modules[0].damage, 1U);
+  EXPECT_EQ(code.modules[1].damage, 2U);
+  EXPECT_EQ(code.modules[2].damage, 1U);
+}
+
 TEST(DeviceCode, IsNotLookedForInCodeNorInWhatIsNotLoaded) {
   Buffer data;
   test::append_fatbin(data, one(80));

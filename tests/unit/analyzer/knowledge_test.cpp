@@ -11,6 +11,7 @@
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/other_ways.h"
 #include "analyzer/data/frames.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/data/library_needs.h"
 #include "analyzer/data/pythons.h"
 #include "analyzer/data/reach.h"
@@ -37,7 +38,7 @@ void expect_sources(std::string_view row, std::string_view ids) {
   for (const std::string& id : words(ids)) {
     EXPECT_TRUE(std::any_of(sources().begin(), sources().end(),
                             [&](const SourceRow& source) { return source.id == id; }))
-        << row << " names the source " << id << ", which is no row of sources.def";
+        << row << " names the source " << id << ", which sources.json does not have";
   }
 }
 
@@ -103,7 +104,7 @@ TEST(Toolkits, AscendAndAreWellFormed) {
   for (const ToolkitRow& row : toolkits()) {
     EXPECT_LT(before, row.version);
     EXPECT_LE(isa_before, row.isa);
-    EXPECT_EQ(image::ptx_isa_of_cuda(row.version), row.isa) << "toolkits.def and ptx_isa.def disagree";
+    EXPECT_EQ(image::ptx_isa_of_cuda(row.version), row.isa) << "the image library has another";
     for (const std::string& word : words(row.targets)) EXPECT_TRUE(image::parse_arch(word).ok()) << word;
     EXPECT_TRUE(
         builds_for(row, {image::ComputeCapability::from_number(row.default_arch), image::Suffix::none}));

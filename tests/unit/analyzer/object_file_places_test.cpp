@@ -172,8 +172,9 @@ TEST_F(ObjectFilePlaces, DamageIsSaidOfTheModuleThatHasIt) {
   const std::uint64_t start = file.code().modules[0].offset;
   EXPECT_EQ(file.module_at(test::kFatbinAddress).damage, "");
   const FileModule partly = file.module_at(test::kFatbinAddress + broken);
-  EXPECT_EQ(partly.damage, fmt::format("a fatbin holds an image of a kind that is not known at offset {}",
-                                       start + broken + 16));
+  EXPECT_EQ(partly.damage,
+            fmt::format("a fatbin holds an image of kind 0x4d, which this kshim does not know at offset {}",
+                        start + broken + 16));
   EXPECT_THAT(partly.images, SizeIs(1)) << "the PTX behind it";
   EXPECT_EQ(file.module_at(test::kFatbinAddress + unpacked).damage,
             fmt::format("the sm_90 image has a payload that does not decompress at offset {}",

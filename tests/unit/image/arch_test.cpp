@@ -85,6 +85,10 @@ TEST(ToName, SpellsAsTheToolkitDoes) {
   EXPECT_EQ(to_name(ImageKind::ptx), "ptx");
   EXPECT_EQ(to_name(ImageKind::cubin), "cubin");
   EXPECT_EQ(to_name(ImageKind::ltoir), "ltoir");
+  EXPECT_EQ(to_name(ImageKind::tileir, arch_of(100)).view(), "tile_100");
+  for (const ImageKind kind : {ImageKind::ptx, ImageKind::cubin, ImageKind::ltoir, ImageKind::tileir})
+    EXPECT_EQ(*parse_kind(to_name(kind)), kind);
+  EXPECT_FALSE(parse_kind("sass").ok());
 }
 
 TEST(ToName, IsTerminatedAndNeverOverflows) {

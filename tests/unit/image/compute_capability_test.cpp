@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// compute_capability.def and ptx_isa.def: the rows, and what is answered where there is no row.
+// knowledge/gpus.json and toolkits.json: the rows, and what is answered where there is no row.
 #include "kshim/image/compute_capability.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 using test::arch_of;
 
 const std::vector<unsigned> kNumbers = {
-#define KSHIM_CC(major, minor, generation, chips, tegra, first, last) (major) * 10U + (minor),
-#include "kshim/image/compute_capability.def"
+#define KSHIM_CC(major, minor, ...) (major) * 10U + (minor),
+#include "kshim/knowledge/gpus.def"
 };
 
 ComputeCapability cc_of(unsigned number) { return ComputeCapability::from_number(number); }
@@ -107,8 +107,7 @@ TEST(PtxIsa, RowsAscend) {
   const std::vector<std::pair<Version, Version>> rows = {
 #define KSHIM_PTX_ISA(cuda_major, cuda_minor, isa_major, isa_minor) \
   {Version{cuda_major, cuda_minor}, Version{isa_major, isa_minor}},
-#include "kshim/image/ptx_isa.def"
-#undef KSHIM_PTX_ISA
+#include "kshim/knowledge/toolkits.def"
   };
   for (std::size_t i = 1; i < rows.size(); ++i) {
     EXPECT_LT(rows[i - 1].first, rows[i].first);

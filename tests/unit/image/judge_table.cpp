@@ -142,6 +142,12 @@ const std::vector<Judged> kJudged = {
     {"lto_90", "9.0", false, ltoir_not_executable, same_major},
     {"lto_90a", "9.0", false, ltoir_not_executable, arch_specific},
     {"sm_90", "9.0", true, same_major, ltoir_not_executable},
+    // T1, T2: Tile IR, for 8.0 and later, by a driver of its own version or a newer one.
+    {"tile_100@13.1", "8.0", true, tileir_compiled, ltoir_not_executable},
+    {"tile_100@13.1", "12.1", true, tileir_compiled, same_major},
+    {"tile_100@13.1", "7.5", false, tileir_compiled, tileir_version},
+    {"tile_80@13.4", "9.0 driver=13.3", false, tileir_version, tileir_compiled},
+    {"tile_80@13.4", "9.0 driver=13.4", true, tileir_compiled, tileir_version},
     // E1 to E4: switches.
     {"sm_90", "9.0 CUDA_FORCE_PTX_JIT", false, force_ptx_jit, same_major},
     {"sm_90", "9.0 CUDA_FORCE_PTX_JIT CUDA_FORCE_JIT", false, force_ptx_jit, force_jit},

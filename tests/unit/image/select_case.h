@@ -12,12 +12,13 @@
 
 namespace kshim::image::test {
 
-/// "sm_90a", "lto_75", or "compute_80@7.0" with a PTX ISA.
+/// "sm_90a", "lto_75", "compute_80@7.0" with a PTX ISA, or "tile_100@13.4" with a bytecode version.
 inline Candidate candidate_of(std::string_view text) {
   const std::size_t at = text.find('@');
   Candidate out;
   out.kind = text.starts_with("compute_") ? ImageKind::ptx
              : text.starts_with("lto_")   ? ImageKind::ltoir
+             : text.starts_with("tile_")  ? ImageKind::tileir
                                           : ImageKind::cubin;
   const auto arch = parse_arch(text.substr(0, at));
   EXPECT_TRUE(arch.ok()) << text;

@@ -20,6 +20,11 @@ const std::vector<Chosen> kChosen = {
     {"sm_80 compute_80@9.0", "9.0", jit, 1, ptx_forward, sass_before_ptx},
     {"sm_80 compute_89@9.0", "8.9 CUDA_DISABLE_PTX_JIT", sass, 0, same_major, sass_before_ptx},
     {"sm_80 compute_89@9.0", "8.9 driver=12.9", sass, 0, same_major, sass_before_ptx},
+    // T1: Tile IR comes last.
+    {"tile_100@13.1 sm_90", "9.0", sass, 1, same_major, tileir_compiled},
+    {"tile_100@13.1 compute_80@9.0", "9.0", jit, 1, ptx_forward, tileir_compiled},
+    {"tile_100@13.1 sm_90", "12.0", jit, 0, tileir_compiled, nothing_fits},
+    {"tile_100@13.1 sm_90", "7.5", none, 209, nothing_fits, tileir_compiled},
     // C3M: the highest minor that fits.
     {"sm_80 sm_86", "8.9", sass, 1, closest_minor, same_major},
     {"sm_86 sm_80", "8.9", sass, 0, closest_minor, same_major},

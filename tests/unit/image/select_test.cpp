@@ -67,9 +67,9 @@ TEST(CompatRules, EachRowDecidesALineAndLeavesALineToAnother) {
 TEST(CompatRules, RulesAboutOneImageAnswerBothWays) {
   const std::set<Rule> only_accepts = {Rule::thor_renamed, Rule::old_ptx_stays_valid};
   const std::set<Rule> only_refuses = {
-      Rule::thor_alone,          Rule::ptx_isa_gate,  Rule::compiler_missing,
-      Rule::ptx_version_too_old, Rule::force_ptx_jit, Rule::force_jit,
-      Rule::disable_ptx_jit,     Rule::disable_jit,   Rule::ltoir_not_executable};
+      Rule::thor_alone,           Rule::ptx_isa_gate,  Rule::compiler_missing, Rule::ptx_version_too_old,
+      Rule::force_ptx_jit,        Rule::force_jit,     Rule::disable_ptx_jit,  Rule::disable_jit,
+      Rule::ltoir_not_executable, Rule::tileir_version};
   std::set<Rule> accepting;
   std::set<Rule> refusing;
   for (const Judged& line : kJudged) (line.fits ? accepting : refusing).insert(line.rule);

@@ -13,53 +13,19 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "dynamic_elf.h"
 
 namespace kshim::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-#if defined(__x86_64__)
-constexpr std::uint16_t kMachine = EM_X86_64;
-constexpr std::uint16_t kOtherMachine = EM_AARCH64;
-#else
-constexpr std::uint16_t kMachine = EM_AARCH64;
-constexpr std::uint16_t kOtherMachine = EM_X86_64;
-#endif
-
-/// A program as far as inspect() reads one: ELF header, one program header for `loader`, one section with
-/// `strings`.
-struct Elf {
-  Elf64_Ehdr header{};
-  Elf64_Phdr program{};
-  Elf64_Shdr section{};
-  std::string loader;
-  std::string strings;
-
-  explicit Elf(std::string_view loader_path = "/lib64/ld-linux-x86-64.so.2", std::string_view needed = "")
-      : loader(std::string(loader_path) + '\0'), strings(std::string(1, '\0') + std::string(needed) + '\0') {
-    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
-    header.e_machine = kMachine;
-    header.e_phoff = sizeof header;
-    header.e_phnum = 1;
-    header.e_shoff = sizeof header + sizeof program;
-    header.e_shnum = 1;
-    program.p_type = PT_INTERP;
-    program.p_offset = sizeof header + sizeof program + sizeof section;
-    program.p_filesz = loader.size();
-    section.sh_type = SHT_STRTAB;
-    section.sh_flags = SHF_ALLOC;
-    section.sh_offset = program.p_offset + program.p_filesz;
-    section.sh_size = strings.size();
-  }
-  std::string bytes() const {
-    std::string out;
-    out.append(reinterpret_cast<const char*>(&header), sizeof header);
-    out.append(reinterpret_cast<const char*>(&program), sizeof program);
-    out.append(reinterpret_cast<const char*>(&section), sizeof section);
-    return out + loader + strings;
-  }
+struct Elf : test::DynamicElf {
+  explicit Elf(std::string_view loader = "/lib64/ld-linux-x86-64.so.2",
+               const std::vector<std::string>& needed = {})
+      : DynamicElf(loader, needed) {}
 };
 
 class ElfFile : public testing::Test {
@@ -98,7 +64,7 @@ TEST_F(ElfFile, AForeignProgramIsAndMustBeLeftAlone) {
   EXPECT_NE(reason(word).find("another machine or word size"), std::string::npos);
   EXPECT_TRUE(must_not_preload(root_ / "program"));
   Elf machine;
-  machine.header.e_machine = kOtherMachine;
+  machine.header.e_machine = test::kOtherMachine;
   EXPECT_NE(reason(machine).find("another machine or word size"), std::string::npos);
   EXPECT_TRUE(must_not_preload(root_ / "program"));
 }
@@ -152,9 +118,9 @@ TEST_F(ElfFile, ScriptsThatNameEachOtherEnd) {
 }
 
 TEST_F(ElfFile, SanitizerRuntimesAreSeen) {
-  EXPECT_TRUE(wants_asan(write("gcc", Elf("/lib64/ld.so", "libasan.so.8").bytes())));
-  EXPECT_TRUE(wants_asan(write("clang", Elf("/lib64/ld.so", "libclang_rt.asan-x86_64.so").bytes())));
-  EXPECT_FALSE(wants_asan(write("none", Elf("/lib64/ld.so", "libc.so.6").bytes())));
+  EXPECT_TRUE(wants_asan(write("gcc", Elf("/lib64/ld.so", {"libc.so.6", "libasan.so.8"}).bytes())));
+  EXPECT_TRUE(wants_asan(write("clang", Elf("/lib64/ld.so", {"libclang_rt.asan-x86_64.so"}).bytes())));
+  EXPECT_FALSE(wants_asan(write("none", Elf("/lib64/ld.so", {"libc.so.6"}).bytes())));
 }
 
 TEST_F(ElfFile, WhatIsNotThereIsNotJudged) {
@@ -167,20 +133,20 @@ TEST_F(ElfFile, WhatIsNotThereIsNotJudged) {
 }
 
 TEST_F(ElfFile, EveryTornProgramIsReadWithoutAWord) {
-  const std::string whole = Elf("/lib64/ld.so", "libasan.so.8").bytes();
+  const std::string whole = Elf("/lib64/ld.so", {"libc.so.6", "libasan.so.8"}).bytes();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const fs::path path = write("torn", std::string_view(whole).substr(0, size));
     const auto executable = inspect(path);
     EXPECT_EQ(executable.has_value(), size >= 4) << size;
     EXPECT_FALSE(must_not_preload(path)) << size;
-    if (size < sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr)) {
+    if (size < sizeof(Elf64_Ehdr) + Elf::kPrograms * sizeof(Elf64_Phdr)) {
       EXPECT_EQ(blind_reason(path), "") << size << ": static, it would say, of what no kernel runs";
     }
   }
 }
 
 TEST_F(ElfFile, NumbersThatLieAreSurvived) {
-  const std::string whole = Elf("/lib64/ld.so", "libasan.so.8").bytes();
+  const std::string whole = Elf("/lib64/ld.so", {"libc.so.6", "libasan.so.8"}).bytes();
   for (std::size_t at = SELFMAG; at < whole.size(); ++at) {
     for (const char value : {'\0', '\x7f', '\xff'}) {
       std::string bytes = whole;
@@ -192,12 +158,10 @@ TEST_F(ElfFile, NumbersThatLieAreSurvived) {
     }
   }
   Elf far;
-  far.header.e_shoff = UINT64_MAX - 8;
-  far.header.e_shnum = UINT16_MAX;
+  far.header.e_phoff = UINT64_MAX - 8;
   EXPECT_FALSE(wants_asan(write("far", far.bytes())));
-  Elf huge("/lib64/ld.so", "libasan.so.8");
-  huge.section.sh_size = UINT64_MAX;
-  huge.program.p_filesz = UINT64_MAX;
+  Elf huge("/lib64/ld.so", {"libasan.so.8"});
+  for (Elf64_Phdr& program : huge.programs) program.p_filesz = UINT64_MAX;
   EXPECT_FALSE(wants_asan(write("huge", huge.bytes())));
 }
 

@@ -94,35 +94,54 @@ TEST_F(RunFolderTest, WhatSomebodyElseLaidIsNotTaken) {
   fs::create_directory("tmp");
   fs::create_directory("target");
   fs::create_directory("open");
-  ASSERT_EQ(chmod("open", 01777), 0);
-  fs::current_path("open");
-  const auto taken = [](uid_t owner) {
-    EXPECT_EQ(lchown("kshim-report", owner, owner), 0);
+  const auto place = [] {
     const RunFolder folder("");
-    const bool here = folder.path().parent_path() == "kshim-report";
-    EXPECT_EQ(folder.remark().empty(), here);
-    return here;
+    EXPECT_EQ(folder.remark().empty(), folder.path().is_relative());
+    return folder.path().parent_path().filename().string();
   };
-  fs::create_symlink("../target", "kshim-report");
-  EXPECT_FALSE(taken(kNobody));
+  const std::string own = "kshim-report-0";
+  // A link, then a folder.
+  fs::create_symlink("../target", "open/kshim-report");
+  ASSERT_EQ(lchown("open/kshim-report", kNobody, kNobody), 0);
+  fs::current_path("open");
+  EXPECT_EQ(place(), own);
   EXPECT_TRUE(fs::is_empty("../target"));
   for (const char* wanted : {"kshim-report", "kshim-report/mine"})
     EXPECT_THROW(const RunFolder folder(wanted), UserError) << wanted;
-  EXPECT_TRUE(taken(0));
+  ASSERT_EQ(lchown("kshim-report", 0, 0), 0);
   { const RunFolder folder("kshim-report/mine"); }
   fs::remove("kshim-report");
   fs::create_directory("kshim-report");
-  EXPECT_FALSE(taken(kNobody));
-  EXPECT_TRUE(taken(0));
+  EXPECT_EQ(place(), "kshim-report");
+  ASSERT_EQ(chown("kshim-report", kNobody, kNobody), 0);
+  EXPECT_EQ(place(), own);
+  ASSERT_EQ(chown("kshim-report", 0, 0), 0);
   ASSERT_EQ(chmod("kshim-report", 0777), 0);
-  EXPECT_FALSE(taken(0));
+  EXPECT_EQ(place(), own);
   ASSERT_EQ(chmod("kshim-report", 0775), 0);
-  EXPECT_TRUE(taken(0));
+  EXPECT_EQ(place(), "kshim-report");
+  // /tmp, and a folder that all may write to.
+  ASSERT_EQ(chmod(".", 01777), 0);
+  EXPECT_EQ(place(), own);
+  ASSERT_EQ(chmod(".", 0777), 0);
+  EXPECT_EQ(place(), own);
   // In a container one is root, and the working directory belongs to somebody outside.
-  fs::current_path(root_ / "target");
-  fs::create_directory("kshim-report");
-  EXPECT_TRUE(taken(kNobody));
+  ASSERT_EQ(chmod(".", 0755), 0);
+  ASSERT_EQ(chown(".", kNobody, kNobody), 0);
+  EXPECT_EQ(place(), own);
   unsetenv("TMPDIR");
+}
+
+TEST_F(RunFolderTest, WhatAKilledRunLeftIsRemovedByTheNext) {
+  fs::create_directories("kshim-report/20260101-000000-999999999");  // no process has that number
+  const std::string living = "kshim-report/20260101-000000-" + std::to_string(getpid());
+  fs::create_directories(living);
+  fs::create_directories("kshim-report/20260102-000000-999999999");
+  report("kshim-report/20260102-000000-999999999/host.1.jsonl", "x");
+  const RunFolder folder("");
+  EXPECT_FALSE(fs::exists("kshim-report/20260101-000000-999999999"));
+  EXPECT_TRUE(fs::exists(living));
+  EXPECT_TRUE(fs::exists("kshim-report/20260102-000000-999999999/host.1.jsonl"));
 }
 
 TEST_F(RunFolderTest, NobodyElseMayWriteIntoWhatIsMadeWhateverTheUmask) {

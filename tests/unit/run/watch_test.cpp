@@ -88,6 +88,30 @@ TEST(Watch, LeavesNoSocketBehind) {
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path).parent_path()));
 }
 
+TEST(Watch, RemovesWhatAKilledRunLeft) {
+  namespace fs = std::filesystem;
+  std::string folder = testing::TempDir() + "kshim-left-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    Watch killed({folder});
+    _exit(killed.socket_path().empty() ? 1 : 0);  // no destructor, as SIGKILL would have it
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_EQ(status, 0);
+  ASSERT_FALSE(fs::is_empty(folder));
+  {
+    const Watch living({folder});
+    const Watch next({folder});
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2)
+        << "the left one is gone, the living ones are not";
+    EXPECT_TRUE(fs::exists(living.socket_path()));
+  }
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
 TEST(Watch, DescendantsAreFoundThroughTheirParents) {
   int ends[2] = {};
   ASSERT_EQ(pipe(ends), 0);

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scan advises: commands that the file's makers can run, and none for what only others can build.
-#include <elf.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "analyzer/device_code/torch_link.h"
+#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/verbs/old_driver.h"
 #include "analyzer/verbs/scan_findings.h"
+#include "dynamic_elf.h"
 
 namespace kshim::scan {
 namespace {
@@ -187,40 +185,12 @@ TEST_F(Advising, WhatIsCountedIsNotProbable) {
   EXPECT_TRUE(analysis::counts(findings_[0]));
 }
 
-// An ELF file of two sections: its own names, and the strings that the dynamic linker reads.
-std::string linked_with(const std::string& library) {
-  std::string names("\0.shstrtab\0.dynstr\0", 19);
-  std::string strings = std::string(1, '\0') + library + '\0';
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_DYN;
-  header.e_machine = EM_X86_64;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof(header);
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shoff = sizeof(header);
-  header.e_shnum = 3;
-  header.e_shstrndx = 1;
-  std::array<Elf64_Shdr, 3> sections{};
-  sections[1].sh_name = 1;
-  sections[2].sh_name = 11;
-  sections[1].sh_type = sections[2].sh_type = SHT_STRTAB;
-  sections[1].sh_offset = sizeof(header) + sizeof(sections);
-  sections[1].sh_size = names.size();
-  sections[2].sh_offset = sections[1].sh_offset + names.size();
-  sections[2].sh_size = strings.size();
-  std::string out(reinterpret_cast<const char*>(&header), sizeof(header));
-  out.append(reinterpret_cast<const char*>(sections.data()), sizeof(sections));
-  return out + names + strings;
-}
-
 TEST(TorchLink, IsToldByWhatAFileIsLinkedWith) {
   const auto links = [](const std::string& file) {
-    return analysis::links_torch(Bytes(reinterpret_cast<const std::byte*>(file.data()), file.size()));
+    return analysis::links_torch(
+        analysis::elf_facts(Bytes(reinterpret_cast<const std::byte*>(file.data()), file.size())));
   };
+  const auto linked_with = [](const char* name) { return test::DynamicElf("", {"libm.so.6", name}).bytes(); };
   EXPECT_TRUE(links(linked_with("libc10.so")));
   EXPECT_TRUE(links(linked_with("libtorch_cuda.so")));
   EXPECT_FALSE(links(linked_with("libcudart.so.12")));

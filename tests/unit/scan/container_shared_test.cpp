@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <future>
+#include <cstdlib>
 #include <thread>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_buffer.h"
-#include "analyzer/input/files/container_memory.h"
 #include "analyzer/input/files/container_queue.h"
 #include "container_probe.h"
 
@@ -33,7 +31,7 @@ constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
 
 /// What each of `threads` sees, at the same time.
 std::vector<Seen> share(const std::string& bytes, const char* name, unsigned threads,
-                        MemoryPool* memory = nullptr, const Limits& limits = {}) {
+                        const Limits& limits = {}) {
   std::vector<Seen> seen(threads);
   MemberQueue queue;
   {
@@ -42,7 +40,6 @@ std::vector<Seen> share(const std::string& bytes, const char* name, unsigned thr
       running.emplace_back([&] {
         ContainerVisitor visitor = test::visitor_of(mine);
         visitor.queue = &queue;
-        visitor.memory = memory;
         each_member(bytes_of(bytes), name, limits, visitor);
       });
   }
@@ -107,8 +104,7 @@ TEST(Shared, DamageIsToldOnce) {
   EXPECT_THAT(all(seen, &Seen::damage), ElementsAre(testing::HasSubstr("has a directory that")));
   Limits limits;
   limits.members = 5;
-  const auto many =
-      share(build_zip(std::vector<ZipMember>(9, stored("a", "1"))), "a.zip", 3, nullptr, limits);
+  const auto many = share(build_zip(std::vector<ZipMember>(9, stored("a", "1"))), "a.zip", 3, limits);
   EXPECT_THAT(all(many, &Seen::members), SizeIs(5));
   EXPECT_THAT(all(many, &Seen::damage), ElementsAre("@0: holds more than 5 members: the rest is not read"));
 }
@@ -125,95 +121,40 @@ TEST(Shared, OverlapsAreSeenByAllTogether) {
   EXPECT_EQ(all(seen, &Seen::damage).size(), 201 - fit);
 }
 
-bool waits(const std::future<void>& what) {
-  return what.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout;
-}
-
-TEST(Memory, OneMayExceedAndTheOthersWait) {
-  MemoryPool pool(100);
-  MemoryLease large(&pool);
-  MemoryLease small(&pool);
-  MemoryLease other(&pool);
-  small.raise(60);
-  large.raise(40);
-  large.raise(1000);  // does not wait; its 40 are free again
-  other.raise(40);
-  auto third = std::async(std::launch::async, [&] { other.raise(1); });
-  EXPECT_TRUE(waits(third));
-  large.raise(5000);
-  large.lower(6000);
-  EXPECT_TRUE(waits(third)) << "it still exceeds";
-  large.lower(40);
-  third.get();
-  auto fourth = std::async(std::launch::async, [&] { small.raise(100); });
-  EXPECT_TRUE(waits(fourth));
-  other.lower(41);
-  fourth.get();
-}
-
-TEST(Memory, ADestroyedLeaseGivesBack) {
-  MemoryPool pool(10);
-  for (int i = 0; i < 3; ++i) {
-    MemoryLease within(&pool);
-    MemoryLease beyond(&pool);
-    within.raise(10);
-    beyond.raise(10);
-  }
-  MemoryLease last(&pool);
-  last.raise(10);
-}
-
-TEST(Memory, ThreadsThatAllNeedTooMuchComeToAnEnd) {
-  // The nested zip is held while its compressed member is inflated beside it.
-  ZipMember flat = deflated("", std::string(24 * kMega, 'x'));
-  ZipMember nested = deflated("", build_zip({stored("pad", std::string(18 * kMega, 'p')), flat}));
-  std::vector<ZipMember> members;
-  for (int i = 0; i < 4; ++i) {
-    flat.name = std::to_string(i);
-    nested.name = flat.name + ".zip";
-    members.push_back(flat);
-    members.push_back(nested);
-  }
-  const std::string zip = build_zip(members);
-  MemoryPool memory(8 * kMega);
-  std::atomic<std::uint64_t> visited{0};
-  MemberQueue queue;
-  std::atomic<int> at_once{0};
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i)
-      threads.emplace_back([&] {
-        ContainerVisitor visitor;
-        visitor.queue = &queue;
-        visitor.memory = &memory;
-        visitor.visit = [&](const Member&) {
-          EXPECT_EQ(at_once.fetch_add(1), 0) << "two large members in memory";
-          std::this_thread::sleep_for(std::chrono::milliseconds(5));
-          visited += 1;
-          at_once.fetch_sub(1);
-        };
-        each_member(bytes_of(zip), "a.zip", {}, visitor);
-      });
-  }
-  EXPECT_EQ(visited, 12U);
-}
-
-TEST(Memory, IsGivenBackAfterEachMember) {
+TEST(Memory, BeyondTheLimitAFileHoldsWhatIsInflated) {
+  std::string noise;
+  std::uint32_t state = 1;
+  while (noise.size() < 20 * kMega) noise.push_back(static_cast<char>((state = state * 1664525U + 1) >> 24U));
   const std::string zip =
-      build_zip({deflated("large", std::string(40 * kMega, 'x')), deflated("small", "y")});
-  EXPECT_TRUE(test::survives(600, 20, [&] {
-    MemoryPool memory(64 * kMega);
-    ContainerVisitor visitor;
-    visitor.memory = &memory;
-    visitor.visit = [&](const Member& member) {
-      if (member.name != "small") return;
-      MemoryLease first(&memory);
-      MemoryLease second(&memory);
-      first.raise(1000 * kMega);  // so that the next one has to wait for what is not there
-      second.raise(64 * kMega);
-    };
-    each_member(bytes_of(zip), "a.zip", {}, visitor);
-  }));
+      build_zip({deflated("noise", noise), deflated("small", "y"), deflated("again", noise)});
+  const char* folders[] = {"", "/nowhere"};  // and where no file can be made, memory does
+  for (const char* folder : folders) {
+    if (*folder != '\0') ::setenv("TMPDIR", folder, 1);
+    for (const std::uint64_t most : {std::uint64_t{1}, kMega, 64 * kMega}) {
+      std::vector<std::string> seen;
+      ContainerVisitor visitor;
+      visitor.member_memory = most;
+      visitor.visit = [&](const Member& member) { seen.emplace_back(text_of(member.bytes)); };
+      each_member(bytes_of(zip), "a.zip", {}, visitor);
+      EXPECT_TRUE((seen == std::vector<std::string>{noise, "y", noise})) << most;
+    }
+  }
+  ::unsetenv("TMPDIR");
+}
+
+TEST(Memory, ABufferMayBeReadBetweenAppends) {
+  Buffer buffer(8);
+  std::string expected;
+  for (int round = 0; round < 3; ++round) {
+    for (const char* part : {"one", " and two", " and a third part"}) {
+      ASSERT_TRUE(buffer.append(bytes_of(part)));
+      expected += part;
+      EXPECT_EQ(text_of(buffer.bytes()), expected);
+    }
+    buffer.clear();
+    expected.clear();
+    EXPECT_EQ(buffer.size(), 0U);
+  }
 }
 
 TEST(Memory, WhatWasReadIsToldPieceByPiece) {

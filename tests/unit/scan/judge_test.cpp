@@ -189,6 +189,37 @@ TEST_F(Judging, LtoIrIsForTheLinkerAndNoGap) {
   EXPECT_TRUE(findings("7.0", true).empty());
 }
 
+// libcudf: LTO-IR for each GPU beside PTX for the newest.
+TEST_F(Judging, LtoIrBesidePtxIsForTheLinkerWhereItFits) {
+  image(ImageKind::ltoir, "80", "not read");
+  ptx("120", {"fragment"});
+  module();
+  for (const bool kernels : {false, true}) {
+    EXPECT_TRUE(findings("8.9", kernels).empty());
+    EXPECT_FALSE(findings("7.5", kernels).empty()) << "neither fits";
+  }
+}
+
+TEST_F(Judging, TileIrIsCompiledFor8_0AndLater) {
+  image(ImageKind::tileir, "100", "not read");
+  module();
+  for (const bool kernels : {false, true}) {
+    EXPECT_TRUE(findings("8.6", kernels).empty());
+    EXPECT_EQ(judgement_.targets[0].jit, 1U);
+    EXPECT_EQ(findings("7.5", kernels).size(), 1U);
+  }
+}
+
+TEST_F(Judging, AnImageOfAnUnknownKindMayFit) {
+  ptx("120", {"common"});
+  module();
+  code_.damage.push_back({0, "holds an image of kind 0x99", analysis::Damage::Of::unknown_kind});
+  code_.modules[0].damage = 1;
+  for (const bool kernels : {false, true}) EXPECT_TRUE(findings("7.5", kernels).empty());
+  code_.damage[0].of = analysis::Damage::Of::device_code;
+  EXPECT_EQ(findings("7.5", false).size(), 2U) << "the damage, and that nothing fits";
+}
+
 TEST_F(Judging, RelocatablePartsServeTheirModule) {
   ptx("80", {"linked"});
   ptx("70", {"part"}, true);

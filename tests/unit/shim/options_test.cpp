@@ -37,10 +37,28 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(parsed.storage->complaint_count, 0U);
 }
 
+TEST(Options, RootsOwnFileHasTheSameNames) {
+  OptionsStorage storage;
+  Options options;
+  parse_settings(
+      "# a comment\n KSHIM_REPORT = "
+      "/var/spool/kshim/%h.%p.jsonl\n\nKSHIM_MODE=0640\nKSHIM_LOG=loud\nOTHER=1\nKSHIM_ARGV=off",
+      storage, options);
+  EXPECT_TRUE(options.own_settings);
+  EXPECT_EQ(options.report, "/var/spool/kshim/%h.%p.jsonl");
+  EXPECT_EQ(options.mode, 0640U);
+  EXPECT_EQ(options.arguments, report::ArgumentDetail::off);
+  EXPECT_EQ(storage.complaint_count, 1U);
+  parse_settings("", storage, options);
+  EXPECT_EQ(options.report, "kshim-report/%h.%p.jsonl");
+}
+
 TEST(Options, ReadsEachVariable) {
-  const Parsed parsed = parse({"KSHIM_REPORT=/tmp/%r/%h%%.%p", "KSHIM_LOG=debug", "KSHIM_BACKTRACE= python ",
-                               "KSHIM_TARGET=8.6;sm_90a, compute_120", "KSHIM_COVERAGE=1", "KSHIM_DISABLE=1",
-                               "KSHIM_REPEATS=each", "KSHIM_RUN_ID=abc", "KSHIM_RUN_SOCKET=/tmp/s"});
+  const Parsed parsed =
+      parse({"KSHIM_REPORT=/tmp/%r/%h%%.%p", "KSHIM_LOG=debug", "KSHIM_BACKTRACE= python ",
+             "KSHIM_TARGET=8.6;sm_90a, compute_120", "KSHIM_COVERAGE=1", "KSHIM_DISABLE=1",
+             "KSHIM_REPEATS=each", "KSHIM_ARGV=full", "KSHIM_MODE=0640", "KSHIM_MAX_BYTES=2M",
+             "KSHIM_MAX_FILES=100", "KSHIM_RUN_ID=abc", "KSHIM_RUN_SOCKET=/tmp/s"});
   EXPECT_FALSE(parsed.options.enabled);
   EXPECT_TRUE(parsed.options.coverage);
   EXPECT_TRUE(parsed.options.each_repeat);
@@ -49,6 +67,10 @@ TEST(Options, ReadsEachVariable) {
   EXPECT_EQ(parsed.options.log, LogLevel::debug);
   EXPECT_EQ(parsed.options.report, "/tmp/%r/%h%%.%p");
   EXPECT_TRUE(parsed.options.report_given);
+  EXPECT_EQ(parsed.options.arguments, report::ArgumentDetail::full);
+  EXPECT_EQ(parsed.options.mode, 0640U);
+  EXPECT_EQ(parsed.options.max_bytes, 2U << 20U);
+  EXPECT_EQ(parsed.options.max_files, 100U);
   EXPECT_EQ(parsed.options.run_id, "abc");
   EXPECT_EQ(parsed.options.run_socket, "/tmp/s");
   ASSERT_EQ(parsed.options.targets.size(), 3U);
@@ -84,10 +106,12 @@ TEST_P(BadValue, IsNamedAndTheDefaultHolds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, BadValue,
-                         testing::Values("KSHIM_LOG=loud", "KSHIM_LOG=WARN", "KSHIM_COVERAGE=yes",
-                                         "KSHIM_DISABLE=2", "KSHIM_BACKTRACE=native,perl",
-                                         "KSHIM_BACKTRACE=,", "KSHIM_TARGET=8.6;banana",
-                                         "KSHIM_REPORT=reports/", "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"),
+                         testing::Values("KSHIM_LOG=loud", "KSHIM_ARGV=some", "KSHIM_MODE=0666",
+                                         "KSHIM_MAX_BYTES=0", "KSHIM_MAX_BYTES=M", "KSHIM_MAX_FILES=-1",
+                                         "KSHIM_LOG=WARN", "KSHIM_COVERAGE=yes", "KSHIM_DISABLE=2",
+                                         "KSHIM_BACKTRACE=native,perl", "KSHIM_BACKTRACE=,",
+                                         "KSHIM_TARGET=8.6;banana", "KSHIM_REPORT=reports/",
+                                         "KSHIM_REPORT=a%q", "KSHIM_REPORT=a%"),
                          [](const auto& value) {
                            std::string name;
                            for (const char c : std::string_view(value.param))

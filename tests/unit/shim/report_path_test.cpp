@@ -33,6 +33,8 @@ class ReportPath : public testing::Test {
   fs::path folder_;
 };
 
+const Options kOptions;
+
 TEST(Pattern, PutsNamesIn) {
   const ProcessNames names{"node/1", 17, 3};
   EXPECT_EQ(expand_pattern("kshim-report/%h.%p.jsonl", names).view(), "kshim-report/node_1.17.jsonl");
@@ -53,7 +55,7 @@ TEST(Pattern, RelativeOnlyBelowTheFolder) {
 
 TEST_F(ReportPath, MakesFoldersAndAPrivateFileOutOfTheWay) {
   auto file = std::make_unique<ReportFile>();
-  ASSERT_EQ(create_report((folder_ / "x/y/r.jsonl").string(), *file), 0);
+  ASSERT_EQ(create_report((folder_ / "x/y/r.jsonl").string(), kOptions, *file), 0);
   struct stat info {};
   ASSERT_EQ(fstat(file->fd, &info), 0);
   EXPECT_EQ(info.st_mode & 07777U, 0600U);
@@ -70,7 +72,7 @@ TEST_F(ReportPath, NeverTouchesWhatIsThere) {
   fs::create_symlink(target, folder_ / "r.1.jsonl");
   fs::create_symlink(folder_ / "dangling", folder_ / "r.2.jsonl");
   auto file = std::make_unique<ReportFile>();
-  ASSERT_EQ(create_report((folder_ / "r.jsonl").string(), *file), 0);
+  ASSERT_EQ(create_report((folder_ / "r.jsonl").string(), kOptions, *file), 0);
   EXPECT_EQ(file->path.view(), (folder_ / "r.3.jsonl").string());
   EXPECT_EQ(fs::file_size(target), 4U);
   EXPECT_FALSE(fs::exists(folder_ / "dangling"));
@@ -80,9 +82,9 @@ TEST_F(ReportPath, NeverTouchesWhatIsThere) {
 TEST_F(ReportPath, SaysWhyThereIsNone) {
   std::ofstream(folder_ / "file") << "x";
   auto file = std::make_unique<ReportFile>();
-  EXPECT_EQ(create_report((folder_ / "file/r.jsonl").string(), *file), ENOTDIR);
-  EXPECT_EQ(create_report("/proc/nowhere/r.jsonl", *file), ENOENT);
-  EXPECT_EQ(create_report((folder_ / std::string(300, 'n')).string(), *file), ENAMETOOLONG);
+  EXPECT_EQ(create_report((folder_ / "file/r.jsonl").string(), kOptions, *file), ENOTDIR);
+  EXPECT_EQ(create_report("/proc/nowhere/r.jsonl", kOptions, *file), ENOENT);
+  EXPECT_EQ(create_report((folder_ / std::string(300, 'n')).string(), kOptions, *file), ENAMETOOLONG);
   EXPECT_LT(file->fd, 0);
 }
 
@@ -140,15 +142,112 @@ TEST(ProcessFacts, RankIsTheFirstThatIsANumber) {
   for (const char* name : {"RANK", "SLURM_PROCID", "PMI_RANK"}) unsetenv(name);
 }
 
+/// Reports as if `folder_` were the working directory; where the report is, relative to it.
+class DefaultFolder : public ReportPath {
+ protected:
+  void SetUp() override {
+    ReportPath::SetUp();
+    working_ = folder_ / "working";
+    fs::create_directory(working_);
+    temporary_ = folder_ / "tmp";
+    fs::create_directory(temporary_);
+    setenv("TMPDIR", temporary_.c_str(), 1);
+  }
+  std::string opened() {
+    Options options;
+    options.report = "kshim-report/%h.%p.jsonl";
+    const std::string working = working_.string();
+    options.start_folder = working;
+    auto environment = std::make_unique<EnvironmentCopy>();
+    environment->capture();
+    auto file = std::make_unique<ReportFile>();
+    if (!open_report(options, *environment, {"h", 17, 0}, *file)) return "";
+    close(file->fd);
+    return fs::relative(std::string(file->path.view()), folder_).string();
+  }
+  void give(const fs::path& path, unsigned owner, unsigned mode) {
+    ASSERT_EQ(chown(path.c_str(), owner, owner), 0);
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  }
+  const std::string own_ = "kshim-report-" + std::to_string(geteuid());
+  fs::path working_, temporary_;
+};
+
+TEST_F(DefaultFolder, IsHereWhereNobodyElseCanWrite) {
+  EXPECT_EQ(opened(), "working/kshim-report/h.17.jsonl");
+  EXPECT_EQ(opened(), "working/kshim-report/h.17.1.jsonl");
+}
+TEST_F(DefaultFolder, IsElsewhereWhereOthersCanWrite) {
+  ASSERT_EQ(chmod(working_.c_str(), 0777), 0);
+  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl");
+  EXPECT_TRUE(fs::is_empty(working_));
+}
+TEST_F(DefaultFolder, IsNotAFolderThatOthersCanWriteTo) {
+  fs::create_directory(working_ / "kshim-report");
+  ASSERT_EQ(chmod((working_ / "kshim-report").c_str(), 0777), 0);
+  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl");
+}
+TEST_F(DefaultFolder, OfRootAndOfUsersDoNotMeet) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  give(working_, 4711, 0755);
+  EXPECT_EQ(opened(), "working/" + own_ + "/h.17.jsonl");
+  EXPECT_FALSE(fs::exists(working_ / "kshim-report")) << "the user's own is still free";
+  fs::remove_all(working_ / own_);
+  give(working_, 4711, 0777);
+  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl");
+  fs::remove_all(temporary_ / own_);
+  // Somebody laid it in a folder of his, or of nobody's: /scratch, 1777.
+  give(working_, 0, 01777);
+  fs::create_directory(working_ / "kshim-report");
+  give(working_ / "kshim-report", 4711, 0777);
+  EXPECT_EQ(opened(), "working/" + own_ + "/h.17.jsonl");
+  EXPECT_EQ(fs::status(working_ / own_).permissions(), fs::perms::owner_all);
+  give(working_ / own_, 4711, 0777);
+  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl") << "and neither is a folder of the right name";
+}
+TEST_F(DefaultFolder, IsNotReachedThroughALinkOfAnother) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  fs::create_directory(folder_ / "secret");
+  fs::create_directory_symlink(folder_ / "secret", working_ / "kshim-report");
+  ASSERT_EQ(lchown((working_ / "kshim-report").c_str(), 4711, 4711), 0);
+  EXPECT_EQ(opened(), "tmp/" + own_ + "/h.17.jsonl");
+  EXPECT_TRUE(fs::is_empty(folder_ / "secret"));
+  auto file = std::make_unique<ReportFile>();
+  EXPECT_EQ(create_report((working_ / "kshim-report/r.jsonl").string(), kOptions, *file), ELOOP);
+  ASSERT_EQ(lchown((working_ / "kshim-report").c_str(), 0, 0), 0);
+  EXPECT_EQ(create_report((working_ / "kshim-report/r.jsonl").string(), kOptions, *file), 0) << "one's own";
+  close(file->fd);
+}
+TEST_F(ReportPath, HasTheModeThatIsAskedFor) {
+  Options options;
+  options.mode = 0640;
+  const mode_t before = umask(077);
+  auto file = std::make_unique<ReportFile>();
+  EXPECT_EQ(create_report((folder_ / "r.jsonl").string(), options, *file), 0);
+  umask(before);
+  struct stat info {};
+  ASSERT_EQ(fstat(file->fd, &info), 0);
+  EXPECT_EQ(info.st_mode & 07777U, 0640U);
+  close(file->fd);
+}
+TEST_F(ReportPath, AFolderTakesSoManyFilesAndNoMore) {
+  Options options;
+  options.max_files = 300;
+  auto file = std::make_unique<ReportFile>();
+  for (unsigned i = 0; i < options.max_files; ++i) {
+    ASSERT_EQ(create_report((folder_ / "r.jsonl").string(), options, *file), 0) << i;
+    close(file->fd);
+  }
+  EXPECT_EQ(create_report((folder_ / "r.jsonl").string(), options, *file), -1);
+}
+
 TEST(ProcessFacts, EnvironmentHasListedNamesOnly) {
   setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
   setenv("CUDA_VISIBLE_DEVICES_SECRET", "x", 1);
   setenv("AWS_SECRET_ACCESS_KEY", "x", 1);
-  setenv("PYTHONPATH", "https://me:pw@host/x", 1);
   auto environment = std::make_unique<EnvironmentCopy>();
   environment->capture();
   EXPECT_EQ(environment->find("CUDA_VISIBLE_DEVICES"), "0,1");
-  EXPECT_EQ(environment->find("PYTHONPATH"), "https://***@host/x");
   for (const report::EnvRow& row : environment->rows())
     EXPECT_EQ(row.name.find("SECRET"), std::string_view::npos);
 }

@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/data/knowledge_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "kshim/image/compute_capability.h"
+
+// embedded.S
+extern "C" {
+#define KSHIM_EMBEDDED(name)                  \
+  extern const char kshim_knowledge_##name[], \
+      kshim_knowledge_##name##_end[] __attribute__((visibility("hidden")));
+KSHIM_EMBEDDED(sources)
+KSHIM_EMBEDDED(toolkits)
+KSHIM_EMBEDDED(gpus)
+KSHIM_EMBEDDED(libraries)
+KSHIM_EMBEDDED(wheels)
+#undef KSHIM_EMBEDDED
+}
+
+namespace kshim::analysis {
+namespace {
+
+namespace dom = simdjson::dom;
+using image::ComputeCapability;
+using image::Version;
+
+constexpr std::string_view kSchema = "kshim-knowledge/1";
+constexpr std::size_t kMostBytes = std::size_t{8} << 20;
+constexpr std::size_t kMostRows = 20'000;
+/// What a folder may hold.
+constexpr std::string_view kFiles[] = {"sources.json", "toolkits.json", "gpus.json", "libraries.json",
+                                       "wheels.json"};
+
+/// Texts and tables of the image library, which rows point into. Never freed.
+struct Store {
+  std::deque<std::string> texts;
+  std::deque<std::vector<image::ComputeCapabilityInfo>> gpus;
+  std::deque<std::vector<image::FamilyRow>> families;
+  std::deque<std::vector<image::PtxTargetRow>> targets;
+  std::deque<std::vector<image::PtxIsaRow>> isas;
+};
+Store& store() {
+  static Store& instance = *new Store;
+  return instance;
+}
+
+/// A row of a section: every field is there, has its type, and is asked for.
+class Row {
+ public:
+  Row(dom::element element, std::string where) : where_(std::move(where)) {
+    if (element.get(object_) != simdjson::SUCCESS) fail("is not an object");
+  }
+  std::string_view text(std::string_view key) {
+    std::string_view out;
+    if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not a string", key));
+    return keep(out);
+  }
+  /// Empty for null.
+  std::string_view text_or_null(std::string_view key) {
+    if (find(key).is_null()) return {};
+    return text(key);
+  }
+  /// Empty where it is not there.
+  std::string_view text_if_any(std::string_view key) {
+    dom::element ignored;
+    return object_[key].get(ignored) == simdjson::SUCCESS ? text(key) : std::string_view{};
+  }
+  bool flag(std::string_view key) {
+    bool out = false;
+    if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not true or false", key));
+    return out;
+  }
+  unsigned number(std::string_view key) {
+    std::uint64_t out = 0;
+    if (find(key).get(out) != simdjson::SUCCESS || out > UINT32_MAX)
+      fail(fmt::format("`{}` is not a number", key));
+    return static_cast<unsigned>(out);
+  }
+  unsigned number_or_null(std::string_view key) { return find(key).is_null() ? 0 : number(key); }
+  Version version(std::string_view key) {
+    const auto out = image::parse_version(text(key));
+    if (!out) fail(fmt::format("`{}` is not a version", key));
+    return *out;
+  }
+  Version version_or_null(std::string_view key) { return find(key).is_null() ? Version{} : version(key); }
+  ComputeCapability cc(std::string_view key) { return cc_of(key, text(key)); }
+  ComputeCapability cc_or_null(std::string_view key) {
+    return find(key).is_null() ? ComputeCapability{} : cc(key);
+  }
+  /// "75 80 90a"; every word must be an architecture.
+  std::string_view archs(std::string_view key) {
+    const std::string_view words = text(key);
+    for (std::string_view rest = words; !rest.empty();) {
+      const std::string_view word = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+      if (word.empty() || !image::parse_arch(word))
+        fail(fmt::format("`{}`: \"{}\" is not an architecture", key, word));
+    }
+    return words;
+  }
+  /// Releases of a project: they begin with a digit.
+  std::string_view release(std::string_view key) {
+    const std::string_view out = text(key);
+    if (out.empty() || out.front() < '0' || out.front() > '9')
+      fail(fmt::format("`{}` is not a release", key));
+    return out;
+  }
+  /// Of a row that gives one of a few words.
+  std::string_view one_of(std::string_view key, std::initializer_list<std::string_view> words) {
+    const std::string_view out = text(key);
+    if (std::find(words.begin(), words.end(), out) == words.end())
+      fail(fmt::format("`{}` is \"{}\"", key, out));
+    return out;
+  }
+  std::vector<std::string_view> list(std::string_view key) {
+    dom::array array;
+    if (find(key).get(array) != simdjson::SUCCESS) fail(fmt::format("`{}` is not a list", key));
+    std::vector<std::string_view> out;
+    for (const dom::element each : array) {
+      std::string_view word;
+      if (each.get(word) != simdjson::SUCCESS) fail(fmt::format("`{}` has something that is no string", key));
+      out.push_back(keep(word));
+    }
+    return out;
+  }
+  dom::object object(std::string_view key) {
+    dom::object out;
+    if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not an object", key));
+    return out;
+  }
+  ComputeCapability cc_of(std::string_view key, std::string_view word) const {
+    const auto out = image::parse_arch(word);
+    if (!out || out->suffix != image::Suffix::none)
+      fail(fmt::format("`{}`: \"{}\" is not a compute capability", key, word));
+    return out->cc;
+  }
+  /// Passes over a field that only the build needs.
+  void skip(std::string_view key) { find(key); }
+  void done() const {
+    for (const auto field : object_)
+      if (std::find(asked_.begin(), asked_.end(), field.key) == asked_.end())
+        fail(fmt::format("`{}` is not a field of this table", field.key));
+  }
+  static std::string_view keep(std::string_view text) { return store().texts.emplace_back(text); }
+  [[noreturn]] void fail(std::string_view why) const {
+    throw std::runtime_error(fmt::format("{}: {}", where_, why));
+  }
+
+ private:
+  dom::element find(std::string_view key) {
+    asked_.emplace_back(key);
+    dom::element out;
+    if (object_[key].get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is missing", key));
+    return out;
+  }
+  dom::object object_;
+  std::string where_;
+  std::vector<std::string> asked_;
+};
+
+std::string_view joined(const std::vector<std::string_view>& words) {
+  return Row::keep(fmt::format("{}", fmt::join(words, "; ")));
+}
+/// What a file says of a GPU or a wheel: read in a file or a tool's answer, stated by NVIDIA, or by the
+/// project's build.
+bool is_verified(Row& row) {
+  return row.one_of("basis", {"measured", "documented", "declared"}) != "declared";
+}
+
+/// The tables of the image library that a text brings.
+struct ImageTables {
+  std::vector<image::ComputeCapabilityInfo> gpus;
+  std::vector<image::FamilyRow> families;
+  std::vector<image::PtxTargetRow> targets;
+  std::vector<image::PtxIsaRow> isas;
+};
+
+void read_source(Row& row, Knowledge& to, ImageTables&) {
+  to.sources.push_back({row.text("id"), row.text("what"), row.text("date")});
+}
+
+void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
+  ToolkitRow out;
+  out.version = row.version("cuda");
+  out.isa = row.version("isa");
+  out.driver = row.text_or_null("driver");
+  out.minor_driver = row.text_or_null("minor_driver");
+  const std::string_view windows = row.text_or_null("windows_driver");
+  const std::string_view windows_minor = row.text_or_null("windows_minor_driver");
+  out.default_arch = row.number("default");
+  out.targets = row.archs("targets");
+  row.archs("tile_targets");
+  out.verified = is_verified(row);
+  out.sources = row.text("sources");
+  if (!images.isas.empty() && !(images.isas.back().cuda < out.version))
+    row.fail("is not newer than the row before");
+  images.isas.push_back({out.version, out.isa});
+  if (!windows.empty()) to.windows_drivers.push_back({out.driver, windows});
+  if (!windows_minor.empty()) to.windows_drivers.push_back({out.minor_driver, windows_minor});
+  if (!out.targets.empty()) to.toolkits.push_back(out);  // 12.7 was a driver's version and no toolkit
+}
+
+void read_gpu(Row& row, Knowledge& to, ImageTables& images) {
+  GpuRow out;
+  out.cc = row.cc("cc");
+  out.family = row.text("generation");
+  const std::string_view chips = row.text("chips");
+  out.tegra = row.flag("tegra");
+  out.first_toolkit = row.version("first_toolkit");
+  const Version last = row.version_or_null("last_toolkit");
+  out.last_branch = row.number_or_null("last_driver_branch");
+  out.products = joined(row.list("products"));
+  for (const std::string_view name : row.list("names")) to.gpu_names.push_back({name, out.cc});
+  for (const auto isa : row.object("first_isa")) {
+    std::string_view text;
+    const auto version =
+        isa.value.get(text) == simdjson::SUCCESS ? image::parse_version(text) : image::parse_version("");
+    const bool base = isa.key == "base";
+    if (!version || (!base && isa.key != "a" && isa.key != "f")) row.fail("`first_isa` is not understood");
+    images.targets.push_back({out.cc.number(),
+                              base             ? image::Suffix::none
+                              : isa.key == "a" ? image::Suffix::a
+                                               : image::Suffix::f,
+                              *version});
+  }
+  for (const std::string_view device : row.list("family"))
+    images.families.push_back({out.cc.number(), row.cc_of("family", device).number()});
+  row.skip("limits");
+  row.skip("simulated");
+  out.verified = is_verified(row);
+  out.sources = row.text("sources");
+  images.gpus.push_back({out.cc, out.family.data(), chips.data(), out.tegra, out.first_toolkit, last});
+  to.gpus.push_back(out);
+}
+
+void read_wheel(Row& row, Knowledge& to, ImageTables&) {
+  WheelRow out;
+  out.distribution = row.text("distribution");
+  out.first = row.release("first");
+  out.last = row.release("last");
+  out.variant = row.text("variant");
+  out.platform = row.text("platform");
+  out.real = row.archs("cubin");
+  out.ptx = row.archs("ptx");
+  out.verified = is_verified(row);
+  out.note = row.text_if_any("note");
+  out.sources = row.text("sources");
+  row.text_if_any("wheels");
+  to.wheels.push_back(out);
+}
+void read_wheel_default(Row& row, Knowledge& to, ImageTables&) {
+  to.wheel_defaults.push_back({row.text("distribution"), row.release("first"), row.release("last"),
+                               row.text("variant"), row.text("platform"), row.text("sources")});
+}
+void read_python(Row& row, Knowledge& to, ImageTables&) {
+  to.pythons.push_back({row.text("distribution"), row.release("python"), row.release("first"),
+                        row.release("last"), row.text("sources")});
+}
+void read_library_support(Row& row, Knowledge& to, ImageTables&) {
+  to.library_support.push_back({row.text("library"), row.release("first"), row.release("last"), row.cc("min"),
+                                row.cc_or_null("max"), row.text("note"), row.text("sources")});
+}
+void read_library_need(Row& row, Knowledge& to, ImageTables&) {
+  to.library_needs.push_back({row.text("library"), row.text("distribution"), row.release("first"),
+                              row.release("last"), row.release("oldest"), row.text("sources")});
+}
+void read_source_need(Row& row, Knowledge& to, ImageTables&) {
+  to.source_needs.push_back({row.text("distribution"), row.release("first"), row.release("last"),
+                             row.version("oldest_cuda"), row.text("sources")});
+}
+
+struct Section {
+  std::string_view name;
+  void (*read)(Row&, Knowledge&, ImageTables&);
+  /// Moves what was read to where it is used.
+  void (*take)(Knowledge& from, Knowledge& to);
+};
+constexpr Section kSections[] = {
+    {"sources", read_source, [](Knowledge& from, Knowledge& to) { to.sources = std::move(from.sources); }},
+    {"toolkits", read_toolkit,
+     [](Knowledge& from, Knowledge& to) {
+       to.toolkits = std::move(from.toolkits);
+       to.windows_drivers = std::move(from.windows_drivers);
+     }},
+    {"gpus", read_gpu,
+     [](Knowledge& from, Knowledge& to) {
+       to.gpus = std::move(from.gpus);
+       to.gpu_names = std::move(from.gpu_names);
+     }},
+    {"wheels", read_wheel, [](Knowledge& from, Knowledge& to) { to.wheels = std::move(from.wheels); }},
+    {"wheel_defaults", read_wheel_default,
+     [](Knowledge& from, Knowledge& to) { to.wheel_defaults = std::move(from.wheel_defaults); }},
+    {"pythons", read_python, [](Knowledge& from, Knowledge& to) { to.pythons = std::move(from.pythons); }},
+    {"library_support", read_library_support,
+     [](Knowledge& from, Knowledge& to) { to.library_support = std::move(from.library_support); }},
+    {"library_needs", read_library_need,
+     [](Knowledge& from, Knowledge& to) { to.library_needs = std::move(from.library_needs); }},
+    {"source_needs", read_source_need,
+     [](Knowledge& from, Knowledge& to) { to.source_needs = std::move(from.source_needs); }},
+};
+
+bool is_date(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00";
+  return text.size() == kForm.size() &&
+         std::equal(text.begin(), text.end(), kForm.begin(),
+                    [](char c, char form) { return form == '-' ? c == '-' : c >= '0' && c <= '9'; });
+}
+
+/// What a text holds, checked; `use` puts it in place.
+class Text {
+ public:
+  Text(std::string_view json, const std::string& file) {
+    if (json.size() > kMostBytes) throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", file));
+    dom::parser parser;
+    dom::element document;
+    if (const auto error = parser.parse(json.data(), json.size()).get(document); error != simdjson::SUCCESS)
+      throw std::runtime_error(fmt::format("{}: {}", file, simdjson::error_message(error)));
+    dom::object object;
+    std::string_view schema;
+    if (document.get(object) != simdjson::SUCCESS || object["schema"].get(schema) != simdjson::SUCCESS ||
+        schema != kSchema)
+      throw std::runtime_error(fmt::format("{}: is not of schema {}", file, kSchema));
+    std::string_view date;
+    if (object["date"].get(date) != simdjson::SUCCESS || !is_date(date))
+      throw std::runtime_error(fmt::format("{}: `date` is not a date such as 2026-11-22", file));
+    date_ = date;
+    for (const auto field : object) {
+      if (field.key == "schema" || field.key == "date") continue;
+      const auto* section = std::find_if(std::begin(kSections), std::end(kSections),
+                                         [&](const Section& known) { return known.name == field.key; });
+      if (section == std::end(kSections))
+        throw std::runtime_error(fmt::format("{}: there is no table `{}`", file, field.key));
+      read(*section, field.value, file);
+    }
+  }
+  const std::string& date() const { return date_; }
+  void use(Knowledge& to) && {
+    for (const Section* section : sections_) section->take(rows_, to);
+    to.date = std::max(to.date, date_);
+    image::CompatTables tables = image::compat_tables();
+    if (has("gpus")) {
+      tables.gpus = store().gpus.emplace_back(std::move(images_.gpus));
+      tables.families = store().families.emplace_back(std::move(images_.families));
+      tables.targets = store().targets.emplace_back(std::move(images_.targets));
+    }
+    if (has("toolkits")) tables.isas = store().isas.emplace_back(std::move(images_.isas));
+    image::use_compat_tables(tables);
+  }
+
+ private:
+  void read(const Section& section, dom::element value, const std::string& file) {
+    dom::array rows;
+    if (value.get(rows) != simdjson::SUCCESS || rows.size() == 0 || rows.size() > kMostRows)
+      throw std::runtime_error(fmt::format("{}: `{}` is not a list of rows", file, section.name));
+    std::size_t index = 0;
+    for (const dom::element each : rows) {
+      Row row(each, fmt::format("{}: row {} of `{}`", file, ++index, section.name));
+      section.read(row, rows_, images_);
+      row.done();
+    }
+    sections_.push_back(&section);
+  }
+  bool has(std::string_view name) const {
+    return std::any_of(sections_.begin(), sections_.end(),
+                       [&](const Section* each) { return each->name == name; });
+  }
+  std::string date_;
+  std::vector<const Section*> sections_;
+  Knowledge rows_;
+  ImageTables images_;
+};
+
+Knowledge& instance() {
+  static Knowledge& built_in = *[] {
+    auto* const out = new Knowledge;
+    const auto read = [&](const char* begin, const char* end, const char* name) {
+      Text({begin, static_cast<std::size_t>(end - begin)}, name).use(*out);
+    };
+#define KSHIM_EMBEDDED(name) read(kshim_knowledge_##name, kshim_knowledge_##name##_end, "built-in " #name);
+    KSHIM_EMBEDDED(sources)
+    KSHIM_EMBEDDED(toolkits)
+    KSHIM_EMBEDDED(gpus)
+    KSHIM_EMBEDDED(libraries)
+    KSHIM_EMBEDDED(wheels)
+#undef KSHIM_EMBEDDED
+    return out;
+  }();
+  return built_in;
+}
+
+/// The bytes of a regular file; nullopt where there is none. Throws where it cannot be read, or others could
+/// have written it and `own_only`.
+std::optional<std::string> read_file(const std::string& path, bool own_only) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) {
+    if (own_only && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+    throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* fd) { ::close(*fd); });
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+    throw std::runtime_error(fmt::format("{}: is not a regular file", path));
+  if (own_only && ((status.st_uid != 0 && status.st_uid != ::getuid()) || (status.st_mode & S_IWOTH) != 0))
+    throw std::runtime_error(fmt::format("{}: somebody else can write it; it is not used", path));
+  if (static_cast<std::uint64_t>(status.st_size) > kMostBytes)
+    throw std::runtime_error(fmt::format("{}: is larger than 8 MiB", path));
+  std::string out(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = ::read(file, out.data() + done, out.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  out.resize(done);
+  return out;
+}
+
+std::vector<std::string> data_folders() {
+  std::vector<std::string> out = {"/usr/share/kshim"};
+  const char* const data = std::getenv("XDG_DATA_HOME");
+  const char* const home = std::getenv("HOME");
+  if (data != nullptr && *data == '/') {
+    out.push_back(std::string(data) + "/kshim");
+  } else if (home != nullptr && *home == '/') {
+    out.push_back(std::string(home) + "/.local/share/kshim");
+  }
+  return out;
+}
+
+}  // namespace
+
+const Knowledge& knowledge() { return instance(); }
+
+void replace_knowledge(std::string_view text, const std::string& file) {
+  Text read(text, file);
+  std::move(read).use(instance());
+  instance().files.push_back(file);
+}
+
+std::vector<std::string> load_knowledge(const std::string& named) {
+  if (::getauxval(AT_SECURE) != 0) return {};
+  const char* const variable = std::getenv("KSHIM_KNOWLEDGE");
+  const std::string path = !named.empty() ? named : variable != nullptr ? variable : "";
+  if (!path.empty()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) {
+      replace_knowledge(*read_file(path, false), path);
+      return {};
+    }
+    bool any = false;
+    for (const std::string_view name : kFiles) {
+      const std::string file = fmt::format("{}/{}", path, name);
+      if (!std::filesystem::exists(file, ignored)) continue;
+      replace_knowledge(*read_file(file, false), file);
+      any = true;
+    }
+    if (!any) throw std::runtime_error(fmt::format("{}: has none of kshim's tables (wheels.json ...)", path));
+    return {};
+  }
+  std::vector<std::string> warnings;
+  const std::string built_in = instance().date;
+  std::map<std::string_view, std::string> dates;
+  for (const std::string& folder : data_folders()) {
+    for (const std::string_view name : kFiles) {
+      const std::string file = fmt::format("{}/{}", folder, name);
+      try {
+        const auto bytes = read_file(file, true);
+        if (!bytes) continue;
+        Text read(*bytes, file);
+        std::string& date = dates.try_emplace(name, built_in).first->second;
+        if (read.date() <= date) continue;
+        date = read.date();
+        std::move(read).use(instance());
+        instance().files.push_back(file);
+      } catch (const std::runtime_error& error) {
+        warnings.emplace_back(error.what());
+      }
+    }
+  }
+  return warnings;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of knowledge/*.json: those that were built in, or newer ones from a file.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/library_needs.h"
+#include "analyzer/data/pythons.h"
+#include "analyzer/data/reach.h"
+#include "analyzer/data/wheels.h"
+
+namespace kshim::analysis {
+
+/// One name of a GPU: "RTX 5090".
+struct GpuNameRow {
+  std::string_view name;
+  image::ComputeCapability cc;
+};
+/// How Windows counts a Linux driver; alone its branch from CUDA 13 on.
+struct WindowsDriverRow {
+  std::string_view of_linux;
+  std::string_view of_windows;
+};
+
+struct Knowledge {
+  std::vector<SourceRow> sources;
+  std::vector<ToolkitRow> toolkits;
+  std::vector<WindowsDriverRow> windows_drivers;
+  std::vector<GpuRow> gpus;
+  std::vector<GpuNameRow> gpu_names;
+  std::vector<WheelRow> wheels;
+  std::vector<WheelDefaultRow> wheel_defaults;
+  std::vector<PythonRow> pythons;
+  std::vector<LibrarySupportRow> library_support;
+  std::vector<LibraryNeedRow> library_needs;
+  std::vector<SourceNeedRow> source_needs;
+  std::string date;                ///< of the newest table in use
+  std::vector<std::string> files;  ///< that replaced built-in tables
+};
+const Knowledge& knowledge();
+
+/// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names
+/// what is wrong; nothing has changed then. Before the first thread: image::select_image judges by the new
+/// tables, too.
+void replace_knowledge(std::string_view text, const std::string& file);
+
+/// What the command does at start. `named`: --knowledge or $KSHIM_KNOWLEDGE, a file or a folder; it always
+/// counts, and throws std::runtime_error where it cannot be read. Without it: files of $XDG_DATA_HOME/kshim
+/// and /usr/share/kshim that are newer than the built-in tables and that only root or the user can write; one
+/// that cannot be read is passed over, and returned as a warning. A setuid program takes the built-in tables.
+std::vector<std::string> load_knowledge(const std::string& named);
+
+}  // namespace kshim::analysis

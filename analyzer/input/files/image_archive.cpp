@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/input/files/image_archive.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "analyzer/input/files/container.h"
+
+namespace kshim::scan {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::size_t kLargestManifest = std::size_t{8} << 20;
+constexpr std::size_t kMostLayers = 1024;  // of all images together; overlayfs stacks 500
+constexpr std::size_t kMostImages = 64;
+constexpr int kDeepestIndex = 4;
+constexpr std::string_view kWhiteout = ".wh.";
+constexpr std::string_view kOpaque = ".wh..wh..opq";
+
+std::string text_of(const Json& json, const char* key) {
+  const auto at = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+const Json& part_of(const Json& json, const char* key) {
+  static const Json none;
+  const auto at = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && at != json.end() ? *at : none;
+}
+
+std::string platform_of(const Json& json) {
+  const std::string os = text_of(json, "os");
+  const std::string architecture = text_of(json, "architecture");
+  if (os.empty() || architecture.empty() || os == "unknown") return {};
+  const std::string variant = text_of(json, "variant");
+  return os + "/" + architecture + (variant.empty() ? "" : "/" + variant);
+}
+
+/// "sha256:1f..." is blobs/sha256/1f...
+std::string blob_name(std::string_view digest) {
+  const std::size_t colon = digest.find(':');
+  const auto plain = [](std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    });
+  };
+  if (colon == std::string_view::npos || !plain(digest.substr(0, colon)) || !plain(digest.substr(colon + 1)))
+    return {};
+  return fmt::format("blobs/{}/{}", digest.substr(0, colon), digest.substr(colon + 1));
+}
+
+std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view>{}(path); }
+
+bool is_hash(std::string_view name) {
+  constexpr std::size_t kDigits = 64;
+  return name.size() >= kDigits && std::all_of(name.begin(), name.begin() + kDigits, [](char c) {
+           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
+         });
+}
+
+/// The images of an index or manifest may name blobs that are there or not.
+class Reader {
+ public:
+  Reader(const std::function<Bytes(std::string_view)>& find, std::vector<ContainerImage>& images,
+         std::vector<std::string>& notes)
+      : find_(find), images_(images), notes_(notes) {}
+
+  void read_index() { index(json_of("index.json"), kDeepestIndex, {}); }
+
+  void read_docker() {
+    const Json manifest = json_of("manifest.json");
+    flat_ = manifest.is_object();  // `skopeo copy ... dir:`: a manifest of the image, blobs beside it
+    if (flat_) return this->manifest(manifest, {}, {});
+    if (!manifest.is_array()) return;
+    for (const Json& each : manifest) {
+      ContainerImage image;
+      const Json& tags = part_of(each, "RepoTags");
+      if (tags.is_array() && !tags.empty() && tags[0].is_string()) image.name = tags[0].get<std::string>();
+      image.platform = platform_of(json_of(text_of(each, "Config")));
+      const Json& layers = part_of(each, "Layers");
+      if (!layers.is_array()) continue;
+      for (const Json& layer : layers)
+        if (layer.is_string()) add_layer(layer.get<std::string>(), layer.get<std::string>(), image);
+      keep(std::move(image));
+    }
+  }
+
+ private:
+  Json json_of(const std::string& name) {
+    const Bytes bytes = name.empty() ? Bytes() : find_(name);
+    if (bytes.empty() || bytes.size() > kLargestManifest) return {};
+    return Json::parse(kshim::text_of(bytes), nullptr, false);
+  }
+
+  void index(const Json& json, int depth, const std::string& outer_name) {
+    const Json& manifests = part_of(json, "manifests");
+    if (!manifests.is_array()) return;
+    for (const Json& each : manifests) {
+      const Json& annotations = part_of(each, "annotations");
+      // Provenance and signatures: no files of the image.
+      if (text_of(annotations, "vnd.docker.reference.type") == "attestation-manifest") continue;
+      std::string name = text_of(annotations, "io.containerd.image.name");
+      if (name.empty()) name = text_of(annotations, "org.opencontainers.image.ref.name");
+      if (name.empty()) name = outer_name;
+      const std::string digest = text_of(each, "digest");
+      const Json blob = json_of(blob_name(digest));
+      if (!blob.is_object()) {
+        notes_.push_back(fmt::format("the manifest {} is not there or is no JSON", digest));
+      } else if (part_of(blob, "manifests").is_array()) {
+        if (depth > 0) index(blob, depth - 1, name);
+      } else {
+        manifest(blob, name, platform_of(part_of(each, "platform")));
+      }
+    }
+  }
+
+  void manifest(const Json& json, const std::string& name, std::string platform) {
+    const Json& layers = part_of(json, "layers");
+    if (!layers.is_array()) return;
+    ContainerImage image;
+    image.name = name;
+    if (platform.empty())
+      platform = platform_of(json_of(blob_of(text_of(part_of(json, "config"), "digest"))));
+    image.platform = std::move(platform);
+    for (const Json& layer : layers) {
+      const std::string digest = text_of(layer, "digest");
+      // Artifacts have "layers" that are no layers of a root.
+      const std::string type = text_of(layer, "mediaType");
+      if (type.empty() || type.find("image") != std::string::npos) add_layer(digest, blob_of(digest), image);
+    }
+    keep(std::move(image));
+  }
+
+  void add_layer(std::string name, const std::string& blob, ContainerImage& image) {
+    if (++layers_ > kMostLayers) return;
+    const Bytes bytes = blob.empty() ? Bytes() : find_(blob);
+    if (bytes.empty()) notes_.push_back(fmt::format("the layer {} is not there", name));
+    image.layers.push_back({std::move(name), bytes});
+  }
+
+  std::string blob_of(const std::string& digest) const {
+    const std::string name = blob_name(digest);
+    return flat_ ? name.substr(name.rfind('/') + 1) : name;
+  }
+
+  void keep(ContainerImage image) {
+    if (layers_ > kMostLayers || images_.size() >= kMostImages) {
+      if (!told_) notes_.emplace_back("holds more images or layers than are read");
+      told_ = true;
+    } else if (!image.layers.empty()) {
+      images_.push_back(std::move(image));
+    }
+  }
+
+  const std::function<Bytes(std::string_view)>& find_;
+  std::vector<ContainerImage>& images_;
+  std::vector<std::string>& notes_;
+  std::size_t layers_ = 0;
+  bool told_ = false;
+  bool flat_ = false;
+};
+
+}  // namespace
+
+std::string image_path(std::string_view name) {
+  const std::string out = fs::path("/" + std::string(name)).lexically_normal().relative_path().string();
+  // In a root, ".." of the top is the top: lexically_normal() does the same.
+  return out.ends_with('/') ? out.substr(0, out.size() - 1) : out;
+}
+
+bool may_be_image_archive(std::string_view first_name) {
+  const std::string path = image_path(first_name);
+  const std::string_view top = std::string_view(path).substr(0, path.find('/'));
+  // Writers put a folder for the whole before what lies in it.
+  if (top.empty() || top == "blobs" || top == "oci-layout" || top == "index.json" || top == "manifest.json" ||
+      top == "repositories")
+    return true;
+  return is_hash(top.starts_with("sha256:") ? top.substr(7) : top);
+}
+
+bool ImageArchive::read(const Find& find) {
+  Reader reader(find, images_, notes_);
+  reader.read_index();
+  if (images_.empty()) reader.read_docker();
+  return !images_.empty() || !notes_.empty();
+}
+
+std::optional<ImageArchive> ImageArchive::of_tar(Bytes tar) {
+  std::map<std::string, Bytes, std::less<>> files;
+  std::map<std::string, std::string, std::less<>> links;
+  bool image = true;
+  each_tar_entry(tar, [&](const TarEntry& entry) {
+    image = may_be_image_archive(entry.name);
+    const std::string path = image_path(entry.name);
+    if (!entry.link.empty())
+      links[path] = image_path((fs::path(path).parent_path() / std::string(entry.link)).string());
+    else if (!entry.bytes.empty())
+      files[path] = entry.bytes;
+    return image;
+  });
+  if (!image || (!files.contains("index.json") && !files.contains("manifest.json"))) return std::nullopt;
+  ImageArchive out;
+  const bool any = out.read([&](std::string_view name) {
+    const std::string path = image_path(name);
+    const auto link = links.find(path);  // docker before 25 links to a layer that two images share
+    const auto at = files.find(link == links.end() ? path : link->second);
+    return at == files.end() ? Bytes() : at->second;
+  });
+  return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::optional<ImageArchive> ImageArchive::of_folder(const fs::path& folder) {
+  ImageArchive out;
+  const bool any = out.read([&](std::string_view name) {
+    const std::string path = image_path(name);
+    auto at = out.files_.find(path);
+    if (at == out.files_.end()) {
+      auto opened = analysis::MappedFile::open(folder / path);
+      if (!std::holds_alternative<analysis::MappedFile>(opened)) return Bytes();
+      at = out.files_.emplace(path, std::move(std::get<analysis::MappedFile>(opened))).first;
+    }
+    return at->second.bytes();
+  });
+  return any ? std::optional(std::move(out)) : std::nullopt;
+}
+
+bool is_image_folder(const fs::path& folder) {
+  const auto has = [&](const char* name) {
+    std::error_code error;
+    return fs::is_regular_file(folder / name, error);
+  };
+  if (has("oci-layout")) return has("index.json");
+  if (!has("manifest.json")) return false;
+  const auto opened = analysis::MappedFile::open(folder / "manifest.json");
+  const auto* file = std::get_if<analysis::MappedFile>(&opened);
+  return file != nullptr && file->bytes().size() <= kLargestManifest &&
+         kshim::text_of(file->bytes()).find("ayers\"") !=
+             std::string_view::npos;  // docker's "Layers", skopeo's "layers"
+}
+
+void LayerNames::add(std::string_view name, bool folder) {
+  const std::string path = image_path(name);
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? std::string() : path.substr(0, slash);
+  const std::string last = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (last == kOpaque) {
+    opaque_.insert(hash_of(parent));
+  } else if (last.starts_with(kWhiteout)) {
+    files_.insert(hash_of((parent.empty() ? "" : parent + "/") + last.substr(kWhiteout.size())));
+  } else {
+    (folder ? folders_ : files_).insert(hash_of(path));
+  }
+}
+
+bool LayerNames::hides(std::string_view path) const {
+  if (folders_.contains(hash_of(path)) || opaque_.contains(hash_of(""))) return true;
+  for (std::size_t end = path.find('/'); end != std::string_view::npos; end = path.find('/', end + 1)) {
+    const std::uint64_t above = hash_of(path.substr(0, end));
+    if (files_.contains(above) || opaque_.contains(above)) return true;
+  }
+  return files_.contains(hash_of(path));
+}
+
+}  // namespace kshim::scan

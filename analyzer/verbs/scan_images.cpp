@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/scan_images.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "analyzer/owner/finder.h"
+
+namespace kshim::scan {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of this process alone, removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code error;
+    std::string name = (fs::temp_directory_path(error) / "kshim-XXXXXX").string();
+    if (!error && ::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+  /// `name` leads nowhere outside: image_path() made it, and no links are ever in here.
+  void write(const std::string& name, const std::string& text) const {
+    std::error_code error;
+    fs::create_directories((path_ / name).parent_path(), error);
+    if (!error) std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+
+ private:
+  fs::path path_;
+};
+
+/// The file in an archive that an object comes from: of "a.whl!lib.so", the wheel.
+std::string_view file_of(std::string_view member) { return member.substr(0, member.find('!')); }
+
+}  // namespace
+
+bool is_package_file(std::string_view path) {
+  const auto below = [&](std::string_view folder) { return path.starts_with(folder); };
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view folder = path.substr(0, slash);
+  const std::string_view name = path.substr(slash + 1);
+  if (folder.ends_with(".dist-info"))
+    return name == "RECORD" || name == "METADATA" || name == "INSTALLER" || name == "direct_url.json";
+  if (folder.ends_with("conda-meta")) return name.ends_with(".json") || name == "history";
+  if (below("var/lib/dpkg/info/")) return name.ends_with(".list");
+  if (folder == "var/lib/dpkg") return name == "status" || name == "diversions";
+  return name == "rpmdb.sqlite" && (below("var/lib/rpm/") || below("usr/lib/sysimage/rpm/"));
+}
+
+std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {
+  const TemporaryFolder root;
+  std::vector<ObjectResult> out;
+  for (std::size_t at = 0; at < layers.size(); ++at) {
+    const auto hidden = [&](std::string_view path) {
+      return std::any_of(layers.begin() + static_cast<std::ptrdiff_t>(at) + 1, layers.end(),
+                         [&](const LayerFound& above) { return above.names.hides(path); });
+    };
+    for (ObjectResult& object : layers[at].objects)
+      if (!hidden(file_of(object.object.member))) out.push_back(std::move(object));
+    for (const PackageFile& file : layers[at].packages)
+      if (!root.path().empty() && !hidden(file.path)) root.write(file.path, file.text);
+  }
+  if (out.empty() || root.path().empty()) return out;
+  packages::Finder finder(root.path());
+  for (ObjectResult& object : out) {
+    const auto package = finder.in_root(std::string(file_of(object.object.member)));
+    if (!package) continue;
+    object.object.package = package->label();
+    for (analysis::Finding& finding : object.findings) finding.package = object.object.package;
+  }
+  return out;
+}
+
+}  // namespace kshim::scan

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of an image, each read by itself, put together: what a later layer deletes or replaces does not
+// count, and files belong to the packages that the image has.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/input/files/image_archive.h"
+#include "analyzer/input/files/object.h"
+
+namespace kshim::scan {
+
+/// A file of a layer that tells which packages are installed.
+struct PackageFile {
+  std::string path;
+  std::string text;
+};
+bool is_package_file(std::string_view path);
+
+/// What one layer holds.
+struct LayerFound {
+  LayerNames names;
+  std::vector<ObjectResult> objects;  ///< ScannedObject::member is the path in the image
+  std::vector<PackageFile> packages;
+};
+/// The objects that the image shows, with their packages. `layers`: the lowest first.
+std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers);
+
+}  // namespace kshim::scan

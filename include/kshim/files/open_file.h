@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one way by which the command opens a file to read it. What has the name is looked at before it is
+// opened (O_PATH): to open a device may already do something, and a FIFO would be waited for. Only regular
+// files are read, and pipes where a person named one. tests/lint/opens.py finds any other way.
+#pragma once
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <streambuf>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kshim/base/bytes.h"
+
+namespace kshim::files {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor();
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+enum class Kinds : std::uint8_t { regular, regular_or_pipe };
+
+struct OpenFile {
+  Descriptor fd;
+  struct stat status {};
+  int error = 0;    ///< errno, where fd is not open
+  std::string why;  ///< a clause: "is no longer there", "is not a regular file"
+  explicit operator bool() const noexcept { return static_cast<bool>(fd); }
+};
+OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::regular);
+
+/// Up to `out.size()` bytes from `offset`; fewer where the file ends, nullopt where it cannot be read.
+std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out);
+/// What the file has, `most` bytes at most; nullopt where it cannot be opened or read. Of a file in /proc
+/// too, whose size nobody tells.
+std::optional<std::string> read_up_to(const std::filesystem::path& path, std::size_t most);
+/// The whole file; nullopt where it is longer than `most`, too.
+std::optional<std::string> read_whole(const std::filesystem::path& path, std::size_t most);
+
+/// Where a file has data: without the holes of a sparse one, which can be far larger than any disk. At most
+/// 65,536 ranges; what is behind them belongs to the last. One range where the file system does not tell.
+struct DataRange {
+  std::uint64_t begin = 0, end = 0;
+};
+std::vector<DataRange> data_ranges(int fd, const struct stat& status);
+
+/// A file as a stream, for readers that take one. A pipe whose writer never comes is at its end after ten
+/// seconds.
+class FileStream : public std::istream {
+ public:
+  explicit FileStream(OpenFile file);
+  ~FileStream() override;
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+ private:
+  class Buffer;
+  std::unique_ptr<Buffer> buffer_;
+};
+
+}  // namespace kshim::files

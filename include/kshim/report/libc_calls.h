@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls of FolderWalk by libc, for the command.
+#pragma once
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace kshim::report {
+
+struct LibcCalls {
+  static int open_at(int folder, const char* name, int flags, unsigned mode) noexcept {
+    return ::openat(folder, name, flags, mode);
+  }
+  static int make_folder_at(int folder, const char* name, unsigned mode) noexcept {
+    return ::mkdirat(folder, name, mode);
+  }
+  static long read_link_at(int folder, const char* name, char* to, std::size_t size) noexcept {
+    return ::readlinkat(folder, name, to, size);
+  }
+  static int status_of(int fd, struct stat& out) noexcept { return ::fstat(fd, &out); }
+  static void close_file(int fd) noexcept { ::close(fd); }
+  static uid_t user() noexcept { return ::geteuid(); }
+};
+
+}  // namespace kshim::report

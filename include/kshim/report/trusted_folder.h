@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a folder by a path that may lead through folders of other users. "Another user" is neither the caller
+// nor root. A link of another user is never followed: its owner would choose where the caller writes. Each
+// step is opened before it is judged, so a path that changes meanwhile gains nothing. No heap; the system
+// calls are the caller's: the shim has its own.
+#pragma once
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kshim::report {
+
+constexpr bool is_another_user(uid_t owner, uid_t caller) noexcept { return owner != caller && owner != 0; }
+
+struct FolderRequest {
+  bool make_missing = false;
+  unsigned mode = 0755;  ///< of a folder that is made
+};
+
+/// `System`: static open_at, make_folder_at, read_link_at, status_of, close_file, as the calls of those
+/// names, and user(). Not a member of anything: a walk is one call.
+template <class System>
+class FolderWalk {
+ public:
+  /// errno, or 0 with `fd` (O_PATH) open. ELOOP: a link of another user, or too many links.
+  static int open(std::string_view path, FolderRequest request, int& fd) noexcept {
+    FolderWalk walk;
+    return walk.run(path, request, fd);
+  }
+
+ private:
+  static constexpr int kOpen = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  static constexpr std::size_t kLongest = 4096;
+  static constexpr unsigned kMostLinks = 40;  // as Linux itself
+
+  int run(std::string_view path, FolderRequest request, int& out) noexcept {
+    if (path.size() >= kLongest) return ENAMETOOLONG;
+    at_ = kLongest - path.size();
+    copy(path, at_);
+    fd_ = System::open_at(AT_FDCWD, path.starts_with('/') ? "/" : ".", kOpen | O_DIRECTORY, 0);
+    if (fd_ < 0) return errno;
+    int error = 0;
+    while (error == 0 && next_name()) error = step(request);
+    if (error != 0)
+      System::close_file(fd_);
+    else
+      out = fd_;
+    return error;
+  }
+
+  void copy(std::string_view text, std::size_t to) noexcept {
+    for (std::size_t i = 0; i < text.size(); ++i) rest_[to + i] = text[i];
+  }
+
+  /// Moves the next component of what is left into name_.
+  bool next_name() noexcept {
+    while (at_ < kLongest && rest_[at_] == '/') ++at_;
+    size_ = 0;
+    while (at_ < kLongest && rest_[at_] != '/' && size_ < sizeof name_ - 1) name_[size_++] = rest_[at_++];
+    name_[size_] = 0;
+    return size_ != 0;
+  }
+
+  int step(FolderRequest request) noexcept {
+    if (size_ == sizeof name_ - 1) return ENAMETOOLONG;
+    int next = System::open_at(fd_, name_, kOpen, 0);
+    if (next < 0 && errno == ENOENT && request.make_missing) {
+      if (System::make_folder_at(fd_, name_, request.mode) != 0 && errno != EEXIST) return errno;
+      next = System::open_at(fd_, name_, kOpen, 0);
+    }
+    if (next < 0) return errno;
+    struct stat info {};
+    int error = System::status_of(next, info) == 0 ? 0 : errno;
+    if (error == 0 && S_ISLNK(info.st_mode)) {
+      error = is_another_user(info.st_uid, System::user()) || ++links_ > kMostLinks ? ELOOP : follow(next);
+      System::close_file(next);
+      return error;
+    }
+    if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
+    System::close_file(error == 0 ? fd_ : next);
+    if (error == 0) fd_ = next;
+    return error;
+  }
+
+  int follow(int link) noexcept {
+    char target[kLongest];
+    const long size = System::read_link_at(link, "", target, sizeof target);
+    if (size <= 0) return size < 0 ? errno : ENOENT;
+    const auto length = static_cast<std::size_t>(size);
+    if (length + 1 > at_) return ENAMETOOLONG;
+    rest_[--at_] = '/';
+    at_ -= length;
+    copy({target, length}, at_);
+    if (target[0] != '/') return 0;
+    const int root = System::open_at(AT_FDCWD, "/", kOpen | O_DIRECTORY, 0);
+    if (root < 0) return errno;
+    System::close_file(fd_);
+    fd_ = root;
+    return 0;
+  }
+
+  int fd_ = -1;
+  unsigned links_ = 0;
+  std::size_t at_ = kLongest;  ///< where what is left of the path begins
+  char rest_[kLongest];
+  char name_[257];  // no file system has longer names than 255
+  std::size_t size_ = 0;
+};
+
+}  // namespace kshim::report

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// string_view's checks call this when a position lies outside. No caller lets that happen; defined here,
+// hidden, because the real one would need libstdc++. Release builds have libc++, whose checks print and
+// abort.
+#include <string_view>
+
+#ifdef _LIBCPP_VERSION
+_LIBCPP_BEGIN_NAMESPACE_STD
+[[noreturn, gnu::cold, gnu::visibility("hidden")]] void __libcpp_verbose_abort(const char*, ...) noexcept {
+  __builtin_trap();
+}
+_LIBCPP_END_NAMESPACE_STD
+#endif
+
+namespace std {
+
+[[noreturn, gnu::cold]] void __throw_out_of_range_fmt(const char*,
+                                                      ...);  // NOLINT(bugprone-reserved-identifier)
+void __throw_out_of_range_fmt(const char*, ...) { __builtin_trap(); }
+
+}  // namespace std

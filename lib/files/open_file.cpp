@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kshim/files/open_file.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace kshim::files {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kRead = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+std::string clause_of(int error) {
+  if (error == ENOENT) return "is no longer there";
+  return "cannot be opened (" + std::generic_category().message(error) + ")";
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/// What `entry` (O_PATH) is, opened to read. Without /proc by its name, and then compared.
+int open_again(const Descriptor& entry, const struct stat& status, const fs::path& path) {
+  const std::string by_descriptor = "/proc/self/fd/" + std::to_string(entry.get());
+  const int fd = ::open(by_descriptor.c_str(), kRead);
+  if (fd >= 0 || errno != ENOENT) return fd;
+  const int by_name = ::open(path.c_str(), kRead);
+  struct stat now {};
+  if (by_name < 0 || (::fstat(by_name, &now) == 0 && is_same(now, status))) return by_name;
+  ::close(by_name);
+  errno = ESTALE;
+  return -1;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+OpenFile open_to_read(const fs::path& path, Kinds kinds) {
+  OpenFile out;
+  const Descriptor entry(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!entry || ::fstat(entry.get(), &out.status) != 0) {
+    out.error = errno;
+    out.why = clause_of(out.error);
+    return out;
+  }
+  const bool pipe = S_ISFIFO(out.status.st_mode) && kinds == Kinds::regular_or_pipe;
+  if (!S_ISREG(out.status.st_mode) && !pipe) {
+    out.error = S_ISDIR(out.status.st_mode) ? EISDIR : EINVAL;
+    out.why = S_ISDIR(out.status.st_mode) ? "is a folder" : "is not a regular file";
+    return out;
+  }
+  out.fd = Descriptor(open_again(entry, out.status, path));
+  if (!out.fd) {
+    out.error = errno;
+    out.why = clause_of(out.error);
+  }
+  return out;
+}
+
+std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out) {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t got = ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+std::optional<std::string> read_up_to(const fs::path& path, std::size_t most) {
+  const OpenFile file = open_to_read(path);
+  if (!file) return std::nullopt;
+  constexpr std::size_t kPiece = std::size_t{64} << 10U;
+  std::string out;
+  while (out.size() < most) {
+    const std::size_t before = out.size();
+    // What the file says of its size is only a hint: those of /proc say 0, others may be growing.
+    const auto told = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
+    const std::size_t piece = std::max(kPiece, told > before ? told - before : 0);
+    out.resize(before + std::min(most - before, piece));
+    const std::optional<std::size_t> got =
+        read_at(file.fd.get(), before, {out.data() + before, out.size() - before});
+    // A file in /proc fails with ESRCH once its process is gone: what came before counts.
+    const std::size_t more = got.value_or(0);
+    const bool end = before + more < out.size();
+    out.resize(before + more);
+    if (!got && out.empty()) return std::nullopt;
+    if (end) break;
+  }
+  return out;
+}
+
+std::optional<std::string> read_whole(const fs::path& path, std::size_t most) {
+  std::optional<std::string> out = read_up_to(path, most == std::string::npos ? most : most + 1);
+  if (out && out->size() > most) return std::nullopt;
+  return out;
+}
+
+std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
+  constexpr std::size_t kMostRanges = 65'536;
+  constexpr std::uint64_t kBlock = 512;
+  const auto size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+  std::vector<DataRange> out;
+  if (size == 0) return out;
+  out.push_back({0, size});
+  // Not sparse: nearly every file. One call would tell as well, but this costs none.
+  if (static_cast<std::uint64_t>(status.st_blocks) * kBlock >= size) return out;
+  out.clear();
+  for (std::uint64_t at = 0; at < size && out.size() < kMostRanges;) {
+    const off_t data = ::lseek(fd, static_cast<off_t>(at), SEEK_DATA);
+    if (data < 0) {
+      if (errno != ENXIO) out.push_back({at, size});  // ENXIO: only a hole is left
+      break;
+    }
+    const off_t hole = ::lseek(fd, data, SEEK_HOLE);
+    at = hole < 0 ? size : std::min(static_cast<std::uint64_t>(hole), size);
+    out.push_back({static_cast<std::uint64_t>(data), at});
+  }
+  if (out.size() == kMostRanges) out.back().end = size;
+  return out;
+}
+
+class FileStream::Buffer : public std::streambuf {
+ public:
+  explicit Buffer(OpenFile file) : file_(std::move(file)), pipe_(S_ISFIFO(file_.status.st_mode)) {}
+
+ protected:
+  int_type underflow() override {
+    for (;;) {
+      if (pipe_ && !wait()) return traits_type::eof();
+      const ssize_t got = ::read(file_.fd.get(), text_.data(), text_.size());
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (got <= 0) return traits_type::eof();
+      begun_ = true;
+      setg(text_.data(), text_.data(), text_.data() + got);
+      return traits_type::to_int_type(text_[0]);
+    }
+  }
+
+ private:
+  /// False where no writer has come. One that has may take its time, as for any reader of pipes.
+  bool wait() const {
+    constexpr int kPatience = 10'000;  // milliseconds
+    pollfd what{.fd = file_.fd.get(), .events = POLLIN, .revents = 0};
+    int got = 0;
+    do got = ::poll(&what, 1, begun_ ? -1 : kPatience);
+    while (got < 0 && errno == EINTR);
+    return got > 0;
+  }
+  OpenFile file_;
+  bool pipe_;
+  bool begun_ = false;
+  std::array<char, 65'536> text_{};
+};
+
+FileStream::FileStream(OpenFile file)
+    : std::istream(nullptr), buffer_(std::make_unique<Buffer>(std::move(file))) {
+  rdbuf(buffer_.get());
+}
+FileStream::~FileStream() { rdbuf(nullptr); }
+
+}  // namespace kshim::files

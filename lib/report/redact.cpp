@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kshim/report/redact.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "redact_text.h"
+
+namespace kshim::report {
+namespace {
+
+enum class Body : std::uint8_t { alnum, upper, hex, word, mixed, base64, any };
+struct Start {
+  Word text;
+  Body body;
+  std::uint8_t least;
+};
+
+constexpr Word kSecretWords[] = {
+#define KSHIM_SECRET_WORD(word) word,
+#include "redaction.def"
+#undef KSHIM_SECRET_WORD
+};
+constexpr Word kSecretParts[] = {
+#define KSHIM_SECRET_PART(part) part,
+#include "redaction.def"
+#undef KSHIM_SECRET_PART
+};
+constexpr Word kCountedParts[] = {
+#define KSHIM_COUNTED_PART(part) part,
+#include "redaction.def"
+#undef KSHIM_COUNTED_PART
+};
+constexpr Word kPlaceParts[] = {
+#define KSHIM_PLACE_PART(part) part,
+#include "redaction.def"
+#undef KSHIM_PLACE_PART
+};
+constexpr Start kStarts[] = {
+#define KSHIM_SECRET_START(text, body, least) {text, Body::body, least},
+#include "redaction.def"
+#undef KSHIM_SECRET_START
+};
+bool equals_ignoring_case(Text text, Text lower) noexcept {
+  if (text.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (to_lower(text[i]) != lower[i]) return false;
+  return true;
+}
+
+bool belongs_to(Body body, char c) noexcept {
+  switch (body) {
+    case Body::alnum:
+      return is_alnum(c);
+    case Body::upper:
+      return is_upper(c) || is_digit(c);
+    case Body::hex:
+      return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'f');
+    case Body::word:
+    case Body::mixed:
+      return is_alnum(c) || c == '_' || c == '-';
+    case Body::base64:
+      return is_alnum(c) || is_one_of(c, "+/=._~-%");
+    case Body::any:
+      return !is_blank(c) && !is_quote(c);
+  }
+  return false;
+}
+
+/// The characters that a secret may begin with or be told by: most positions of a text cost one look.
+struct TellingCharacters {
+  bool starts[256] = {};
+  bool tells[256] = {};
+  constexpr TellingCharacters() {
+    for (const Start& start : kStarts) starts[static_cast<unsigned char>(start.text.text[0])] = true;
+    for (unsigned c = 0; c < 256; ++c) tells[c] = starts[c] || is_digit(static_cast<char>(c));
+    for (unsigned c = 'a'; c <= 'z'; ++c) tells[c] = tells[c - 32] = true;
+    for (const char c : {'-', ':', '=', '%', ' ', '\t'}) tells[static_cast<unsigned char>(c)] = true;
+  }
+};
+constexpr TellingCharacters kTells;
+
+bool has_body(Text body, const Start& start) noexcept {
+  if (body.size() < start.least) return false;
+  bool digit = false;
+  bool letter = false;
+  for (std::size_t i = 0; i < start.least; ++i) {
+    if (!belongs_to(start.body, body[i])) return false;
+    digit = digit || is_digit(body[i]);
+    letter = letter || is_letter(body[i]);
+  }
+  return start.body != Body::mixed || (digit && letter);
+}
+
+/// A secret begins at the start of a word; %3D before it ends in a letter.
+bool is_word_start(Text text, std::size_t at) noexcept {
+  return at == 0 || !is_alnum(text[at - 1]) || (at >= 3 && text[at - 3] == '%');
+}
+
+std::size_t run_of(Text text, std::size_t at, Body body, std::size_t most = Text::npos) noexcept {
+  std::size_t end = at;
+  while (end < text.size() && end - at < most && belongs_to(body, text[end])) ++end;
+  return end - at;
+}
+
+/// Of the secrets that have no telling start: how many bytes one has that stands at `at`; 0 where none does.
+std::size_t odd_shape(Text text, std::size_t at) noexcept {
+  constexpr std::size_t kLongest = 64;
+  const std::size_t word = run_of(text, at, Body::word, kLongest);
+  // Azure: three characters, then 8Q~ and 31 or more.
+  if (starts_at(text, at + 3, "8Q~") && word >= 3) {
+    const std::size_t rest = run_of(text, at + 6, Body::base64);
+    if (rest >= 30) return 6 + rest;
+  }
+  // Terraform: fourteen characters, then .atlasv1.
+  if (word == 14 && starts_at(text, at + 14, ".atlasv1.")) return 14 + run_of(text, at + 14, Body::base64);
+  // Telegram: a number, a colon, 35 characters.
+  if (word >= 8 && word <= 10 && starts_at(text, at + word, ":AA") && is_digit(text[at])) {
+    const std::size_t rest = run_of(text, at + word + 1, Body::word);
+    if (rest >= 35) return word + 1 + rest;
+  }
+  // Mailchimp: 32 hexadecimal digits, then the data center.
+  if (word >= 35 && run_of(text, at, Body::hex) == 32 && starts_at(text, at + 32, "-us")) return word;
+  return 0;
+}
+
+std::size_t shape_at(Text text, std::size_t at) noexcept {
+  if (!is_word_start(text, at)) return 0;
+  if (kTells.starts[static_cast<unsigned char>(text[at])]) {
+    for (const Start& start : kStarts) {
+      if (!starts_at(text, at, start.text.view())) continue;
+      const std::size_t body = at + start.text.size;
+      if (!has_body(part_of(text, body), start)) continue;
+      std::size_t end = body + run_of(text, body, start.body);
+      // What hangs on to it may belong to it; a slash ends it, as a path's component.
+      if (start.body != Body::any)
+        while (end < text.size() && text[end] != '/' && belongs_to(Body::base64, text[end])) ++end;
+      return end - at;
+    }
+  }
+  return is_alnum(text[at]) ? odd_shape(text, at) : 0;
+}
+
+/// Where the next secret begins and ends.
+struct Span {
+  std::size_t from = 0, to = 0;
+  explicit operator bool() const noexcept { return to > from; }
+};
+
+class Finder {
+ public:
+  Finder(Text text, std::size_t at) noexcept : text_(text), at_(at) {}
+
+  /// The secret that is told by what stands at `at`, which may lie behind it.
+  Span find() const noexcept {
+    const char c = text_[at_];
+    if (c == '-')
+      if (const Span found = pem()) return found;
+    if (is_alnum(c)) {
+      const std::size_t size = shape_at(text_, at_);
+      return {at_, at_ + size};
+    }
+    if (c == ':')
+      if (const Span found = credentials()) return found;
+    if (c == '=' || c == ':' || c == '%') return named_value();
+    return c == ' ' || c == '\t' ? value_after_blank() : Span();
+  }
+
+ private:
+  std::size_t find_any(Text set, std::size_t from) const noexcept {
+    while (from < text_.size() && !is_one_of(text_[from], set)) ++from;
+    return from;
+  }
+
+  Span pem() const noexcept {
+    constexpr Text kBegin = "-----BEGIN ";
+    if (!starts_at(text_, at_, kBegin)) return {};
+    const Text head = part_of(text_, at_, 80);
+    if (head.find("PRIVATE KEY") == Text::npos && head.find("Static key") == Text::npos) return {};
+    const std::size_t start = at_ + kBegin.size();
+    return {start, std::min(text_.find("-----END ", start), text_.size())};
+  }
+
+  /// scheme://user:password@host, and user:password@host alone, of which the password is hidden.
+  Span credentials() const noexcept {
+    if (starts_at(text_, at_, "://")) {
+      const std::size_t start = at_ + 3;
+      const std::size_t end = find_any("/?# \t\n'\"", start);
+      const std::size_t at = part_of(text_, start, end - start).rfind('@');
+      return at == Text::npos ? Span() : Span{start, start + at};
+    }
+    if (at_ == 0 || !is_name(text_[at_ - 1])) return {};
+    const std::size_t end = find_any("@/: \t\n'\"<>()[]{}", at_ + 1);
+    return end < text_.size() && text_[end] == '@' ? Span{at_ + 1, end} : Span();
+  }
+
+  /// The run of name characters that ends before `end`, past blanks, quotes and backslashes.
+  Text name_before(std::size_t end) const noexcept {
+    while (end != 0 && (is_one_of(text_[end - 1], " \t\\") || is_quote(text_[end - 1]))) --end;
+    std::size_t start = end;
+    while (start != 0 && is_name(text_[start - 1])) --start;
+    return part_of(text_, start, end - start);
+  }
+
+  /// name=value, name: value, "name": "value", name%3Dvalue.
+  Span named_value() const noexcept {
+    const char c = text_[at_];
+    const bool escaped = starts_at(text_, at_, "%3D") || starts_at(text_, at_, "%3d");
+    if (c == '%' && !escaped) return {};
+    // A::b is a scope, https:// is a scheme.
+    if (c == ':' &&
+        (starts_at(text_, at_, "::") || starts_at(text_, at_, "://") || (at_ != 0 && text_[at_ - 1] == ':')))
+      return {};
+    const Text name = name_before(at_);
+    if (!names_secret(name)) return {};
+    const std::size_t separator = escaped ? at_ + 3 : at_ + 1;
+    std::size_t start = separator;
+    while (start < text_.size() && is_one_of(text_[start], "=:> \t\\")) ++start;
+    if (start == text_.size()) return {};
+    if (is_quote(text_[start]))
+      return {start + 1, std::min(text_.find(text_[start], start + 1), text_.size())};
+    if ((c == ':' && start != separator) || is_header(name)) return {start, find_any("\n\"'", start)};
+    return {start, find_any("&; \t\n\"'", start)};
+  }
+  /// A header's value has blanks and semicolons in it.
+  static bool is_header(Text name) noexcept {
+    constexpr Word kHeaders[] = {"authorization", "cookie"};
+    for (const Word& header : kHeaders)
+      if (name.size() >= header.size &&
+          equals_ignoring_case(part_of(name, name.size() - header.size), header.view()))
+        return true;
+    return false;
+  }
+
+  /// --password X, Bearer X, -u user:X, and the line of a .netrc.
+  Span value_after_blank() const noexcept {
+    if (at_ == 0 || !is_name(text_[at_ - 1])) return {};
+    std::size_t start = find_other_than_blank(at_);
+    if (start == text_.size() || text_[start] == '-') return {};
+    const Text name = name_before(at_);
+    const bool user = is_one_of(name, kCredentialOptions);
+    const bool whole = (name.starts_with('-') && names_secret(name)) ||
+                       equals_ignoring_case(name, "bearer") ||
+                       (name == "password" && text_.find("login ") != Text::npos);
+    if (!whole && !user) return {};
+    const bool quoted = is_quote(text_[start]);
+    const std::size_t end =
+        quoted ? std::min(text_.find(text_[start], start + 1), text_.size()) : find_any(" \t\n\"'", start);
+    if (quoted) ++start;
+    if (!user) return {start, end};
+    const std::size_t colon = find_any(":", start);
+    return colon < end ? Span{colon + 1, end} : Span();
+  }
+  std::size_t find_other_than_blank(std::size_t from) const noexcept {
+    while (from < text_.size() && (text_[from] == ' ' || text_[from] == '\t')) ++from;
+    return from;
+  }
+
+  Text text_;
+  std::size_t at_;
+};
+
+}  // namespace
+
+bool names_secret(Text name) noexcept {
+  constexpr std::size_t kMost = 128;
+  if (name.empty() || name == "PWD" || name == "OLDPWD") return false;
+  if (name.starts_with("-D")) name.remove_prefix(2);  // of a compiler
+  char plain[kMost];
+  char part[kMost];
+  std::size_t size = 0;
+  std::size_t part_size = 0;
+  bool secret_part = false;
+  bool counted = false;
+  bool place = false;
+  const auto end_part = [&] {
+    const Text text(part, part_size);
+    secret_part = secret_part || is_one_of(text, kSecretParts);
+    counted = counted || is_one_of(text, kCountedParts);
+    place = place || is_one_of(text, kPlaceParts);
+    part_size = 0;
+  };
+  for (std::size_t i = 0; i < name.size() && size < kMost; ++i) {
+    const char c = name[i];
+    const bool capital = is_upper(c) && i != 0 && is_lower(name[i - 1]);
+    if (!is_alnum(c) || capital) end_part();
+    if (!is_alnum(c)) continue;
+    plain[size++] = to_lower(c);
+    part[part_size++] = to_lower(c);
+  }
+  end_part();
+  if (place) return false;
+  const Text all(plain, size);
+  for (const Word& word : kSecretWords)
+    if (all.find(word.view()) != Text::npos) return true;
+  if (counted) return false;
+  const std::size_t token = all.find("token");
+  return secret_part || (token != Text::npos && !starts_at(all, token, "tokeniz"));
+}
+
+bool RedactedPieces::next(Text& piece) noexcept {
+  const std::size_t start = at_;
+  if (hidden_to_ != 0) {
+    at_ = hidden_to_;
+    hidden_to_ = 0;
+    piece = kHidden;
+    return true;
+  }
+  for (; at_ < text_.size(); ++at_) {
+    if (!kTells.tells[static_cast<unsigned char>(text_[at_])]) continue;
+    const Span secret = Finder(text_, at_).find();
+    if (!secret) continue;
+    at_ = secret.from;
+    hidden_to_ = secret.to;
+    if (secret.from == start) return next(piece);
+    break;
+  }
+  piece = part_of(text_, start, at_ - start);
+  return !piece.empty();
+}
+
+Redacted redact(Text text, std::span<char> out) noexcept {
+  RedactedPieces pieces(text);
+  Writer writer(out);
+  for (Text piece; pieces.next(piece);) writer.put(piece);
+  return writer.done();
+}
+
+}  // namespace kshim::report

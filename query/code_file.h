@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of one file: its device code, the kernels of those images that a question needed, the last
+// answers.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "kshim/query.h"
+#include "query/device_code.h"
+#include "query/payload.h"
+
+namespace kshim::query {
+
+struct Question {
+  std::string_view kernel;  ///< mangled; empty: any
+  image::Platform platform;
+};
+
+class CodeFile {
+ public:
+  /// All of `out` but `size`. `file` is opened where what is known does not suffice.
+  void answer(SourceFile& file, const Question& question, kshim_answer& out) noexcept;
+  std::size_t bytes() const noexcept;
+  /// False: asked again, the answer may be another, even if the file stays as it is.
+  bool is_final() const noexcept;
+
+ private:
+  /// What the driver takes of a module.
+  struct Choice {
+    image::Selection selection;
+    image::Candidate image;
+    bool executable = false;  ///< false: LTO-IR alone, which is for a linker
+    bool runs() const noexcept { return selection.choice != image::Choice::none; }
+  };
+  /// A kernel's name, by a hash of 64 bits, in an image.
+  struct Name {
+    std::uint32_t low, high, image;
+    std::uint64_t hash() const noexcept { return std::uint64_t{high} << 32U | low; }
+  };
+  struct Known {
+    std::uint64_t kernel = 0;  ///< hash
+    image::Platform platform;
+    kshim_answer answer{};
+  };
+  static constexpr std::size_t kMostKnown = 16;
+
+  Reason read(SourceFile& file) noexcept;
+  Choice choose(const CodeModule& module, const image::Platform& platform) noexcept;
+  bool takes(const Choice& choice, const CodeImage& image, const image::Platform& platform) const noexcept;
+  Reason has_kernels(SourceFile& file, Payload& payload, CodeModule& module, std::uint64_t* budget) noexcept;
+  Reason list_kernels(SourceFile& file, Payload& payload, std::uint32_t index) noexcept;
+  Reason list_chosen(SourceFile& file, const image::Platform& platform) noexcept;
+  Reason list_all(SourceFile& file) noexcept;
+  Reason answer_any(SourceFile& file, const image::Platform& platform, kshim_answer& out) noexcept;
+  Reason answer_kernel(SourceFile& file, const Question& question, std::uint64_t hash,
+                       kshim_answer& out) noexcept;
+  Reason confirm(SourceFile& file, const image::Platform& platform, image::Choice wanted,
+                 bool& found) noexcept;
+  void find_holding(std::uint64_t hash) noexcept;
+  bool is_holding(std::uint32_t image) const noexcept;
+  template <class InScope>
+  void fill_have(const InScope& in_scope, kshim_answer& out) const noexcept;
+
+  bool read_ = false;
+  bool all_listed_ = false;
+  bool unlisted_ = false;  ///< some image is compressed in a way that is not known
+  Reason reason_ = Reason::none;
+  DeviceCode code_;
+  Array<Name> names_;                   ///< by hash
+  Array<image::Platform> listed_for_;   ///< platforms whose chosen images are in names_
+  Array<image::Candidate> candidates_;  ///< of choose(), kept for its memory
+  Array<std::uint32_t> images_;         ///< of has_kernels(), likewise
+  Array<std::uint32_t> holding_;        ///< images that have the kernel in question, ascending
+  Known known_[kMostKnown];
+  std::size_t known_count_ = 0;  ///< ever
+};
+
+}  // namespace kshim::query
