@@ -63,7 +63,7 @@ Knowledge& instance() {
 std::optional<std::string> read_file(const std::string& path, bool own_only) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
-    if (own_only && (errno == ENOENT || errno == ENOTDIR)) return std::nullopt;
+    if (own_only && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) return std::nullopt;
     throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
   }
   const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* fd) { ::close(*fd); });
