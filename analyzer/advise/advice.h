@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/core/finding.h"
+#include "analyzer/core/python_environment.h"
 #include "kshim/image/select.h"
 
 namespace kshim::analysis {
@@ -22,6 +23,7 @@ enum class Origin : std::uint8_t {
 };
 
 struct Situation {
+  PythonEnvironment python_env;  ///< of the process that failed
   Cause cause = Cause::unknown;
   std::optional<int> code;
   std::string object;  ///< path, empty for a loose image

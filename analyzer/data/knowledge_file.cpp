@@ -25,8 +25,9 @@
 
 // embedded.S
 extern "C" {
-#define KSHIM_EMBEDDED(name) \
-  extern const char kshim_knowledge_##name[], kshim_knowledge_##name##_end[] __attribute__((visibility("hidden")));
+#define KSHIM_EMBEDDED(name)                  \
+  extern const char kshim_knowledge_##name[], \
+      kshim_knowledge_##name##_end[] __attribute__((visibility("hidden")));
 KSHIM_EMBEDDED(sources)
 KSHIM_EMBEDDED(toolkits)
 KSHIM_EMBEDDED(gpus)
@@ -119,7 +120,8 @@ class Row {
   /// Releases of a project: they begin with a digit.
   std::string_view release(std::string_view key) {
     const std::string_view out = text(key);
-    if (out.empty() || out.front() < '0' || out.front() > '9') fail(fmt::format("`{}` is not a release", key));
+    if (out.empty() || out.front() < '0' || out.front() > '9')
+      fail(fmt::format("`{}` is not a release", key));
     return out;
   }
   /// Of a row that gives one of a few words.
@@ -178,8 +180,11 @@ class Row {
 std::string_view joined(const std::vector<std::string_view>& words) {
   return Row::keep(fmt::format("{}", fmt::join(words, "; ")));
 }
-/// What a file says of a GPU or a wheel: read in a file or a tool's answer, stated by NVIDIA, or by the project's build.
-bool is_verified(Row& row) { return row.one_of("basis", {"measured", "documented", "declared"}) != "declared"; }
+/// What a file says of a GPU or a wheel: read in a file or a tool's answer, stated by NVIDIA, or by the
+/// project's build.
+bool is_verified(Row& row) {
+  return row.one_of("basis", {"measured", "documented", "declared"}) != "declared";
+}
 
 /// The tables of the image library that a text brings.
 struct ImageTables {
@@ -206,7 +211,8 @@ void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
   row.archs("tile_targets");
   out.verified = is_verified(row);
   out.sources = row.text("sources");
-  if (!images.isas.empty() && !(images.isas.back().cuda < out.version)) row.fail("is not newer than the row before");
+  if (!images.isas.empty() && !(images.isas.back().cuda < out.version))
+    row.fail("is not newer than the row before");
   images.isas.push_back({out.version, out.isa});
   if (!windows.empty()) to.windows_drivers.push_back({out.driver, windows});
   if (!windows_minor.empty()) to.windows_drivers.push_back({out.minor_driver, windows_minor});
@@ -226,8 +232,8 @@ void read_gpu(Row& row, Knowledge& to, ImageTables& images) {
   for (const std::string_view name : row.list("names")) to.gpu_names.push_back({name, out.cc});
   for (const auto isa : row.object("first_isa")) {
     std::string_view text;
-    const auto version = isa.value.get(text) == simdjson::SUCCESS ? image::parse_version(text)
-                                                                   : image::parse_version("");
+    const auto version =
+        isa.value.get(text) == simdjson::SUCCESS ? image::parse_version(text) : image::parse_version("");
     const bool base = isa.key == "base";
     if (!version || (!base && isa.key != "a" && isa.key != "f")) row.fail("`first_isa` is not understood");
     images.targets.push_back({out.cc.number(),
@@ -314,9 +320,9 @@ constexpr Section kSections[] = {
 
 bool is_date(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00";
-  return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
-           return form == '-' ? c == '-' : c >= '0' && c <= '9';
-         });
+  return text.size() == kForm.size() &&
+         std::equal(text.begin(), text.end(), kForm.begin(),
+                    [](char c, char form) { return form == '-' ? c == '-' : c >= '0' && c <= '9'; });
 }
 
 /// What a text holds, checked; `use` puts it in place.
@@ -374,7 +380,8 @@ class Text {
     sections_.push_back(&section);
   }
   bool has(std::string_view name) const {
-    return std::any_of(sections_.begin(), sections_.end(), [&](const Section* each) { return each->name == name; });
+    return std::any_of(sections_.begin(), sections_.end(),
+                       [&](const Section* each) { return each->name == name; });
   }
   std::string date_;
   std::vector<const Section*> sections_;
@@ -400,8 +407,8 @@ Knowledge& instance() {
   return built_in;
 }
 
-/// The bytes of a regular file; nullopt where there is none. Throws where it cannot be read, or others could have
-/// written it and `own_only`.
+/// The bytes of a regular file; nullopt where there is none. Throws where it cannot be read, or others could
+/// have written it and `own_only`.
 std::optional<std::string> read_file(const std::string& path, bool own_only) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
@@ -409,7 +416,7 @@ std::optional<std::string> read_file(const std::string& path, bool own_only) {
     throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
   }
   const std::unique_ptr<const int, void (*)(const int*)> closer(&file, [](const int* fd) { ::close(*fd); });
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
     throw std::runtime_error(fmt::format("{}: is not a regular file", path));
   if (own_only && ((status.st_uid != 0 && status.st_uid != ::getuid()) || (status.st_mode & S_IWOTH) != 0))

@@ -42,14 +42,15 @@ struct Knowledge {
 };
 const Knowledge& knowledge();
 
-/// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names what is
-/// wrong; nothing has changed then. Before the first thread: image::select_image judges by the new tables, too.
+/// Reads `text` (kshim-knowledge/1) in place of the tables that it has. Throws std::runtime_error that names
+/// what is wrong; nothing has changed then. Before the first thread: image::select_image judges by the new
+/// tables, too.
 void replace_knowledge(std::string_view text, const std::string& file);
 
-/// What the command does at start. `named`: --knowledge or $KSHIM_KNOWLEDGE, a file or a folder; it always counts, and
-/// throws std::runtime_error where it cannot be read. Without it: files of $XDG_DATA_HOME/kshim and /usr/share/kshim
-/// that are newer than the built-in tables and that only root or the user can write; one that cannot be read is
-/// passed over, and returned as a warning. A setuid program takes the built-in tables.
+/// What the command does at start. `named`: --knowledge or $KSHIM_KNOWLEDGE, a file or a folder; it always
+/// counts, and throws std::runtime_error where it cannot be read. Without it: files of $XDG_DATA_HOME/kshim
+/// and /usr/share/kshim that are newer than the built-in tables and that only root or the user can write; one
+/// that cannot be read is passed over, and returned as a warning. A setuid program takes the built-in tables.
 std::vector<std::string> load_knowledge(const std::string& named);
 
 }  // namespace kshim::analysis

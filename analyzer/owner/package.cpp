@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "analyzer/owner/bounded.h"
+#include "analyzer/owner/bundles.h"
 
 namespace kshim::packages {
 
@@ -30,6 +31,10 @@ bool is_package_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) {
            return plain(static_cast<unsigned char>(c)) || kMarks.find(c) != std::string_view::npos;
          });
+}
+
+analysis::PackageName package_name(const Package& package) {
+  return {package.name, package.version, package.manager, std::string(bundle_title(package.manager))};
 }
 
 }  // namespace kshim::packages

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/core/finding.h"
+
 namespace kshim::packages {
 
 struct Package {
@@ -32,5 +34,8 @@ bool lists_module(const std::vector<std::string>& modules, std::string_view belo
 /// Whether a text can be the name of a package of any manager: what else stands in its place may be an option
 /// or an address to the command that it is put into.
 bool is_package_name(std::string_view text);
+
+/// As findings name it.
+analysis::PackageName package_name(const Package& package);
 
 }  // namespace kshim::packages

@@ -52,8 +52,8 @@ struct Options {
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
-  bool trust_reports = false;        ///< those of other users, and the sources that reports name, as one's own
-  bool record_packages = false;      ///< add what is found there to the reports
+  bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
+  bool record_packages = false;  ///< add what is found there to the reports
   std::vector<BlindProcess> blind;
   std::vector<IdleProcess> idle;
   std::vector<MissingLibrary> missing;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a host file keeps its device code: in sections of its own and, where a library loads images itself, in
-// .rodata, .ldata, .cask_resource and others, also cubins without a fatbin around them. No heap, no exceptions.
+// Where a host file keeps its device code: in sections of its own and, where a library loads images itself,
+// in .rodata, .ldata, .cask_resource and others, also cubins without a fatbin around them. No heap, no
+// exceptions.
 #pragma once
 #include <cstdint>
 
