@@ -13,38 +13,20 @@
 #include "analyzer/data/pythons.h"
 #include "analyzer/device_code/elf_facts.h"
 #include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/rules.h"
 #include "analyzer/owner/direct_url.h"
+#include "analyzer/owner/python_environment.h"
 
 namespace kshim::analysis {
 namespace {
 
-struct BuiltBy {
-  image::Version toolkit;
-  std::string how;
-};
-
-// Who built the file: what its cubins say, else the newest PTX, whose version is that of the toolkit.
-BuiltBy builder_of(const Scene& scene, const Subject& subject) {
+// Who built the file.
+BuiltBy built_by(const Scene& scene, const Subject& subject) {
   if (scene.options.assume_toolkit) return {*scene.options.assume_toolkit, "as assumed"};
-  if (subject.images.toolkit.known()) return {subject.images.toolkit, "its cubins say so"};
-  image::Version isa;
-  for (const ImageFact& image : subject.images.images) {
-    if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
-  }
-  const ToolkitRow* row = isa.known() ? toolkit_of_isa(isa) : nullptr;
-  if (row == nullptr) return {};
-  BuiltBy out{row->version, fmt::format("its PTX is of version {}", image::to_name(isa).view())};
-  // PTX may be older than the file: cuFFT of CUDA 13.0 has PTX 7.8 beside cubins for sm_110.
-  for (const ImageFact& image : subject.images.images) {
-    const ToolkitRow* first = first_toolkit_for(image.candidate.arch);
-    if (first == nullptr || !(out.toolkit < first->version)) continue;
-    out.toolkit = first->version;
-    out.how =
-        fmt::format("its {} takes it", image::to_name(image.candidate.kind, image.candidate.arch).view());
-  }
-  return out;
+  return builder_of(subject.images.images, subject.images.toolkit);
 }
 
 bool runs_python(const Scene& scene) {
@@ -121,6 +103,9 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   if (!scene.advised.wants(finding)) return;
   Situation at;
   at.cause = finding.cause;
+  // No list of architectures ends what this driver cannot read.
+  if (at.cause == Cause::latent_gap && diagnose(subject.facts).cause == Cause::driver_too_old_for_image)
+    at.cause = Cause::driver_too_old_for_image;
   at.code = finding.code;
   at.object = finding.object;
   const OriginFacts origin = origin_of(finding.object);
@@ -148,7 +133,7 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.other_devices = other_devices(scene, subject);
   at.driver = subject.facts.driver;
   if (scene.report.driver) at.kernel_module = scene.report.driver->kernel_module;
-  const BuiltBy builder = builder_of(scene, subject);
+  const BuiltBy builder = built_by(scene, subject);
   at.toolkit = builder.toolkit;
   at.toolkit_how = builder.how;
   for (const ImageFact& image : subject.images.images) {
@@ -196,10 +181,12 @@ void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
   at.ranked = scene.report.process.rank.has_value();
   at.program = program_of(scene.report.process);
   const std::string entry = at.cache_entry.empty() ? extension_folder(at) : at.cache_entry;
-  if (scene.report.foreign)
+  if (scene.report.foreign) {
     forget_strings(at);
-  else
+  } else {
     at.removable = removable_cache_entry(entry);
+    at.python_env = packages::python_environment(at.object, at.environment, at.manager == "conda");
+  }
   Advice advice = advise(at);
   if (scene.report.foreign)
     keep_free_of({finding.object, scene.report.process.exe, scene.report.process.cwd, entry}, advice.fixes);

@@ -10,6 +10,7 @@
 #include "analyzer/advise/dead_ends.h"
 #include "analyzer/advise/driver_fixes.h"
 #include "analyzer/advise/gpu_driver.h"
+#include "analyzer/advise/interpreter.h"
 #include "analyzer/advise/own_source.h"
 #include "analyzer/advise/printable.h"
 #include "analyzer/advise/program.h"
@@ -53,7 +54,7 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
       });
   for (const Row& row : kRows) {
     if (row.cause != at.cause || row.code != (own_row ? at.code.value_or(0) : 0)) continue;
-    Fix fix{row.kind, row.title, {}, row.why, row.caveat};
+    Fix fix{row.kind, row.title, {}, row.why, row.caveat, row_of(row.cause).name};
     if (*row.command != '\0') fix.commands.push_back(for_program(row.command, at.program));
     fixes.push_back(std::move(fix));
   }
@@ -81,7 +82,8 @@ void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
                      {for_program(unset + " PROGRAM", at.program)},
                      fmt::format("one of them is on, and tells the driver to {}: {}",
                                  bypassed ? "ignore machine code" : "compile no PTX", why),
-                     fmt::format("it is {}: env | grep -E 'CUDA_.*JIT'", kWhere)});
+                     fmt::format("it is {}: env | grep -E 'CUDA_.*JIT'", kWhere),
+                     "start-without-switch"});
     return;
   }
   const bool one = at.switches.size() == 1;
@@ -89,7 +91,8 @@ void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
                    fmt::format("Unset {}", enumerate(at.switches)),
                    {"unset " + join(at.switches, " ")},
                    why,
-                   fmt::format("{} {}", one ? "it is" : "they are", kWhere)});
+                   fmt::format("{} {}", one ? "it is" : "they are", kWhere),
+                   "unset-switch"});
 }
 
 // Somebody else built it: the user has no source to mend, and its makers may have done so.
@@ -104,7 +107,8 @@ void add_other_release_fix(const Situation& at, std::vector<Fix>& fixes) {
            "which kernels are compiled for which GPU is decided where {} is built{}", at.package,
            at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)),
        "its release notes and issues tell which release has it; with its source at hand, the next way works "
-       "too"});
+       "too",
+       "try-other-release"});
 }
 
 void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -118,7 +122,8 @@ void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
                  "it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
                  "file was built with another list of architectures",
                  enumerate(at.kernel_images)),
-       "a kernel's definition must not depend on __CUDA_ARCH__; its body may"});
+       "a kernel's definition must not depend on __CUDA_ARCH__; its body may",
+       "compile-kernel-for-gpu"});
 }
 
 // The name asked for is text in the program: it must be the one that the image has.
@@ -132,7 +137,8 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
                      fmt::format("Ask for {}, or declare the kernel extern \"C\"", shorten(name, 60)),
                      {},
                      "C++ mangles a kernel's name by its parameters; extern \"C\" keeps it as it is written",
-                     lowered});
+                     lowered,
+                     "ask-for-declared-name"});
     return;
   }
   if (at.kernels.empty()) {
@@ -141,7 +147,8 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
          "Ask for the kernel by its name in the image",
          {},
          "C++ mangles a kernel's name (scale becomes _Z5scalePf) unless it is declared extern \"C\"",
-         lowered});
+         lowered,
+         "ask-for-image-name"});
     return;
   }
   std::vector<std::string> names(
@@ -154,7 +161,8 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
                    {},
                    fmt::format("the {} there {} {}", at.kernels.size() == 1 ? "kernel" : "kernels",
                                at.kernels.size() == 1 ? "is" : "are", enumerate(names)),
-                   ""});
+                   "",
+                   "correct-kernel-name"});
 }
 
 void add_cache_fix(const Situation& at, Advice& advice) {
@@ -166,7 +174,8 @@ void add_cache_fix(const Situation& at, Advice& advice) {
                    at.cache),
        fmt::format("where machines with different GPUs share a home, give each kind a folder of its "
                    "own by {}",
-                   at.cache_variable)});
+                   at.cache_variable),
+       "delete-cache-entry"});
   advice.dead_ends.push_back({fmt::format("installing {} again", at.cache), "its cache stays as it is"});
 }
 
@@ -182,14 +191,16 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
           : !at.source.empty()   ? install_from(at.source)
                                  : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
          "a torn download or copy damages device code without harming the rest of the file",
-         ""});
+         "",
+         "install-again"});
     return;
   }
   fixes.push_back({FixKind::rebuild,
                    "Build or copy the file again",
                    {},
                    "the driver cannot use the device code in it",
-                   ""});
+                   "",
+                   "build-file-again"});
 }
 
 // Which GPU it is decides everything else.
@@ -201,7 +212,8 @@ void add_fix_for_any_gpu(const Situation& at, std::vector<Fix>& fixes) {
        "for compute capability 8.6 that is -gencode arch=compute_86,code=sm_86, CMAKE_CUDA_ARCHITECTURES=86 "
        "or "
        "TORCH_CUDA_ARCH_LIST=8.6",
-       "with --assume-cc 8.6, kshim says what it is for that GPU"});
+       "with --assume-cc 8.6, kshim says what it is for that GPU",
+       "have-code-built"});
 }
 
 void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -216,7 +228,8 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
                                at.ranked ? ", and have its launcher start fewer processes" : ""),
                    number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
                             "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
-                          : ""});
+                          : "",
+                   "use-served-gpu"});
 }
 
 // A run of a framework that has a way without a GPU, or the name of one.
@@ -237,7 +250,8 @@ void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
                    "Run on the CPU",
                    {for_program("CUDA_VISIBLE_DEVICES= PROGRAM", at.program)},
                    "without a visible GPU, most frameworks take the CPU",
-                   "slow, and only where the program has a way without a GPU"});
+                   "slow, and only where the program has a way without a GPU",
+                   "run-on-cpu"});
 }
 
 // What follows from what is said: the package from the software, the toolkit from the flavour.
@@ -263,8 +277,7 @@ Advice advise(const Situation& given) {
   Advice advice;
   const Situation at = asks_for_the_driver(told) ? with_serving_driver(told, serving) : told;
   if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
-  if (at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled)
-    add_switch_fix(at, advice.fixes);
+  if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
     case Cause::no_image_for_arch:
     case Cause::arch_specific_image:
@@ -344,6 +357,7 @@ Advice advise(const Situation& given) {
   add_fallback(at, advice.fixes);
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
+  for_interpreter(advice.fixes, at.python_env);
   keep_printable(advice.fixes);
   return advice;
 }

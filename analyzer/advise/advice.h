@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyzer/core/finding.h"
+#include "analyzer/core/python_environment.h"
 #include "kshim/image/select.h"
 
 namespace kshim::analysis {
@@ -22,6 +23,7 @@ enum class Origin : std::uint8_t {
 };
 
 struct Situation {
+  PythonEnvironment python_env;  ///< of the process that failed
   Cause cause = Cause::unknown;
   std::optional<int> code;
   std::string object;  ///< path, empty for a loose image
@@ -36,7 +38,7 @@ struct Situation {
   std::string build_folder;  ///< Origin::cmake
   std::string package;       ///< as its manager calls it, where known
   std::string package_version;
-  std::string manager;  ///< pip, conda, dpkg, rpm, or what made a bundle; empty = pip where it is Python's,
+  std::string manager;  ///< pip, conda, dpkg, rpm; empty = pip where it is Python's,
                         ///< else not known
   std::string environment;   ///< prefix of the conda or virtual environment that the file lies in
   std::string channel;       ///< of a conda package

@@ -39,7 +39,8 @@ void add_other_package(const Situation& at, Version version, std::vector<Fix>& f
                    {fmt::format("pip uninstall -y {}", shell_quote(at.caller_package)),
                     fmt::format("pip install {}", shell_quote(other))},
                    fmt::format("it compiles with the {} of CUDA {}", at.compiler, version.major),
-                   "the newest release may have dropped that CUDA: take the last that has it"});
+                   "the newest release may have dropped that CUDA: take the last that has it",
+                   "install-other-compiler-package"});
 }
 
 // Triton asks its own ptxas, which is a program: another one does as well.
@@ -52,7 +53,8 @@ bool add_ptxas_fix(const Situation& at, Version good, std::vector<Fix>& fixes) {
         "rm -rf ~/.triton/cache"},
        "the one that comes with Triton does not know this GPU yet",
        "newer releases of Triton have one of their own for Blackwell, TRITON_PTXAS_BLACKWELL_PATH; the "
-       "driver must read what it makes"});
+       "driver must read what it makes",
+       "use-newer-ptxas"});
   return true;
 }
 
@@ -71,9 +73,11 @@ void add_nvcc_fix(const Situation& at, Version good, bool dropped, std::vector<F
                      name(good)),
          at.device
              ? ""
-             : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"});
+             : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv",
+         "drop-architecture"});
   }
   Fix fix;
+  fix.id = "build-with-other-cuda";
   fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;
   fix.title = fmt::format("Build with CUDA {}{}", name(good), dropped ? "" : " or newer");
   fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
@@ -101,7 +105,8 @@ void add_compiler_fixes(const Situation& given, Advice& advice) {
                             fmt::format("Ask for {}, which is this GPU's", own.view()),
                             {},
                             fmt::format("this {} compiles for it; {} is another GPU's", at.compiler, asked),
-                            ""});
+                            "",
+                            "ask-for-own-architecture"});
     return;
   }
   const ToolkitRow* first = first_toolkit_for(plain);
@@ -124,6 +129,7 @@ void add_compiler_fixes(const Situation& given, Advice& advice) {
   if (!same_major) add_other_package(at, good, advice.fixes);
   if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
   Fix fix;
+  fix.id = "compile-with-other-cuda";
   fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
   fix.title =
       fmt::format("Let the program compile with CUDA {} or {}", name(good), dropped ? "older" : "newer");

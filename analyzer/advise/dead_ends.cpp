@@ -94,7 +94,7 @@ void add_attempts(const Situation& at, Advice& advice) {
 }
 
 void add_driver_update(const Situation& at, Serving serving, Advice& advice) {
-  const bool switched = at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled;
+  const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
@@ -121,15 +121,9 @@ const ToolkitRow* last_before_dropped(const Situation& at) {
 
 }  // namespace
 
-bool lacks_code(Cause cause) {
-  return cause == Cause::no_image_for_arch || cause == Cause::arch_specific_image ||
-         cause == Cause::ptx_newer_than_device || cause == Cause::kernel_missing_from_image ||
-         cause == Cause::latent_gap;
-}
-
 void add_dead_ends(const Situation& at, Serving serving, Advice& advice) {
   auto& out = advice.dead_ends;
-  const bool switched = at.cause == Cause::sass_bypassed || at.cause == Cause::ptx_jit_disabled;
+  const bool switched = has_trait(at.cause, cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;
   add_driver_update(at, serving, advice);
   if (lacks_code(at.cause)) {

@@ -5,9 +5,6 @@
 
 namespace kshim::analysis {
 
-/// Code that is not in the file cannot come from anywhere else.
-bool lacks_code(Cause cause);
-
 /// What people try in this situation although it cannot help, with why not.
 void add_dead_ends(const Situation& at, Serving serving, Advice& advice);
 

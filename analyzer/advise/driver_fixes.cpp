@@ -62,7 +62,8 @@ void add_driver_fix(const Situation& at, Advice& advice) {
   }
   // Nor one that does not know the GPU.
   if (gpu != nullptr && needed.known() && needed < gpu->first_toolkit) needed = gpu->first_toolkit;
-  Fix fix{FixKind::upgrade_driver, "Update the driver", {}, "a newer driver reads newer PTX", ""};
+  Fix fix{FixKind::upgrade_driver, "Update the driver", {}, "a newer driver reads newer PTX", "",
+          "update-driver"};
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
     fix.title = fmt::format("Update the driver to {} or newer", row->driver);
@@ -88,7 +89,8 @@ void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
        {},
        fmt::format("the NVRTC or libNVVM of that release writes PTX {} at most, which this driver reads",
                    name(row->isa)),
-       ""});
+       "",
+       "compile-with-older-cuda"});
 }
 
 }  // namespace
@@ -117,7 +119,8 @@ void add_newer_ptx_fixes(const Situation& at, Advice& advice) {
            fmt::format("Build it with CUDA {} or older", name(row->version)),
            {},
            fmt::format("its nvcc writes PTX {} at most, which this driver reads", name(row->isa)),
-           "machine code for the GPU beside the PTX spares it the compiling"});
+           "machine code for the GPU beside the PTX spares it the compiling",
+           "build-with-older-cuda"});
   }
   if (at.origin != Origin::installed) add_driver_fix(at, advice);
 }
@@ -141,13 +144,15 @@ void add_newer_driver_fixes(const Situation& at, Advice& advice) {
                             {},
                             fmt::format("drivers for CUDA {} and newer read the cubins of CUDA {}.x",
                                         name(needed), needed.major),
-                            ""});
+                            "",
+                            "update-driver"});
   } else {
     advice.fixes.push_back({FixKind::upgrade_driver,
                             "Update the driver to 550.54.14 or newer",
                             {},
                             "drivers for CUDA 12.4 and newer read compressed images",
-                            ""});
+                            "",
+                            "update-driver"});
   }
   if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
@@ -182,14 +187,16 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
          at.asks_for_cuda
              ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
              : fmt::format("that is the oldest that CUDA {}.x runs on", at.runtime.major),
-         at.device ? "" : "a GPU that newer drivers have dropped keeps the old one: then take another way"});
+         at.device ? "" : "a GPU that newer drivers have dropped keeps the old one: then take another way",
+         "update-driver"});
   }
   if (!at.driver.known() && at.asks_for_cuda)
     advice.fixes.push_back({FixKind::reinstall,
                             "Use an image for an older CUDA",
                             {"nvidia-smi"},
                             "on the host, it says up to which CUDA the driver goes",
-                            ""});
+                            "",
+                            "use-older-image"});
   if (at.driver.known())
     advice.fixes.push_back({FixKind::reinstall,
                             at.asks_for_cuda
@@ -197,7 +204,8 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
                                 : fmt::format("Use a build of the program for CUDA {}", at.driver.major),
                             {},
                             fmt::format("this driver serves CUDA {} and older", name(at.driver)),
-                            ""});
+                            "",
+                            "use-older-build"});
 }
 
 }  // namespace kshim::analysis

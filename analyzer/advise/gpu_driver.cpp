@@ -33,11 +33,13 @@ void add_gpu_driver_fix(const Situation& at, Serving serving, std::vector<Fix>& 
          fmt::format("Install a driver of branch R{}", gpu.last_branch),
          {},
          fmt::format("it is the last branch for {} GPUs: newer ones do not drive them", gpu.family),
-         "only where that is the driver of the machine that this GPU is in"});
+         "only where that is the driver of the machine that this GPU is in",
+         "install-driver-branch"});
     return;
   }
   const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
-  Fix fix{FixKind::upgrade_driver, "", {}, "no file can run on a GPU that its driver does not know", ""};
+  Fix fix{FixKind::upgrade_driver, "", {}, "no file can run on a GPU that its driver does not know", "",
+          "update-driver"};
   fix.title = gpu.tegra ? "Update JetPack, which brings the driver"
               : first != nullptr
                   ? fmt::format("Update the driver to {} or newer", first->driver)

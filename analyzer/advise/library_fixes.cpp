@@ -53,7 +53,8 @@ void add_search_path(const LibrarySituation& at, Advice& out) {
                      : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
        "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
        "it may be set where the program is started: a shell profile, a job script, a module "
-       "file or a container image"});
+       "file or a container image",
+       "trim-library-path"});
 }
 
 bool in_wheel(const CudaLibrary& library) {
@@ -75,7 +76,8 @@ void add_conda(const LibrarySituation& at, Advice& out) {
        "Keep one of the two: what conda installed, or what pip did",
        {"conda list | grep -iE 'cuda|cublas|cudnn|nccl'", "python -m pip list | grep -i nvidia"},
        fmt::format("{} is conda's, and {} is pip's", conda->record->soname, wheel->record->soname),
-       "an environment with only one of them is the safest: a new one, if need be"});
+       "an environment with only one of them is the safest: a new one, if need be",
+       "keep-one-manager"});
 }
 
 void add_reinstall(const LibrarySituation& at, Advice& out) {
@@ -90,7 +92,8 @@ void add_reinstall(const LibrarySituation& at, Advice& out) {
        {fmt::format("python -m pip install --force-reinstall --no-deps {}{}", wheel->package,
                     wheel->version.find('.') == std::string::npos ? "" : "==" + wheel->version)},
        "its files are then of one release again, where they were replaced in part",
-       "it does not help against a copy from elsewhere that is found first"});
+       "it does not help against a copy from elsewhere that is found first",
+       "install-again"});
 }
 
 void add_majors(const LibrarySituation& at, Advice& out) {
@@ -101,14 +104,16 @@ void add_majors(const LibrarySituation& at, Advice& out) {
                          "Take the packages of one CUDA version alone",
                          {"python -m pip list | grep -iE 'cu11|cu12|cu13'"},
                          "each package that brings a CUDA of its own has a build for each CUDA version",
-                         "before one is removed: python -m pip show NAME says what requires it"});
+                         "before one is removed: python -m pip show NAME says what requires it",
+                         "keep-one-cuda"});
     return;
   }
   out.fixes.push_back({FixKind::rebuild,
                        "Build what links them with one toolkit",
                        {},
                        "then there is one CUDA in the process",
-                       "where both work side by side, there is nothing to mend"});
+                       "where both work side by side, there is nothing to mend",
+                       "build-with-one-toolkit"});
 }
 
 void add_cudnn(const LibrarySituation& at, Advice& out) {
@@ -120,7 +125,8 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
             fmt::format("Install the cuDNN for CUDA {}", wanted),
             {},
             "each release of cuDNN is built for each CUDA major apart",
-            ""};
+            "",
+            "install-cudnn-for-cuda"};
     if (!cudnn.package.empty()) {
       fix.commands = {fmt::format("python -m pip uninstall -y {}", cudnn.package),
                       fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
@@ -129,7 +135,8 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
     out.fixes.push_back(std::move(fix));
   }
   if (at.kind == Mixture::older) {
-    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted), {}, "", ""};
+    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted), {}, "", "",
+            "use-newer-cudnn"};
     fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
     if (!cudnn.package.empty())
       fix.commands = {
@@ -142,6 +149,7 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
   if (last == nullptr || first == nullptr) return;
   const bool newer = last->last == "0";
   Fix fix;
+  fix.id = "use-other-cudnn";
   fix.kind = newer ? FixKind::reinstall : FixKind::downgrade;
   fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
                     : fmt::format("Use cuDNN {} or older", last->last);
@@ -191,7 +199,8 @@ Advice advise_libraries(const LibrarySituation& at) {
          {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'", for_program("PROGRAM", at.program),
                       at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
          "the loader says which folders it looks through for each library",
-         "kshim doctor PROGRAM says it without running the program"});
+         "kshim doctor PROGRAM says it without running the program",
+         "see-what-is-found"});
   }
   add_dead_ends(at, out);
   return out;

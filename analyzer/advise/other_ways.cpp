@@ -45,7 +45,8 @@ bool add_other_ways(const Situation& at, std::vector<Fix>& fixes) {
                      filled(row.title, name.view()),
                      {for_program(filled(row.command, name.view()), at.program)},
                      filled(row.why, name.view()),
-                     filled(row.caveat, name.view())});
+                     filled(row.caveat, name.view()),
+                     "workaround"});
   }
   return has_other_ways(at);
 }

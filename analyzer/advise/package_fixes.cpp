@@ -27,7 +27,8 @@ void add_extension_fix(const Situation& at, std::vector<Fix>& fixes) {
        "the next start compiles it for the GPUs that are visible then",
        "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with "
        "different GPUs that "
-       "share a home each need a TORCH_EXTENSIONS_DIR of their own"});
+       "share a home each need a TORCH_EXTENSIONS_DIR of their own",
+       "delete-compiled-extension"});
 }
 
 void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {
@@ -37,7 +38,8 @@ void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {
           fmt::format("Take a build of {} that has code for this GPU", at.package),
           {},
           "",
-          ""};
+          "",
+          "take-other-build"};
   const bool offered = std::any_of(fixes.begin(), fixes.end(),
                                    [](const Fix& each) { return each.kind == FixKind::reinstall; });
   if (offered) return;

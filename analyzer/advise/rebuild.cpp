@@ -155,6 +155,7 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
         image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
   }
   Fix fix;
+  fix.id = "rebuild";
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
                                                                                         : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
@@ -239,6 +240,7 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
   const std::string target(
       image::to_name(plan->by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, added->arch).view());
   Fix fix;
+  fix.id = "compile-at-run-time";
   fix.kind = here || at_hand == nullptr ? FixKind::rebuild : FixKind::downgrade;
   fix.title = fmt::format("Let the program compile for {}", target);
   // Which compiler made it is not known as a rule: where the newest ones have dropped the GPU, that is said.
@@ -292,7 +294,8 @@ Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
           fmt::format("Let the program do without {}", row.library),
           {},
           why,
-          std::string(row.note)};
+          std::string(row.note),
+          "do-without-library"};
 }
 
 }  // namespace
@@ -331,7 +334,8 @@ void add_extension_rebuild(const Situation& at, std::vector<Fix>& fixes) {
        {expand(row_of(here ? Recipe::torch : Recipe::torch_toolkit), *plan, words)},
        fmt::format("{} can do it", toolkit_range(*plan)),
        "EXTENSION is that package; the CUDA of the nvcc must be of the major version that PyTorch is "
-       "built for"});
+       "built for",
+       "rebuild-extension"});
 }
 
 void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {

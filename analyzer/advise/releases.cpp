@@ -73,6 +73,7 @@ void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   const std::string range = range_tells(at, part_of_cuda) ? toolkit_range(*at.device) : "";
   const GpuRow* gpu = find_gpu(*at.device);
   Fix fix;
+  fix.id = "use-release-with-code";
   fix.kind = FixKind::reinstall;
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
@@ -143,6 +144,7 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   const LibrarySupportRow* row =
       older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
   Fix fix;
+  fix.id = "use-supported-release";
   fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
   fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
                     : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);

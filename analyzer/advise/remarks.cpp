@@ -44,12 +44,7 @@ bool asks_for_the_driver(const Situation& at) {
   // What cannot be read may be in order and too new, as long as nobody knows who built it.
   const bool perhaps_too_new =
       at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
-  const bool driver_matters = at.cause == Cause::ptx_newer_than_driver ||
-                              at.cause == Cause::jit_compiler_missing ||
-                              at.cause == Cause::driver_too_old_for_image || perhaps_too_new;
-  const bool not_the_driver = is_image_cause(at.cause) || at.cause == Cause::nvrtc_arch_unsupported ||
-                              at.cause == Cause::library_refuses;
-  return not_the_driver && at.cause != Cause::latent_gap && !driver_matters;
+  return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
 void add_remarks(const Situation& at, Serving serving, Advice& advice) {

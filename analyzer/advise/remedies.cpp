@@ -44,7 +44,7 @@ void put(std::string& text, std::string_view word, std::string_view value) {
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<analysis::Fix> fix_of(const Remedy& row,
                                     const std::optional<image::ComputeCapability>& device) {
-  analysis::Fix fix{row.kind, row.title, {}, row.why, row.caveat};
+  analysis::Fix fix{row.kind, row.title, {}, row.why, row.caveat, row.message};
   if (*row.command != '\0') fix.commands.emplace_back(row.command);
   const bool about_one = fix.title.find("{sm}") != std::string::npos;
   if (about_one && (!device || analysis::first_toolkit_for({*device, image::Suffix::a}) == nullptr))

@@ -60,6 +60,7 @@ bool add_source_build(const Situation& at, std::vector<Fix>& fixes) {
   words.toolkit = fmt::format("/usr/local/cuda-{}", name(source->cuda));
   words.nvcc = words.toolkit + "/bin/nvcc";
   Fix fix;
+  fix.id = "build-from-source";
   fix.kind = source->same ? FixKind::rebuild : FixKind::downgrade;
   fix.title =
       fmt::format("Build PyTorch {} from its source with CUDA {}", source->release, name(source->cuda));

@@ -129,11 +129,46 @@ WheelName wanted(const Situation& at, std::string_view distribution, bool& by_to
   return wheel;
 }
 
+// Always in quotes, which a release like 2.15.* needs.
+std::string pinned(std::string_view name, std::string_view pin) {
+  std::string out = shell_quote(fmt::format("{}{}", name, pin));
+  return out.front() == '\'' ? out : fmt::format("'{}'", out);
+}
+
+// What `pip install` is to be told of PyTorch's packages, which are built for one another. Of those that are
+// there, each is named; with its own version where the release stays: then pip exchanges what has to be, and
+// nothing else is fetched again.
+std::string torch_packages(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+  const std::string own = pinned(wheel.distribution, choice.pin);
+  const auto& there = at.python_env.installed;
+  std::string out;
+  const auto add = [&out](std::string_view package) { out.append(out.empty() ? "" : " ").append(package); };
+  if (there.empty()) {
+    if (choice.same) add("--force-reinstall");
+    for (const std::string_view name : {"torch", "torchvision", "torchaudio"})
+      add(name == wheel.distribution ? std::string_view(own) : name);
+    return out;
+  }
+  const std::string_view variant = choice.row->variant;
+  bool named = false;
+  for (const auto& [name, version] : there) {
+    named = named || name == wheel.distribution;
+    if (choice.same) {
+      add(pinned(name, fmt::format("=={}+{}", version.substr(0, version.find('+')), variant)));
+    } else {
+      add(name == wheel.distribution ? std::string_view(own) : std::string_view(name));
+    }
+  }
+  if (!named) add(own);
+  return out;
+}
+
 // Title without its end, commands and caveat.
 Fix install(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
   const std::string& release = choice.release;
   Fix fix;
+  fix.id = "install-build";
   fix.kind = FixKind::reinstall;
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
@@ -142,6 +177,7 @@ Fix install(const Situation& at, const WheelChoice& choice, const WheelName& whe
                                                          {"{variant}", std::string(choice.row->variant)},
                                                          {"{major}", std::to_string(cuda.major)},
                                                          {"{cuda}", name(cuda)},
+                                                         {"{packages}", torch_packages(at, choice, wheel)},
                                                          {"{installed}", shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
   return fix;
@@ -173,13 +209,15 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
                        fmt::format("Run NVIDIA's container of {}", container->title),
                        {std::string(container->command)},
                        "its build has code for this GPU, and the published packages have none",
-                       std::string(container->caveat)});
+                       std::string(container->caveat),
+                       "run-container"});
     if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
       fixes.push_back({FixKind::reinstall,
                        "Install NVIDIA's PyTorch wheel for this Jetson",
                        {},
                        "PyTorch's own wheels have no code for it",
-                       ""});
+                       "",
+                       "install-jetson-wheel"});
     return false;
   }
   const std::string served = image_that_serves(*choice->row, *at.device);
@@ -230,7 +268,8 @@ void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advic
                    title, wheel.version, image,
                    there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant), title),
        fmt::format("EXTENSION is the package of that file{}",
-                   there.verified ? "" : fmt::format("; {} has that code by its build script", title))});
+                   there.verified ? "" : fmt::format("; {} has that code by its build script", title)),
+       "update-other-package"});
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim COMMAND: finds the row, parses its options, runs it. The only place that catches exceptions.
+// kshim COMMAND: finds the row, parses its options, runs it. What nothing else has caught becomes one line
+// and a status.
 #include <fmt/core.h>
 
 #include <algorithm>

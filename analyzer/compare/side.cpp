@@ -120,7 +120,7 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
     Object object{.name = from.name(),
                   .place = place_in(from.path, side.path, folder),
                   .member = from.member,
-                  .package = package_name(from.package),
+                  .package = from.package.name,
                   .build_id = from.build_id,
                   .bytes = from.bytes,
                   .images = std::move(from.images)};

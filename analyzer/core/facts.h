@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kshim/base/cuda_error.h"
 #include "kshim/image/image.h"
 #include "kshim/image/select.h"
 
@@ -62,6 +63,12 @@ struct Facts {
   bool has_code(int code) const {
     for (const int known : codes) {
       if (known == code) return true;
+    }
+    return false;
+  }
+  bool has_code_with(unsigned traits) const {
+    for (const int known : codes) {
+      if (code_has(known, traits)) return true;
     }
     return false;
   }

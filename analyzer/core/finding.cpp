@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/core/finding.h"
 
+#include <fmt/core.h>
+
 namespace kshim::analysis {
 namespace {
 
+using namespace cause_trait;
+
 constexpr CauseRow kCauses[] = {
-#define KSHIM_CAUSE(id, name, severity, when, headline) {Cause::id, name, Severity::severity, when, headline},
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline) \
+  {Cause::id, name, Severity::severity, traits, when, headline},
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
@@ -14,12 +19,54 @@ constexpr std::string_view kFixKinds[] = {
 #include "analyzer/core/fix_kinds.def"
 #undef KSHIM_FIX_KIND
 };
+constexpr std::string_view kEvidence[] = {
+#define KSHIM_EVIDENCE(id, name, what) name,
+#include "analyzer/core/evidence.def"
+#undef KSHIM_EVIDENCE
+};
 constexpr std::string_view kSeverities[] = {"none", "info", "warning", "error"};
 
 }  // namespace
 
 std::string_view to_name(Severity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
 const CauseRow& row_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }
+std::string_view to_name(EvidenceId id) { return kEvidence[static_cast<std::size_t>(id)]; }
+
+std::string ReportLine::text() const { return line == 0 ? file : fmt::format("{}:{}", file, line); }
+
+std::string PackageName::label() const { return version.empty() ? name : name + " " + version; }
+
+std::string PackageName::text() const {
+  return label() + (installer.empty() ? "" : fmt::format(" ({})", installer));
+}
+
+std::string text_of(const Device& device) {
+  const std::string cc = device.cc ? std::string(image::to_name(*device.cc).view()) : std::string("?");
+  switch (device.kind) {
+    case Device::Kind::assumed:
+      return fmt::format("an assumed GPU ({})", cc);
+    case Device::Kind::target:
+      if (!device.cc) return "a target";
+      return fmt::format("target {}",
+                         image::to_name(image::ImageKind::cubin, {*device.cc, image::Suffix::none}).view());
+    case Device::Kind::named:
+      return device.name.empty() ? fmt::format("compute capability {}", cc)
+                                 : fmt::format("{} ({})", device.name, cc);
+    case Device::Kind::present:
+      break;
+  }
+  if (!device.ordinal) return fmt::format("a GPU of compute capability {}", cc);
+  return fmt::format("GPU {}: {} ({}{})", *device.ordinal, device.name.empty() ? "unnamed" : device.name, cc,
+                     device.simulated ? ", simulated" : "");
+}
+
+Device target_device(std::optional<image::ComputeCapability> cc) {
+  Device out;
+  out.kind = Device::Kind::target;
+  out.cc = cc;
+  return out;
+}
+
 std::string_view to_name(FixKind kind) { return kFixKinds[static_cast<std::size_t>(kind)]; }
 
 }  // namespace kshim::analysis

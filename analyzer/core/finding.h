@@ -5,7 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "kshim/image/arch.h"
+#include "kshim/image/select.h"
 
 namespace kshim::analysis {
 
@@ -13,18 +17,38 @@ enum class Severity : std::uint8_t { none, info, warning, error };
 std::string_view to_name(Severity severity);
 
 enum class Cause : std::uint8_t {
-#define KSHIM_CAUSE(id, name, severity, when, headline) id,
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline) id,
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
+/// What several parts ask of a cause. THE list of which cause has which: causes.def.
+namespace cause_trait {
+enum Trait : unsigned {
+  none = 0,
+  image = 1U << 0,           ///< about images: a finding of it makes the verdict `gap`
+  needs_arch = 1U << 1,      ///< of a GPU that is known, the finding names the architecture it needs
+  code_missing = 1U << 2,    ///< the file has no code for the GPU: more has to be built
+  arch_list = 1U << 3,       ///< another list of architectures ends it: it counts for the plan of a fleet
+  not_the_driver = 1U << 4,  ///< another driver does not end it
+  switched = 1U << 5,        ///< a switch in the environment is the cause
+  handled = 1U << 6,         ///< programs ask in order to find out: no alarm where one went on and ended well
+  optional = 1U << 7,        ///< programs go on without, on the CPU
+};
+}  // namespace cause_trait
+
 struct CauseRow {
   Cause cause;
   std::string_view name;
   Severity severity;
+  unsigned traits;  ///< cause_trait::Trait, joined by |
   std::string_view when;
   std::string_view headline;
 };
 const CauseRow& row_of(Cause cause);
+inline bool has_trait(Cause cause, unsigned traits) { return (row_of(cause).traits & traits) != 0; }
+/// Code that is not in the file cannot come from anywhere else.
+inline bool lacks_code(Cause cause) { return has_trait(cause, cause_trait::code_missing); }
+inline bool is_image_cause(Cause cause) { return has_trait(cause, cause_trait::image); }
 
 enum class FixKind : std::uint8_t {
 #define KSHIM_FIX_KIND(id, name) id,
@@ -39,6 +63,7 @@ struct Fix {
   std::vector<std::string> commands;
   std::string why;
   std::string caveat;
+  std::string_view id = {};  ///< which fix it is, a literal: names are part of the JSON
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.
@@ -49,9 +74,58 @@ struct DeadEnd {
   std::string why;
 };
 
+/// A line of a report or of a log, or a file that was looked at, which has no line.
+struct ReportLine {
+  std::string file;
+  std::uint64_t line = 0;
+  bool empty() const { return file.empty(); }
+  std::string text() const;  ///< "report.jsonl:8"
+  bool operator==(const ReportLine&) const = default;
+};
+
+/// What a piece of evidence is. Names are part of the JSON: they stay.
+enum class EvidenceId : std::uint8_t {
+#define KSHIM_EVIDENCE(id, name, what) id,
+#include "analyzer/core/evidence.def"
+#undef KSHIM_EVIDENCE
+};
+std::string_view to_name(EvidenceId id);
+
 struct Evidence {
-  std::string text;      ///< a sentence
-  std::string location;  ///< report:line
+  EvidenceId id = EvidenceId::rule;
+  std::string text;  ///< a sentence
+  ReportLine at;
+  std::vector<std::pair<std::string_view, std::string>> arguments = {};  ///< by name, which is a literal
+};
+
+/// A GPU that a finding is about.
+struct Device {
+  enum class Kind : std::uint8_t {
+    present,  ///< one that the process had
+    assumed,  ///< by --assume-cc
+    target,   ///< by --target
+    named,    ///< in a log
+  };
+  Kind kind = Kind::present;
+  std::optional<unsigned> ordinal = {};
+  std::string name = {};  ///< without the simulator's "(simulated)"
+  std::optional<image::ComputeCapability> cc = {};
+  bool simulated = false;
+  bool operator==(const Device&) const = default;
+};
+/// "GPU 0: NVIDIA A100 (8.0)", "target sm_120", "an assumed GPU (8.6)".
+std::string text_of(const Device& device);
+Device target_device(std::optional<image::ComputeCapability> cc);
+
+/// The package that a file belongs to.
+struct PackageName {
+  std::string name = {};
+  std::string version = {};
+  std::string installer = {};  ///< pip, conda, dpkg, rpm
+  bool empty() const { return name.empty(); }
+  std::string label() const;  ///< "torch 2.9.1"
+  std::string text() const;   ///< "torch 2.9.1 (pip)"
+  bool operator==(const PackageName&) const = default;
 };
 
 /// One image of the architecture table: what it is and why it does or does not fit.
@@ -62,6 +136,8 @@ struct ImageVerdict {
   std::uint64_t count = 0;
   bool fits = false;
   std::string reason;  ///< a clause
+  image::Candidate candidate = {};
+  bool would_fit = false;  ///< it fits the GPU, and something else keeps it from running
 };
 
 struct Place {
@@ -91,28 +167,28 @@ struct Finding {
   std::string object;                      ///< path; empty for a loose image
   std::vector<std::string> other_objects;  ///< of which the same holds: loose images of one scan
   std::string build_id;                    ///< of the object, where known
-  std::string package;                     ///< "torch 2.9.1 (pip)"
-  std::string headline;
+  PackageName package;
+  std::string headline;              ///< of this very finding; empty: what is said of all of its cause
   std::vector<std::string> kernels;  ///< demangled
   bool kernels_complete = true;
   std::uint64_t kernels_total = 0;  ///< of the module, where known
   std::vector<std::string> have;
   std::vector<ImageVerdict> images;
   std::string need;
-  std::vector<std::string> devices;  ///< "GPU 0: NVIDIA GeForce GTX 1080 (6.1)"
-  std::uint64_t count = 1;           ///< how often it happened, by whatever call
-  std::uint64_t call_count = 0;      ///< of these, how often failed_call told it
-  std::string failed_call;           ///< "cuLibraryGetKernel"
-  std::string failed_kernel;         ///< demangled
-  Place kernel_source;               ///< file and line of failed_kernel, where an image tells
-  std::vector<SeenIn> processes;     ///< of many, the first
+  std::vector<Device> devices;
+  std::uint64_t count = 1;        ///< how often it happened, by whatever call
+  std::uint64_t call_count = 0;   ///< of these, how often failed_call told it
+  std::string failed_call;        ///< "cuLibraryGetKernel"
+  std::string failed_kernel;      ///< demangled
+  Place kernel_source;            ///< file and line of failed_kernel, where an image tells
+  std::vector<SeenIn> processes;  ///< of many, the first
   std::uint64_t processes_total = 0;
   std::string
       seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
   std::vector<Evidence> evidence;
-  std::vector<std::string> failures;  ///< report:line of each failure it accounts for; of many, the first
-  std::vector<Place> where;           ///< innermost first; first is the user's own
-  Near near = Near::load;             ///< what failed at the first of them, and with failed_kernel
+  std::vector<ReportLine> failures;  ///< each failure it accounts for; of many, the first
+  std::vector<Place> where;          ///< innermost first; first is the user's own
+  Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

@@ -39,4 +39,7 @@ void set_up_log() {
   spdlog::warn("KSHIM_LOG={} is none of off, error, warn, info, debug; warn is used", harmless(wanted));
 }
 
+bool logs_debug() { return spdlog::should_log(spdlog::level::debug); }
+void log_debug(std::string_view message) { spdlog::debug("{}", message); }
+
 }  // namespace kshim::analysis

@@ -44,7 +44,6 @@ Finding finding_for(Cause cause, double confidence) {
   Finding out;
   out.cause = cause;
   out.severity = row_of(cause).severity;
-  out.headline = row_of(cause).headline;
   out.confidence = confidence;
   return out;
 }
@@ -69,23 +68,28 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
   place.native = read.native;
   place.python = read.python;
   out.where = own_places(place, scene.report, scene.files);
-  out.evidence.push_back({fmt::format("{} answered {}{}.", read.api, read.code,
+  out.evidence.push_back({EvidenceId::failed_call,
+                          fmt::format("{} answered {}{}.", read.api, read.code,
                                       reader.empty() ? "" : fmt::format(" to {}", basename_of(reader))),
-                          location(scene.report, read.line)});
+                          location(scene.report, read.line),
+                          {{"call", read.api}, {"code", std::to_string(read.code)}}});
   out.evidence.push_back(
-      {fmt::format("{} of {} had failed with it before, as a probe that {} went on from.",
+      {EvidenceId::left_error,
+       fmt::format("{} of {} had failed with it before, as a probe that {} went on from.",
                    left.layers.empty() ? std::string("a call") : left.layers.back().api, who, who),
        location(scene.report, left.line)});
   out.fixes.push_back({FixKind::code,
                        fmt::format("Call cudaGetLastError() once after {} has been set up", who),
                        {},
                        "that clears what its probing has left; no kernel of the reporting library has failed",
-                       ""});
+                       "",
+                       "clear-left-error"});
   out.fixes.push_back({FixKind::reinstall,
                        fmt::format("Use a version of {} that clears its errors", who),
                        {},
                        "the library is to clean up after its own probing",
-                       ""});
+                       "",
+                       "use-other-release"});
   out.dead_ends.push_back(
       {fmt::format("rebuilding {} for this GPU", reader.empty() ? "the program" : basename_of(reader)),
        "none of its kernels was refused"});
@@ -136,14 +140,19 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   if (subject.images.images.empty()) return std::nullopt;
   Finding out = finding_for(Cause::library_refuses, kGaveUp);
   out.object = library.path;
+  const auto about = device_of(scene, &device);
+  if (!about) return std::nullopt;
+  const std::string device_text = text_of(*about);
   out.headline = fmt::format("{} has no code for {}, which may be why the program gave up",
-                             basename_of(library.path), device_text(scene, &device));
-  out.devices.push_back(device_text(scene, &device));
+                             basename_of(library.path), device_text);
+  out.devices.push_back(*about);
   out.need = image::to_name(image::ImageKind::cubin, {*cc, image::Suffix::none}).view();
   describe_images(subject, out);
-  out.evidence.push_back({fmt::format("{} was loaded, and has no code for {}.", basename_of(library.path),
-                                      device_text(scene, &device)),
-                          location(scene.report, library.line)});
+  out.evidence.push_back(
+      {EvidenceId::library,
+       fmt::format("{} was loaded, and has no code for {}.", basename_of(library.path), device_text),
+       location(scene.report, library.line),
+       {{"path", library.path}}});
   add_advice(scene, subject, out);
   return out;
 }
@@ -185,20 +194,23 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
     found.failed_kernel = demangle(failure.kernel);
     found.where = own_places(failure, scene.report, scene.files);
     found.evidence.push_back(
-        {fmt::format("{} failed to launch, and the exit status is 0.",
+        {EvidenceId::launch_unchecked,
+         fmt::format("{} failed to launch, and the exit status is 0.",
                      failure.kernel.empty() ? std::string("A kernel") : shorten(found.failed_kernel, 60)),
          location(scene.report, failure.line)});
     found.evidence.push_back(
-        {visible
+        {EvidenceId::error_unread,
+         visible
              ? "Nobody asked the runtime for the error afterwards (cudaGetLastError, cudaPeekAtLastError)."
              : "Whether the program looked at the error cannot be seen: it has the runtime linked in.",
-         ""});
+         {}});
     if (out) continue;  // one is enough to distrust the results
     found.fixes.push_back({FixKind::code,
                            "Check the launch: cudaGetLastError() after <<<>>>",
                            {},
                            "a launch that is refused leaves its output as it was",
-                           ""});
+                           "",
+                           "check-launch"});
     out = std::move(found);
   }
   return out;
@@ -228,10 +240,11 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
   }
   if (out) {
     out->evidence.push_back(
-        {fmt::format("No call failed, and the program ended with {}: such a library refuses a GPU by "
+        {EvidenceId::ended_silently,
+         fmt::format("No call failed, and the program ended with {}: such a library refuses a GPU by "
                      "a status of its own.",
                      *scene.options.exit_status),
-         ""});
+         {}});
   }
   return out;
 }

@@ -72,32 +72,44 @@ std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord
   return record_of(*package, object.id);
 }
 
-std::string package_text(const PackageRecord& package) {
-  return label(package) + (package.manager.empty() ? "" : fmt::format(" ({})", package.manager));
+PackageName package_name(const PackageRecord& package) {
+  return {package.name, package.version, package.manager};
 }
 
 std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object) {
   std::vector<Evidence> out;
-  const std::string at = location(scene.report, object.line);
+  const ReportLine at = location(scene.report, object.line);
   if (const std::string& other = scene.files.elsewhere(object); !other.empty())
-    out.push_back({fmt::format("{} {}: {}, which has the same build id, was read in its place.", object.path,
+    out.push_back({EvidenceId::read_elsewhere,
+                   fmt::format("{} {}: {}, which has the same build id, was read in its place.", object.path,
                                scene.files.why_not(object), other),
-                   at});
+                   at,
+                   {{"file", object.path}, {"read", other}}});
   const auto package = package_of(scene, object);
   if (!package) {
     const bool same = scene.files.find(object) != nullptr;
     const std::string why = same ? scene.files.packages().why_not(object.path) : std::string();
     if (!why.empty())
-      out.push_back({fmt::format("Which package {} belongs to is not known: {}.", object.path, why), at});
+      out.push_back({EvidenceId::owner_unknown,
+                     fmt::format("Which package {} belongs to is not known: {}.", object.path, why),
+                     at,
+                     {{"file", object.path}, {"why", why}}});
     return out;
   }
-  if (std::string text = sentence(*package, object.path); !text.empty()) out.push_back({std::move(text), at});
+  if (std::string text = sentence(*package, object.path); !text.empty())
+    out.push_back(
+        {EvidenceId::owner,
+         std::move(text),
+         at,
+         {{"package", package->name}, {"version", package->version}, {"installer", package->manager}}});
   if (const auto found = scene.files.package(object); found && !found->also.empty())
     out.push_back(
-        {fmt::format("{} lists the same file: of two packages that share files, what was installed last "
+        {EvidenceId::shared_file,
+         fmt::format("{} lists the same file: of two packages that share files, what was installed last "
                      "is there.",
                      enumerate(found->also)),
-         at});
+         at,
+         {{"packages", enumerate(found->also)}}});
   return out;
 }
 

@@ -17,8 +17,8 @@ bool is_of_this_machine(const Report& report);
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
 /// The same by the records of this machine alone, whatever the report says.
 std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object);
-/// "torch 2.9.1 (pip)"; "train, a bundle made by PyInstaller".
-std::string package_text(const PackageRecord& package);
+/// "torch 2.9.1 (pip)".
+PackageName package_name(const PackageRecord& package);
 /// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.
 std::vector<Evidence> owner_evidence(const Scene& scene, const ObjectRecord& object);
 

@@ -121,20 +121,23 @@ void add_fixes(const image::Candidate& chosen, image::ComputeCapability cc, Find
                                      out.need, name_of(chosen),
                                      chosen.arch.cc.major == cc.major ? "an older one of its generation"
                                                                       : "an older architecture"),
-                         "the source tells: look for __CUDA_ARCH__ in the kernel"});
+                         "the source tells: look for __CUDA_ARCH__ in the kernel",
+                         "rebuild"});
   }
   out.fixes.push_back(
       {FixKind::code,
        "Give the kernel a body for this GPU, or launch another one",
        {},
        "an #if __CUDA_ARCH__ in its source leaves nothing of it for this architecture",
-       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have"});
+       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have",
+       "write-kernel-body"});
   out.fixes.push_back({FixKind::environment,
                        "Use what the program has for such GPUs",
                        {},
                        "such kernels belong to a fast path that needs a newer GPU: another data type, "
                        "backend or option avoids it",
-                       ""});
+                       "",
+                       "use-other-path"});
   out.dead_ends.push_back({fmt::format("rebuilding for {} alone", name_of(chosen)),
                            "it has that image, and the source leaves nothing in it"});
   out.dead_ends.push_back({"updating the driver", "it loaded the right image"});
@@ -166,22 +169,23 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.cause = Cause::compiled_out;
   out.severity = row_of(out.cause).severity;
   out.object = used.object->path;
-  if (const auto package = package_of(scene, *used.object)) out.package = package_text(*package);
+  if (const auto package = package_of(scene, *used.object)) out.package = package_name(*package);
   subject.images.images = subject.facts.images;
   describe_images(subject, out);
   out.need = image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view();
-  if (std::string device = device_text(scene, subject.device); !device.empty())
-    out.devices.push_back(std::move(device));
+  if (auto device = device_of(scene, subject.device)) out.devices.push_back(std::move(*device));
   for (const Stub& stub : stubs) {
     const std::string kernel = demangle(used.kernels[stub.kernel]);
     out.kernels.push_back(kernel);
     out.confidence = std::max(out.confidence, confidence_of(stub));
     out.evidence.push_back(
-        {fmt::format("{} {}: in {} of {}, which the driver takes, its body {}; in {} it has {} bytes.",
+        {EvidenceId::empty_body,
+         fmt::format("{} {}: in {} of {}, which the driver takes, its body {}; in {} it has {} bytes.",
                      shorten(kernel, 60), used.launched ? "was launched" : "failed", name_of(chosen),
                      basename_of(used.object->path), what_it_does(stub.kind), name_of(stub.whole->candidate),
                      stub.whole->kernels[stub.kernel].bytes),
-         location(scene.report, used.lines[stub.kernel])});
+         location(scene.report, used.lines[stub.kernel]),
+         {{"kernel", kernel}, {"image", name_of(chosen)}}});
   }
   out.kernels_total = out.kernels.size();
   out.failed_kernel = out.kernels.front();

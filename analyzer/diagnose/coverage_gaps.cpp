@@ -124,14 +124,15 @@ Finding launched_gap(const Scene& scene, const Launches& launches, const ObjectR
   const std::size_t launched = launched_of(launches, object.path);
   Finding finding = latent_finding(scene, gap.subject, std::move(gap.kernels), true, {}, kLaunchedAndLacking);
   finding.severity = Severity::warning;
-  finding.devices = {"target " + finding.need};
+  finding.devices = {target_device(gap.subject.facts.device)};
   const std::string who = launched == 1 ? "the one kernel launched in this run has no code"
                           : lacking == launched
                               ? fmt::format("none of the {} kernels launched in this run has code", launched)
                               : fmt::format("{} of the {} kernels launched in this run {} no code", lacking,
                                             launched, lacking == 1 ? "has" : "have");
   finding.headline = fmt::format("{}: {} for {}", basename_of(object.path), who, finding.need);
-  finding.evidence.push_back({"The kernels were launched in this run, as KSHIM_COVERAGE=1 recorded.",
+  finding.evidence.push_back({EvidenceId::kernels_launched,
+                              "The kernels were launched in this run, as KSHIM_COVERAGE=1 recorded.",
                               location(scene.report, gap.line)});
   return finding;
 }

@@ -53,7 +53,14 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
   if (!finding.failed_kernel.empty())
     text += fmt::format(" for the kernel {}", shorten(finding.failed_kernel, 60));
   if (failure.count > 1) text += fmt::format(", {} times", failure.count);
-  out.push_back({text + ".", location(scene.report, failure.line)});
+  Evidence row{EvidenceId::failed_call, text + ".", location(scene.report, failure.line)};
+  if (const Layer* layer = shown_layer(failure)) {
+    row.arguments = {
+        {"call", layer->api}, {"code", std::to_string(layer->code)}, {"name", code_name(*layer)}};
+  }
+  if (!failure.kernel.empty()) row.arguments.emplace_back("kernel", failure.kernel);
+  row.arguments.emplace_back("count", std::to_string(failure.count));
+  out.push_back(std::move(row));
 }
 
 void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& diagnosis,
@@ -61,32 +68,43 @@ void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& dia
   const std::uint32_t line = subject.images.line != 0 ? subject.images.line : fallback_line;
   const std::string source =
       subject.images.scope == ImageScope::none ? "" : fmt::format(" (images {})", subject.images.source);
-  out.push_back({fmt::format("{}{}.", diagnosis.match.because, source), location(scene.report, line)});
+  Evidence row{EvidenceId::rule, fmt::format("{}{}.", diagnosis.match.because, source),
+               location(scene.report, line)};
+  row.arguments = {{"cause", std::string(row_of(diagnosis.cause).name)}, {"images", subject.images.source}};
+  out.push_back(std::move(row));
 }
 
 void add_surroundings(const Scene& scene, const Subject& subject, Cause cause, std::vector<Evidence>& out) {
   if (subject.device != nullptr && !scene.options.assume_cc) {
-    out.push_back({device_text(scene, subject.device) + ".", location(scene.report, subject.device->line)});
+    const Device device = device_of(scene, subject.device).value_or(Device{});
+    out.push_back({EvidenceId::device, text_of(device) + ".", location(scene.report, subject.device->line)});
+    out.back().arguments = {{"ordinal", std::to_string(subject.device->ordinal)},
+                            {"name", subject.device->name}};
   }
-  if (cause == Cause::sass_bypassed || cause == Cause::ptx_jit_disabled) {
+  if (has_trait(cause, cause_trait::switched)) {
     for (const std::string& name : switch_names(scene.report)) {
-      out.push_back({fmt::format("{}={} is in the environment.", name, scene.report.process.env.at(name)),
-                     location(scene.report, scene.report.process.line)});
+      const std::string& value = scene.report.process.env.at(name);
+      out.push_back({EvidenceId::environment,
+                     fmt::format("{}={} is in the environment.", name, value),
+                     location(scene.report, scene.report.process.line),
+                     {{"variable", name}, {"value", value}}});
     }
   }
   if (subject.object != nullptr) {
     const std::string& why_not = scene.files.why_not(*subject.object);
     if (!why_not.empty() && is_image_cause(cause) && scene.files.find(*subject.object) == nullptr) {
-      out.push_back({fmt::format("{} {}: what is said about it is what the report holds.",
+      out.push_back({EvidenceId::unread_file,
+                     fmt::format("{} {}: what is said about it is what the report holds.",
                                  subject.object->path, why_not),
-                     location(scene.report, subject.object->line)});
+                     location(scene.report, subject.object->line),
+                     {{"file", subject.object->path}, {"why", why_not}}});
     }
     for (Evidence& row : owner_evidence(scene, *subject.object)) out.push_back(std::move(row));
   }
 }
 
 std::string need_of(const Subject& subject, Cause cause) {
-  if (!is_image_cause(cause) || cause == Cause::invalid_image || !subject.facts.device) return {};
+  if (!has_trait(cause, cause_trait::needs_arch) || !subject.facts.device) return {};
   return std::string(
       image::to_name(image::ImageKind::cubin, {*subject.facts.device, image::Suffix::none}).view());
 }
@@ -103,17 +121,15 @@ void set_kernels(std::vector<std::string> mangled, std::uint64_t total, Finding&
 void set_subject(const Scene& scene, const Subject& subject, Cause cause, Finding& finding) {
   finding.cause = cause;
   finding.severity = row_of(cause).severity;
-  finding.headline = row_of(cause).headline;
   if (subject.object != nullptr) {
     finding.object = subject.object->path;
     finding.build_id = subject.object->build_id;
-    if (const auto package = package_of(scene, *subject.object)) finding.package = package_text(*package);
+    if (const auto package = package_of(scene, *subject.object)) finding.package = package_name(*package);
   } else if (subject.caller && cause == Cause::driver_too_old) {
-    finding.package = package_text(*subject.caller);
+    finding.package = package_name(*subject.caller);
   }
   finding.need = need_of(subject, cause);
-  if (std::string device = device_text(scene, subject.device); !device.empty())
-    finding.devices.push_back(std::move(device));
+  if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject, finding);
 }
 
@@ -179,6 +195,8 @@ void describe_images(const Subject& subject, Finding& finding) {
     row.count = fact.count;
     row.fits = judgement.fits;
     row.reason = judgement.reason;
+    row.candidate = candidate;
+    row.would_fit = judgement.would_fit;
     if (std::find(finding.have.begin(), finding.have.end(), row.arch) == finding.have.end())
       finding.have.push_back(row.arch);
     finding.images.push_back(std::move(row));
@@ -213,7 +231,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   if (!failure.kernel.empty()) kernels.push_back(failure.kernel);
   bool complete = false;
   std::uint64_t total = 0;
-  if (is_image_cause(diagnosis.cause) && diagnosis.cause != Cause::invalid_image && subject.facts.device) {
+  if (has_trait(diagnosis.cause, cause_trait::needs_arch) && subject.facts.device) {
     if (!subject.images.file_images.empty())
       kernels = lacking_kernels(subject.images, subject.facts, failure.kernel);
     complete = subject.images.complete_kernels;

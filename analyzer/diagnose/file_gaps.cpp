@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/coverage.h"
 
 namespace kshim::analysis {
 namespace {
@@ -16,23 +17,6 @@ constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
 // What is remembered, in bytes of names; beyond, a file is read again.
 constexpr std::size_t kMostNames = std::size_t{64} << 20;
 constexpr std::size_t kMostKnown = 16384;
-
-bool serves(const DeviceCode& code, const CodeModule& module, ComputeCapability cc, image::Version driver) {
-  bool any = false;
-  each_image_of(module, [&](std::uint32_t index) {
-    any = any || image::judge(code.images[index].candidate, {cc, driver, {}}).fits;
-  });
-  return any;
-}
-
-// Code that was deliberately locked to one architecture beside code that was not: the program has another
-// way.
-bool all_locked(const std::vector<FileImage>& images) {
-  return std::all_of(images.begin(), images.end(), [](const FileImage& image) {
-    return image.candidate.arch.suffix != image::Suffix::none ||
-           image.candidate.kind == image::ImageKind::ltoir;
-  });
-}
 
 struct Unserved {
   std::vector<FileModule> modules;
@@ -49,8 +33,8 @@ bool is_complete(const FileModule& module) {
 Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapability cc, image::Version driver) {
   Unserved out;
   const DeviceCode& code = file.code();
-  std::vector<std::size_t> unserved;
-  for (std::size_t index = 0; index < code.modules.size(); ++index) {
+  std::vector<std::uint32_t> unserved;
+  for (std::uint32_t index = 0; index < code.modules.size(); ++index) {
     if (serves(code, code.modules[index], cc, driver)) {
       ++out.served;
     } else {
@@ -60,12 +44,16 @@ Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapabilit
   // Such libraries keep most kernels for some GPUs only, and choose among them.
   if (probing && out.served != 0) return out;
   std::uint64_t budget = kMostPayload;
-  for (const std::size_t index : unserved) {
+  std::vector<std::uint32_t> lacking;
+  for (const std::uint32_t index : unserved) {
     FileModule module = file.module(index, budget);
     out.complete = out.complete && is_complete(module);
-    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images)))
+    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images))) {
       out.modules.push_back(std::move(module));
+      lacking.push_back(index);
+    }
   }
+  if (out.served != 0 && loaded_by_choice(code, lacking)) out.modules.clear();
   return out;
 }
 

@@ -59,7 +59,8 @@ void add_cache_advice(const Scene& scene, Finding& finding) {
                         "Let the driver keep what it has compiled",
                         {"unset CUDA_CACHE_DISABLE"},
                         "with its cache (~/.nv/ComputeCache) it compiles once, and not at every start",
-                        "CUDA_CACHE_MAXSIZE bounds the cache"});
+                        "CUDA_CACHE_MAXSIZE bounds the cache",
+                        "keep-jit-cache"});
 }
 
 // The file has a cubin that would be taken but for CUDA_FORCE_PTX_JIT and its like.
@@ -93,22 +94,24 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   const std::string who =
       subject.object != nullptr ? std::string(basename_of(finding.object)) : "code from memory";
   finding.headline = fmt::format("{}: {} compiled from PTX at load", who, counted(share.modules, "module"));
-  if (std::string device = device_text(scene, subject.device); !device.empty())
-    finding.devices.push_back(std::move(device));
+  if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
   describe_images(subject, finding);
   finding.evidence.push_back(
-      {fmt::format(
+      {EvidenceId::compiled_modules,
+       fmt::format(
            "The driver compiled {} of {} from PTX{}{}.", counted(share.modules, "module"), who,
            share.ptx.empty() ? "" : fmt::format(" ({})", join({share.ptx.begin(), share.ptx.end()}, ", ")),
            took(scene, share.milliseconds)),
-       location(scene.report, share.first->line)});
+       location(scene.report, share.first->line),
+       {{"modules", std::to_string(share.modules)}}});
   // What memory holds is compiled on purpose, by who made it.
   if (is_forced(scene, subject)) {
     finding.fixes.push_back({FixKind::environment,
                              fmt::format("Unset {}", enumerate(switch_names(scene.report))),
                              {"unset " + join(switch_names(scene.report), " ")},
                              "a cubin for this GPU is there; without the switch the driver takes it",
-                             ""});
+                             "",
+                             "unset-switch"});
   } else if (subject.object != nullptr && subject.facts.device) {
     add_advice(scene, subject, finding);
   }
@@ -134,9 +137,11 @@ std::vector<Finding> jit_taxes(const Scene& scene) {
       rest += shares[i].milliseconds;
     }
     out.back().evidence.push_back(
-        {fmt::format("So were {} of {}{}.", counted(modules, "module"),
+        {EvidenceId::more,
+         fmt::format("So were {} of {}{}.", counted(modules, "module"),
                      counted(shares.size() - kNamed, "other file"), took(scene, rest)),
-         location(scene.report, shares[kNamed].first->line)});
+         location(scene.report, shares[kNamed].first->line),
+         {{"count", std::to_string(shares.size() - kNamed)}}});
   }
   return out;
 }

@@ -74,13 +74,15 @@ ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
             image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};
   }
   if (!judge(image, {*facts.device, facts.driver, facts.switches}).fits) {
-    if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch"};
-    return {false, jit_forbidden(facts.switches) ? "would fit, but a switch forbids compiling"
-                                                 : "would fit, but the PTX compiler is missing"};
+    if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch", true};
+    return {false,
+            jit_forbidden(facts.switches) ? "would fit, but a switch forbids compiling"
+                                          : "would fit, but the PTX compiler is missing",
+            true};
   }
   if (!image::driver_reads(fact.compression, facts.driver))
-    return {false, "would fit, but drivers before CUDA 12.4 cannot decompress it"};
-  if (fact.has_kernel == false) return {false, "fits, but lacks the kernel"};
+    return {false, "would fit, but drivers before CUDA 12.4 cannot decompress it", true};
+  if (fact.has_kernel == false) return {false, "fits, but lacks the kernel", true};
   return {true, image.kind == ImageKind::cubin ? "fits" : "fits, compiled at load"};
 }
 

@@ -96,6 +96,7 @@ std::optional<Finding> gap_for(const Scene& scene, const ObjectRecord& object, c
                                ComputeCapability cc) {
   if (find_probing_library(object.path) != nullptr || scene.files.find(object) != nullptr)
     return std::nullopt;
+  if (gap.complete && gap.kernels.empty()) return std::nullopt;
   const Subject subject = subject_of(scene, gap, cc);
   if (subject.facts.scope == ImageScope::none) return std::nullopt;
   if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
@@ -130,6 +131,12 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, c
   const ObjectRecord* object = scene.index.object(gap.object);
   if (served_by_choice(scene, object, gap)) return std::nullopt;
   if (known.has(object != nullptr ? object->path : std::string(), need->cc, gap.have)) return std::nullopt;
+  // The file tells which of its modules have kernels and what other modules hold; the record of one module
+  // does not. Where the file is gone, a module whose kernels are all known and none is lacks nothing: nearly
+  // every program of nvcc has such a one.
+  if (object != nullptr && scene.files.find(*object) != nullptr)
+    return gap_in_file(scene, *object, {need->cc, gap.device ? scene.index.device(gap.device) : nullptr});
+  if (gap.complete && gap.kernels.empty()) return std::nullopt;
   Subject subject = subject_of(scene, gap, need->cc);
   if (subject.facts.scope == ImageScope::none) return std::nullopt;
   if (select(subject.facts.images, subject.facts, {}).choice != image::Choice::none) return std::nullopt;
@@ -140,7 +147,8 @@ std::optional<Finding> gap_in_report(const Scene& scene, const GapRecord& gap, c
 
 void as_target(Finding& finding) {
   finding.severity = Severity::warning;
-  finding.devices = {finding.need.empty() ? "a target" : "target " + finding.need};
+  const auto arch = image::parse_arch(finding.need);
+  finding.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
 }
 
 }  // namespace

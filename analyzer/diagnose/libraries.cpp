@@ -12,6 +12,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/library_habits.h"
+#include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {
@@ -278,9 +279,6 @@ bool is_strong(Mixture kind) {
          kind == Mixture::dropped || kind == Mixture::older || kind == Mixture::shadowed;
 }
 
-bool may_come_of_mixture(int code) {
-  static constexpr std::array kCodes = {98, 200, 201, 218, 300, 400, 500, 709};
-  return std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end();
-}
+bool may_come_of_mixture(int code) { return code_has(code, code_trait::ambiguous | code_trait::handle); }
 
 }  // namespace kshim::analysis

@@ -100,21 +100,26 @@ std::string env_of(const Scene& scene, const char* name) {
 
 void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
                   Finding& out) {
-  out.evidence.push_back({match.because + ".", location(scene.report, libraries.front().record->line)});
+  out.evidence.push_back(
+      {EvidenceId::rule, match.because + ".", location(scene.report, libraries.front().record->line)});
   for (const CudaLibrary& library : libraries) {
     const std::vector<std::string> users = users_of(scene, library);
     out.evidence.push_back(
-        {fmt::format("{} is loaded from {}{}{}.", library.record->soname, library.path,
+        {EvidenceId::library,
+         fmt::format("{} is loaded from {}{}{}.", library.record->soname, library.path,
                      library.package.empty() ? "" : fmt::format(", of the package {}", library.package),
                      users.empty()
                          ? ""
                          : fmt::format("; {} {} it", enumerate(users), users.size() == 1 ? "needs" : "need")),
-         location(scene.report, library.record->line)});
+         location(scene.report, library.record->line),
+         {{"soname", library.record->soname}, {"path", library.path}, {"package", library.package}}});
   }
   const std::string search = env_of(scene, "LD_LIBRARY_PATH");
   if (!search.empty() && match.kind != Mixture::dropped)
-    out.evidence.push_back({fmt::format("LD_LIBRARY_PATH={} is in the environment.", search),
-                            location(scene.report, scene.report.process.line)});
+    out.evidence.push_back({EvidenceId::environment,
+                            fmt::format("LD_LIBRARY_PATH={} is in the environment.", search),
+                            location(scene.report, scene.report.process.line),
+                            {{"variable", "LD_LIBRARY_PATH"}, {"value", search}}});
 }
 
 void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
@@ -191,8 +196,10 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     out.severity = Severity::error;
     out.confidence = kNothingElse;
     out.evidence.push_back(
-        {fmt::format("A call failed with {}, and nothing else explains it.", by_code->code),
-         location(scene.report, by_code->failure->line)});
+        {EvidenceId::unexplained_code,
+         fmt::format("A call failed with {}, and nothing else explains it.", by_code->code),
+         location(scene.report, by_code->failure->line),
+         {{"code", std::to_string(by_code->code)}}});
     return true;
   }
   if (match.kind == Mixture::dropped && failed_in_cudnn(known)) {
@@ -203,12 +210,13 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
     out.severity = Severity::error;
     out.confidence = match.confidence * kGaveUp;
     out.evidence.push_back(
-        {fmt::format(
+        {EvidenceId::ended_silently,
+         fmt::format(
              "No call to CUDA failed that would explain why the program ended with {}: libraries refuse by a "
              "status of their own.",
              scene.options.term_signal ? fmt::format("signal {}", *scene.options.term_signal)
                                        : std::to_string(*scene.options.exit_status)),
-         ""});
+         {}});
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analyzer/diagnose/rules.h"
+#include "kshim/base/cuda_error.h"
 
 namespace kshim::explain {
 namespace {
@@ -125,9 +126,8 @@ const Suspect* strongest(const std::vector<Suspect>& suspects) {
 
 // A code that stands for several causes, and nothing beside it that tells which: naming one would be a guess.
 bool is_ambiguous(const Facts& facts) {
-  constexpr int kAmbiguous[] = {98, 200, 218, 300, 400, 500};
   return (facts.images.empty() || !facts.device) && !facts.codes.empty() &&
-         std::find(std::begin(kAmbiguous), std::end(kAmbiguous), facts.codes.front()) != std::end(kAmbiguous);
+         code_has(facts.codes.front(), code_trait::ambiguous);
 }
 
 // The file that failed has code for the GPU, and the driver found none: the list is not that of what was
@@ -276,11 +276,8 @@ void join_hint(const Judgement& hint, Judgement& decided) {
 // Code that was compiled from PTX, and a launch of which the driver then knows nothing: the image that would
 // have been right is not there.
 void blame_compiling(const Judgement& hint, Judgement& failed) {
-  constexpr int kNoKernel[] = {98, 200, 218, 400, 500};
   const std::vector<int>& codes = failed.facts.codes;
-  if (codes.empty() ||
-      std::find(std::begin(kNoKernel), std::end(kNoKernel), codes.front()) == std::end(kNoKernel))
-    return;
+  if (codes.empty() || !code_has(codes.front(), code_trait::ambiguous)) return;
   failed.suspect = {
       Cause::no_image_for_arch, kContradicted,
       fmt::format("The program said before that it has no code for this GPU and that its PTX is "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From clues to findings. The rules over images are those of reports (analyzer/rules); here is what only logs
+// From clues to findings. The rules over images are those of reports (rules.h); here is what only logs
 // have: the line that decides, what it says by itself, and rules over what stands beside it.
 #pragma once
 #include <optional>

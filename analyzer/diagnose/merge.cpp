@@ -96,10 +96,14 @@ void merge(Finding& to, Finding&& from) {
   if (to.failed_call == from.failed_call) to.call_count = saturated(to.call_count, from.call_count);
   add_kernels(to, from);
   add_images(to, from);
-  add_new(to.devices, from.devices, kMostDevices);
+  for (Device& row : from.devices) {
+    if (to.devices.size() < kMostDevices &&
+        std::find(to.devices.begin(), to.devices.end(), row) == to.devices.end())
+      to.devices.push_back(std::move(row));
+  }
   add_new(to.remarks, from.remarks, kMostRemarks);
   add_new(to.unread, from.unread, kMostUnread);
-  for (std::string& row : from.failures)  // each is a line of its own: none is there already
+  for (ReportLine& row : from.failures)  // each is a line of its own: none is there already
     if (to.failures.size() < kMostFailures) to.failures.push_back(std::move(row));
   for (Evidence& row : from.evidence) {
     const bool known = std::any_of(to.evidence.begin(), to.evidence.end(),
@@ -186,9 +190,16 @@ void merge_into(std::vector<Finding>& findings, Finding&& finding) {
   }
 }
 
+bool is_hypothetical(const Finding& finding) {
+  return finding.failures.empty() && !finding.devices.empty() &&
+         std::all_of(finding.devices.begin(), finding.devices.end(),
+                     [](const Device& device) { return device.kind == Device::Kind::target; });
+}
+
 void sort_findings(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
+    if (is_hypothetical(a) != is_hypothetical(b)) return is_hypothetical(b);
     if (a.confidence != b.confidence) return a.confidence > b.confidence;
     return a.count > b.count;
   });

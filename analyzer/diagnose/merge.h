@@ -48,6 +48,8 @@ bool is_told(const Finding& to, const Finding& from);
 void merge_into(std::vector<Finding>& findings, Finding&& finding);
 /// The sum, or the largest number there is.
 std::uint64_t saturated(std::uint64_t a, std::uint64_t b);
+/// Nothing failed, and no GPU at hand is concerned: what would fail on a target.
+bool is_hypothetical(const Finding& finding);
 /// Most severe first, then most certain, then most frequent.
 void sort_findings(std::vector<Finding>& findings);
 

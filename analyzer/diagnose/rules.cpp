@@ -2,11 +2,11 @@
 #include "analyzer/diagnose/rules.h"
 
 #include <fmt/core.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 
+#include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/diagnose/surroundings.h"
@@ -21,8 +21,6 @@ using image::ImageKind;
 using image::JitSwitches;
 using image::Suffix;
 
-// Codes behind which a matter of images can stand; any other code is judged by itself.
-constexpr std::array kImageCodes = {98, 200, 209, 218, 221, 222, 223, 300, 400, 500};
 // What cannot be ruled out without seeing the machine stays out of reach of certainty.
 constexpr double kModuleKnown = 0.97;
 constexpr double kFileKnown = 0.75;
@@ -53,16 +51,11 @@ std::string name(const Candidate& image) {
 }
 
 bool about_images(const Facts& facts) {
-  return facts.codes.empty() ||
-         std::any_of(kImageCodes.begin(), kImageCodes.end(), [&](int code) { return facts.has_code(code); });
+  // Any other code is judged by itself.
+  return facts.codes.empty() || facts.has_code_with(code_trait::about_code);
 }
 
-// Codes of a launch, or of a question about one, that asks for more than the GPU allows.
-constexpr std::array kLimitCodes = {9, 701, 912};
-
-bool beyond_limits(const Facts& facts) {
-  return std::any_of(kLimitCodes.begin(), kLimitCodes.end(), [&](int code) { return facts.has_code(code); });
-}
+bool beyond_limits(const Facts& facts) { return facts.has_code_with(code_trait::limit); }
 
 bool judgeable(const Facts& facts) {
   return !facts.compiler && facts.device && facts.scope != ImageScope::none && !facts.images.empty() &&
@@ -145,7 +138,12 @@ std::optional<Match> arch_specific_image(const Facts& facts) {
     all_specific = all_specific && arch.suffix != Suffix::none;
     if (arch.cc <= *facts.device && (nearest == nullptr || nearest->candidate.arch < arch)) nearest = &image;
   }
-  const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none;
+  // A file with sm_90 beside sm_90a is not locked to sm_90a: another build for sm_90 would not have helped.
+  const auto plain_twin = [&](const ImageFact& image) {
+    return image.candidate.arch == image::Arch{nearest->candidate.arch.cc, Suffix::none};
+  };
+  const bool nearest_specific = nearest != nullptr && nearest->candidate.arch.suffix != Suffix::none &&
+                                std::none_of(facts.images.begin(), facts.images.end(), plain_twin);
   if (!all_specific && !nearest_specific) return std::nullopt;
   const Candidate& locked = nearest_specific ? nearest->candidate : facts.images.front().candidate;
   return Match{
@@ -173,7 +171,7 @@ std::optional<Match> ptx_newer_than_device(const Facts& facts) {
 std::optional<Match> no_image_for_arch(const Facts& facts) {
   if (!nothing_fits(facts) || fits_ignoring_isa(facts)) return std::nullopt;
   return Match{
-      certainty(facts, {209, 98, 500, 200, 400}) - 0.001,
+      certainty(facts, {209, 98, 500, 200, 400}),
       fmt::format("No cubin fits {} and there is no PTX that could be compiled for it", name(*facts.device))};
 }
 
@@ -321,9 +319,9 @@ Diagnosis diagnose(const Facts& facts) {
   Diagnosis best;
   for (const RuleRow& row : kRules) {
     auto match = row.apply(facts);
-    if (match)
-      spdlog::debug("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
-                    harmless(match->because));
+    if (match && logs_debug())
+      log_debug(fmt::format("rule {}: {:.2f}: {}", row_of(row.cause).name, match->confidence,
+                            harmless(match->because)));
     if (match && match->confidence > best.match.confidence) best = {row.cause, std::move(*match)};
   }
   if (auto coded = by_code(facts); coded && coded->match.confidence > best.match.confidence)
@@ -332,27 +330,6 @@ Diagnosis diagnose(const Facts& facts) {
     return {Cause::unknown, {0.3, "What was recorded does not decide between several causes"}};
   }
   return best;
-}
-
-bool is_image_cause(Cause cause) {
-  switch (cause) {
-    case Cause::no_image_for_arch:
-    case Cause::arch_specific_image:
-    case Cause::ptx_newer_than_device:
-    case Cause::ptx_newer_than_driver:
-    case Cause::ptx_jit_disabled:
-    case Cause::sass_bypassed:
-    case Cause::jit_compiler_missing:
-    case Cause::kernel_missing_from_image:
-    case Cause::invalid_image:
-    case Cause::driver_too_old_for_image:
-    case Cause::stale_cache_artifact:
-    case Cause::compiled_out:
-    case Cause::latent_gap:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace kshim::analysis

@@ -34,13 +34,11 @@ Diagnosis diagnose(const Facts& facts);
 /// What a person reads first of a code that says by itself what went wrong; empty for all others.
 std::string_view headline_of_code(int code);
 
-/// The causes about images: findings of one of them make the verdict `gap`.
-bool is_image_cause(Cause cause);
-
 /// Why one image does or does not serve the device, as a clause for the architecture table.
 struct ImageJudgement {
   bool fits = false;
   std::string reason;
+  bool would_fit = false;  ///< it does not run, for another reason than its architecture
 };
 ImageJudgement judge_image(const ImageFact& image, const Facts& facts);
 /// What the driver would take.

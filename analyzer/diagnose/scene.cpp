@@ -12,6 +12,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/places.h"
+#include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {
@@ -38,11 +39,11 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
   // What the GPU allows, and what the driver knows, is asked in order to choose; a refusal is an answer,
   // however the program ended.
-  static constexpr int kLimits[] = {1, 9, 701, 912};
+  constexpr int kInvalidValue = 1;
   const bool asked_for_limits =
       failure.stage == "query" &&
       std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
-        return std::find(std::begin(kLimits), std::end(kLimits), layer.code) != std::end(kLimits);
+        return layer.code == kInvalidValue || code_has(layer.code, code_trait::limit);
       });
   if (asked_for_limits) return true;
   if (ended_well(scene) || asked_by_another(scene, failure)) return true;
@@ -212,21 +213,25 @@ bool ended_well(const Scene& scene) {
   return scene.report.end.has_value();
 }
 
-std::string device_text(const Scene& scene, const DeviceRecord* device) {
-  const auto cc = cc_of(scene, device);
-  const std::string number = cc ? std::string(image::to_name(*cc).view()) : std::string("?");
-  if (scene.options.assume_cc) return fmt::format("an assumed GPU ({})", number);
-  if (device == nullptr) return cc ? fmt::format("a GPU of compute capability {}", number) : std::string();
-  // The simulator's names say so themselves; here it stands beside the number.
+std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device) {
+  Device out;
+  out.cc = cc_of(scene, device);
+  if (scene.options.assume_cc) {
+    out.kind = Device::Kind::assumed;
+    return out;
+  }
+  if (device == nullptr) return out.cc ? std::optional(out) : std::nullopt;
+  out.ordinal = device->ordinal;
+  // The simulator's names say so themselves.
   constexpr std::string_view kSimulated = " (simulated)";
-  std::string_view product = device->name.empty() ? std::string_view("unnamed") : device->name;
-  const bool simulated = product.ends_with(kSimulated);
-  if (simulated) product.remove_suffix(kSimulated.size());
-  return fmt::format("GPU {}: {} ({}{})", device->ordinal, product, number, simulated ? ", simulated" : "");
+  out.name = device->name;
+  out.simulated = device->name.ends_with(kSimulated);
+  if (out.simulated) out.name.resize(out.name.size() - kSimulated.size());
+  return out;
 }
 
-std::string location(const Report& report, std::uint32_t line) {
-  return line == 0 ? std::string() : fmt::format("{}:{}", report.path, line);
+ReportLine location(const Report& report, std::uint32_t line) {
+  return line == 0 ? ReportLine{} : ReportLine{report.path, line};
 }
 
 std::string object_text(const Subject& subject) {

@@ -51,9 +51,10 @@ std::vector<std::string> switch_names(const Report& report);
 /// Whether the program came to its own end, as far as is known.
 bool ended_well(const Scene& scene);
 /// "GPU 0: NVIDIA H100 (9.0)".
-std::string device_text(const Scene& scene, const DeviceRecord* device);
+/// nullopt where nothing is known of it.
+std::optional<Device> device_of(const Scene& scene, const DeviceRecord* device);
 /// "report.jsonl:4"; empty for line 0.
-std::string location(const Report& report, std::uint32_t line);
+ReportLine location(const Report& report, std::uint32_t line);
 /// Basename of the object's file, else "the image" of a loose one.
 std::string object_text(const Subject& subject);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which package a file of this machine belongs to, whoever put it there: conda, pip, dpkg, rpm, a frozen
-// bundle.
+// Which package a file of this machine belongs to: conda, pip, dpkg, rpm.
 #pragma once
 #include <filesystem>
 #include <map>

@@ -32,4 +32,8 @@ bool is_package_name(std::string_view text) {
          });
 }
 
+analysis::PackageName package_name(const Package& package) {
+  return {package.name, package.version, package.manager};
+}
+
 }  // namespace kshim::packages

@@ -5,12 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/core/finding.h"
+
 namespace kshim::packages {
 
 struct Package {
   std::string name;               ///< "torch"
   std::string version;            ///< "2.9.1"; of rpm with the release; empty where it is not known
-  std::string manager;            ///< pip, conda, dpkg, rpm, or what made a bundle: pyinstaller
+  std::string manager;            ///< pip, conda, dpkg, rpm
   std::string build;              ///< of conda: "py3.11_cuda12.4_cudnn9.1.0_0"
   std::string channel;            ///< of conda: "conda-forge"
   std::string environment;        ///< prefix of the conda or virtual environment that the file lies in
@@ -32,5 +34,8 @@ bool lists_module(const std::vector<std::string>& modules, std::string_view belo
 /// Whether a text can be the name of a package of any manager: what else stands in its place may be an option
 /// or an address to the command that it is put into.
 bool is_package_name(std::string_view text);
+
+/// As findings name it.
+analysis::PackageName package_name(const Package& package);
 
 }  // namespace kshim::packages

@@ -29,7 +29,15 @@ class StringWalk {
   void walk(SeenIn& seen) const { each(seen.run, seen.host); }
   void walk(BlindProcess& process) const { each(process.exe, process.reason); }
   void walk(ImageVerdict& image) const { each(image.kind, image.arch, image.isa, image.reason); }
-  void walk(Evidence& evidence) const { each(evidence.text, evidence.location); }
+  void walk(Evidence& evidence) const {
+    each(evidence.text, evidence.at.file);
+    for (auto& argument : evidence.arguments) walk(argument.second);
+  }
+  void walk(Device& device) const { each(device.name); }
+  void walk(ReportLine& at) const { each(at.file); }
+  void walk(PackageName& package) const {
+    each(package.name, package.version, package.installer);
+  }
   void walk(Place& place) const { each(place.file, place.function, place.object); }
   void walk(Fix& fix) const {
     each(fix.title, fix.why, fix.caveat);

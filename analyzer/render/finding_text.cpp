@@ -25,8 +25,7 @@ constexpr double kLikely = 0.6;  // below, the title says "probably"
 
 std::string_view title_pattern(const Finding& finding) {
   // What was said of this one finding tells more than what is said of all of its cause.
-  if (!finding.headline.empty() && finding.headline != row_of(finding.cause).headline)
-    return finding.headline;
+  if (!finding.headline.empty()) return finding.headline;
   switch (finding.cause) {
 #define KSHIM_TITLE(cause, text) \
   case Cause::cause:             \
@@ -42,14 +41,13 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
   if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
 }
 
-// "GPU 0: NVIDIA A100 (8.0)" without the ordinal, which the row below the title has; "target sm_120" without
-// the word.
+// Without the ordinal and the word, which the row below the title has.
 std::string gpu_name(const Finding& finding) {
   if (finding.devices.empty()) return "this GPU";
-  std::string name = finding.devices.front();
-  const std::size_t colon = name.starts_with("GPU ") ? name.find(": ") : std::string::npos;
-  if (colon != std::string::npos) name.erase(0, colon + 2);
-  if (name.starts_with("target ")) name.erase(0, name.find(' ') + 1);
+  const Device& device = finding.devices.front();
+  std::string name = text_of(device);
+  if (device.kind == Device::Kind::present && device.ordinal) name.erase(0, name.find(": ") + 2);
+  if (device.kind == Device::Kind::target && device.cc) name.erase(0, name.find(' ') + 1);
   if (const std::size_t more = finding.devices.size() - 1; more != 0)
     name += fmt::format(" and {}", counted(more, "other GPU"));
   return name;
@@ -78,12 +76,17 @@ std::string kernel_name(std::string_view demangled) {
 std::string file_name(const Finding& finding) {
   if (finding.object.empty()) return "an image in memory";
   std::string name(basename_of(finding.object));
-  // "torch 2.9.1 (pip)" without the manager.
-  const std::string package = finding.package.substr(0, finding.package.find(" ("));
+  const std::string package = finding.package.label();
   if (package.empty()) return name;
   const std::string copy = packages::vendored_library(finding.object);
   if (!copy.empty()) return fmt::format("the copy of {} inside {}", copy, package);
   return fmt::format("{} of {}", name, package);
+}
+
+void fill_title(const Finding& finding, std::string& text) {
+  replace(text, "{file}", file_name(finding));
+  replace(text, "{gpu}", gpu_name(finding));
+  replace(text, "{have}", enumerate(title_have(finding)));
 }
 
 std::size_t limit(std::size_t usual, bool verbose) {
@@ -97,12 +100,7 @@ void print_call(const Finding& finding, Page& page) {
     if (!text.empty()) text += " returned ";
     text += fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name);
   }
-  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
-  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
-  if (finding.call_count != 0 && others != 0)
-    text += fmt::format("; {} with it",
-                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
-  page.row("call", text);
+  page.row("call", text + how_often(finding));
 }
 
 // Places as they are shown, each once: without line numbers two calls of one function look the same.
@@ -160,9 +158,8 @@ std::string image_name(const ImageVerdict& image) {
 // What would run is worth saying only where it is known what there is, and none of it would.
 bool nothing_near(const Finding& finding) {
   if (finding.images.empty() && finding.have.empty()) return false;
-  return std::none_of(finding.images.begin(), finding.images.end(), [](const ImageVerdict& image) {
-    return image.fits || image.reason.find("fit") != std::string::npos;
-  });
+  return std::none_of(finding.images.begin(), finding.images.end(),
+                      [](const ImageVerdict& image) { return image.fits || image.would_fit; });
 }
 
 void print_images(const Finding& finding, bool verbose, Page& page) {
@@ -188,17 +185,17 @@ void print_images(const Finding& finding, bool verbose, Page& page) {
 void print_facts(const Finding& finding, bool verbose, Page& page) {
   const std::size_t devices = std::min(finding.devices.size(), limit(kDevices, verbose));
   for (std::size_t i = 0; i < devices; ++i) {
-    const std::string& device = finding.devices[i];
-    const std::string_view word = std::string_view(device).substr(0, device.find(' '));
-    const bool labelled = word == "GPU" || word == "target";
-    const std::string_view text = labelled ? std::string_view(device).substr(word.size() + 1) : device;
-    page.row(i != 0 ? "" : labelled ? word : "GPU", text);
+    const Device& device = finding.devices[i];
+    const bool target = device.kind == Device::Kind::target && device.cc;
+    std::string text = text_of(device);
+    if (target || (device.kind == Device::Kind::present && device.ordinal)) text.erase(0, text.find(' ') + 1);
+    page.row(i != 0 ? "" : target ? "target" : "GPU", text);
   }
   if (finding.devices.size() > devices)
     page.row("", fmt::format("and {} more", finding.devices.size() - devices));
   if (!finding.seen_in.empty()) page.row("seen in", finding.seen_in);
   if (!finding.object.empty()) page.row("file", finding.object);
-  if (!finding.package.empty()) page.row("package", finding.package);
+  if (!finding.package.empty()) page.row("package", finding.package.text());
   print_call(finding, page);
   const std::vector<std::string> places = place_rows(finding, limit(kPlaces, verbose));
   for (std::size_t i = 0; i < places.size(); ++i) page.row(i == 0 ? "where" : "", places[i]);
@@ -241,9 +238,7 @@ std::string folder_of(std::string_view location) {
 std::vector<const Evidence*> telling(const Finding& finding, bool verbose) {
   std::vector<const Evidence*> out;
   for (const Evidence& evidence : finding.evidence) {
-    const bool said = std::any_of(finding.devices.begin(), finding.devices.end(),
-                                  [&](const std::string& device) { return evidence.text == device + "."; });
-    if (verbose || !said) out.push_back(&evidence);
+    if (verbose || evidence.id != EvidenceId::device) out.push_back(&evidence);
   }
   return out;
 }
@@ -253,17 +248,17 @@ std::vector<const Evidence*> telling(const Finding& finding, bool verbose) {
 void print_evidence(const Finding& finding, std::size_t most, bool verbose, Page& page) {
   const auto rows = telling(finding, verbose);
   if (rows.empty()) return;
-  const std::string folder = folder_of(rows.front()->location);
+  const std::string folder = folder_of(rows.front()->at.file);
   const bool common = std::all_of(rows.begin(), rows.end(), [&](const Evidence* evidence) {
-    return evidence->location.empty() || folder_of(evidence->location) == folder;
+    return evidence->at.empty() || folder_of(evidence->at.file) == folder;
   });
   page.blank();
   page.line(page.paint(Tone::strong, common && !folder.empty() ? "Evidence in " + folder : "Evidence"));
   // "and 1 more" takes as much room as that one.
   const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
   for (std::size_t i = 0; i < shown; ++i) {
-    const std::string_view location = rows[i]->location;
-    const std::string_view place = common ? basename_of(location) : location;
+    const std::string location = rows[i]->at.text();
+    const std::string_view place = common ? basename_of(location) : std::string_view(location);
     page.paragraph(fmt::format("{}{}{}", place, place.empty() ? "" : ": ", rows[i]->text), kTextIndent, 2);
   }
   if (rows.size() > shown) page.paragraph(fmt::format("and {} more", rows.size() - shown), kTextIndent);
@@ -316,7 +311,24 @@ std::string as_sentence(std::string text) {
 }
 
 bool counts(const Finding& finding) {
-  return finding.cause == Cause::latent_gap && finding.headline != row_of(finding.cause).headline;
+  return finding.cause == Cause::latent_gap && !finding.headline.empty();
+}
+
+std::string headline_of(const Finding& finding) {
+  if (finding.headline.empty()) return std::string(row_of(finding.cause).headline);
+  std::string text = finding.headline;
+  fill_title(finding, text);
+  return text;
+}
+
+std::string how_often(const Finding& finding) {
+  std::string text;
+  if (finding.call_count > 1) text += fmt::format(", {} times", finding.call_count);
+  const std::uint64_t others = finding.count - std::min(finding.count, finding.call_count);
+  if (finding.call_count != 0 && others != 0)
+    text += fmt::format("; {} with it",
+                        others == 1 ? "another call failed" : fmt::format("{} other calls failed", others));
+  return text;
 }
 
 std::string title_sentence(const Finding& finding) {
@@ -335,9 +347,7 @@ Tone tone_of(Severity severity) {
 std::string title_of(const Finding& finding) {
   std::string text(title_pattern(finding));
   const bool about_file = text.find("{file}") != std::string::npos;
-  replace(text, "{file}", file_name(finding));
-  replace(text, "{gpu}", gpu_name(finding));
-  replace(text, "{have}", enumerate(title_have(finding)));
+  fill_title(finding, text);
   const std::string& kernel = !finding.failed_kernel.empty() || finding.kernels.empty()
                                   ? finding.failed_kernel
                                   : finding.kernels.front();
@@ -362,6 +372,8 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   }
   const bool verbose = detail == Detail::everything;
   const bool shared = detail == Detail::shared;
+  // What to do stands under what is wrong; what proves it comes after.
+  if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
   page.blank();
   print_facts(finding, verbose, page);
   std::string cause(row_of(finding.cause).name);
@@ -370,8 +382,7 @@ void print_finding(const Finding& finding, Detail detail, Page& page) {
   page.row("cause", cause);
   if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
   const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());
-  for (std::size_t i = 0; i < fixes; ++i)
-    print_fix(finding.fixes[i], i == 0 ? "Fix:" : "Or:", i == 0 ? "" : finding.fixes[i - 1].why, page);
+  for (std::size_t i = 1; i < fixes; ++i) print_fix(finding.fixes[i], "Or:", finding.fixes[i - 1].why, page);
   if (!shared) print_dead_ends(finding, verbose, page);
   print_evidence(finding, limit(shared ? kSharedEvidence : kEvidence, verbose), verbose, page);
 }

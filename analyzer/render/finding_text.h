@@ -15,6 +15,10 @@ Tone tone_of(Severity severity);
 bool counts(const Finding& finding);
 /// "train.py:17, in step"
 std::string place_text(const Place& place);
+/// The phrase that a person reads first, with nothing left to fill in: for programs.
+std::string headline_of(const Finding& finding);
+/// ", 3 times; 2 other calls failed with it": empty for what happened once.
+std::string how_often(const Finding& finding);
 /// With a capital letter and a full stop.
 std::string as_sentence(std::string text);
 /// title_of() as one; the name of a file that it begins with stays as it is.

@@ -52,7 +52,8 @@ std::string render_json(const Analysis& analysis, const RenderOptions& options) 
                                [&](const ProcessSummary& process) { return to_json(process, options.full); });
   out["findings"] = json_list(analysis.findings, [&](const Finding& finding) {
     Json row = to_json(finding);
-    if (options.verbose) row["failures"] = finding.failures;
+    if (options.verbose)
+      row["failures"] = json_list(finding.failures, [](const ReportLine& at) { return at.text(); });
     return row;
   });
   out["notes"] = analysis.notes;

@@ -2,6 +2,8 @@
 #include "analyzer/render/json_finding.h"
 
 #include "analyzer/data/knowledge_file.h"
+#include "analyzer/diagnose/merge.h"
+#include "analyzer/render/finding_text.h"
 
 namespace kshim::analysis {
 namespace {
@@ -24,11 +26,9 @@ Json to_json(const ImageVerdict& image) {
 }
 
 Json to_json(const Fix& fix) {
-  return {{"kind", to_name(fix.kind)},
-          {"title", fix.title},
-          {"commands", fix.commands},
-          {"why", text_or_null(fix.why)},
-          {"caveat", text_or_null(fix.caveat)}};
+  return {{"kind", to_name(fix.kind)},          {"title", fix.title},
+          {"commands", fix.commands},           {"why", text_or_null(fix.why)},
+          {"caveat", text_or_null(fix.caveat)}, {"id", fix.id.empty() ? Json(nullptr) : Json(fix.id)}};
 }
 
 Json to_json(const SeenIn& seen) {
@@ -41,11 +41,36 @@ Json to_json(const SeenIn& seen) {
 
 // A sentence that ends with the report line that proves it.
 std::string sentence(const Evidence& evidence) {
-  if (evidence.location.empty()) return evidence.text;
-  return evidence.text + " (" + evidence.location + ")";
+  if (evidence.at.empty()) return evidence.text;
+  return evidence.text + " (" + evidence.at.text() + ")";
+}
+
+Json to_json(const Device& device) {
+  static constexpr const char* kKinds[] = {"present", "assumed", "target", "named"};
+  return {{"kind", kKinds[static_cast<std::size_t>(device.kind)]},
+          {"ordinal", value_or_null(device.ordinal)},
+          {"name", text_or_null(device.name)},
+          {"compute_capability", device.cc ? Json(image::to_name(*device.cc).view()) : Json(nullptr)},
+          {"simulated", device.simulated}};
+}
+
+Json proof(const Evidence& evidence) {
+  Json arguments = Json::object();
+  for (const auto& [name, value] : evidence.arguments) arguments[std::string(name)] = value;
+  return {{"id", to_name(evidence.id)},
+          {"arguments", std::move(arguments)},
+          {"file", text_or_null(evidence.at.file)},
+          {"line", evidence.at.line == 0 ? Json(nullptr) : Json(evidence.at.line)}};
 }
 
 }  // namespace
+
+Json package_json(const PackageName& package) {
+  if (package.empty()) return nullptr;
+  return {{"name", text_or_null(package.name)},
+          {"version", text_or_null(package.version)},
+          {"installer", text_or_null(package.installer)}};
+}
 
 Json to_json(const Finding& finding) {
   Json out = {{"cause", row_of(finding.cause).name},
@@ -53,9 +78,9 @@ Json to_json(const Finding& finding) {
               {"confidence", finding.confidence},
               {"code", value_or_null(finding.code)},
               {"code_name", text_or_null(finding.code_name)},
-              {"headline", finding.headline},
+              {"headline", headline_of(finding)},
               {"object", text_or_null(finding.object)},
-              {"package", text_or_null(finding.package)},
+              {"package", text_or_null(finding.package.text())},
               {"kernels", finding.kernels},
               {"kernels_complete", finding.kernels_complete},
               {"kernels_total", finding.kernels_total == 0 ? Json(nullptr) : Json(finding.kernels_total)},
@@ -63,7 +88,7 @@ Json to_json(const Finding& finding) {
               {"need", text_or_null(finding.need)}};
   if (!finding.other_objects.empty()) out["other_objects"] = finding.other_objects;
   out["images"] = json_list(finding.images, [](const ImageVerdict& image) { return to_json(image); });
-  out["devices"] = finding.devices;
+  out["devices"] = json_list(finding.devices, [](const Device& device) { return text_of(device); });
   out["count"] = finding.count;
   out["failed_call"] = text_or_null(finding.failed_call);
   out["failed_kernel"] = text_or_null(finding.failed_kernel);
@@ -81,6 +106,11 @@ Json to_json(const Finding& finding) {
   out["seen_in"] = text_or_null(finding.seen_in);
   out["processes"] = json_list(finding.processes, [](const SeenIn& seen) { return to_json(seen); });
   out["processes_total"] = finding.processes_total;
+  out["package_info"] = package_json(finding.package);
+  out["device"] = finding.devices.empty() ? Json(nullptr) : to_json(finding.devices.front());
+  out["gpus"] = json_list(finding.devices, [](const Device& device) { return to_json(device); });
+  out["hypothetical"] = is_hypothetical(finding);
+  out["evidence_items"] = json_list(finding.evidence, proof);
   return out;
 }
 

@@ -14,6 +14,7 @@ using Json = nlohmann::ordered_json;
 /// Keys stand in the order of the contract, additions behind them. What is not known is null; lists are never
 /// null.
 Json to_json(const Finding& finding);
+Json package_json(const PackageName& package);
 /// Pure ASCII with a newline at the end: what a stranger's file holds cannot steer a terminal, and is not
 /// lost. Bytes that are no UTF-8 become U+FFFD, and `##[` is written so that GitHub's runner sees no command.
 std::string dumped(const Json& json);

@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const std::vector<ProcessSummary>& processes) 
 // Merged findings have the evidence of every process that they happened in.
 std::set<std::string> reports_of(const Finding& finding) {
   std::set<std::string> reports;
-  for (const Evidence& evidence : finding.evidence) reports.insert(parse_location(evidence.location).file);
+  for (const Evidence& evidence : finding.evidence) reports.insert(evidence.at.file);
   return reports;
 }
 

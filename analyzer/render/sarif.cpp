@@ -31,7 +31,7 @@ constexpr const char* kRootId = "%SRCROOT%";  // the name that GitHub and the st
 constexpr const char* kMachineId = "%MACHINE%";
 
 constexpr std::array kCauses = {
-#define KSHIM_CAUSE(id, name, severity, when, headline) Cause::id,
+#define KSHIM_CAUSE(id, name, severity, traits, when, headline) Cause::id,
 #include "analyzer/core/causes.def"
 #undef KSHIM_CAUSE
 };
@@ -142,7 +142,7 @@ std::string fingerprint(const Finding& finding) {
   const auto add = [&](std::string_view part) { text.append(part).append(1, '\0'); };
   add(row_of(finding.cause).name);
   add(basename_of(finding.object));
-  add(std::string_view(finding.package).substr(0, finding.package.find(' ')));
+  add(finding.package.name);
   add(finding.need);
   add(finding.code ? std::to_string(*finding.code) : "");
   add(finding.failed_kernel);

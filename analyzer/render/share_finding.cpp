@@ -23,9 +23,11 @@ void fact(Rows& rows, const char* name, Line text) {
   rows.push_back({{{name}}, std::move(text)});
 }
 
-// "GPU 0: NVIDIA A100 (8.0)" and "target sm_86", without the word that the row's name says.
-std::string gpu_text(const std::string& device) {
-  return device.starts_with("GPU ") ? device.substr(4) : device;
+// "0: NVIDIA A100 (8.0)": the row's name says GPU.
+std::string gpu_text(const Device& device) {
+  std::string text = text_of(device);
+  if (device.kind == Device::Kind::present && device.ordinal) text.erase(0, std::string_view("GPU ").size());
+  return text;
 }
 
 Line call_line(const Finding& finding) {
@@ -36,7 +38,7 @@ Line call_line(const Finding& finding) {
     out.push_back(
         code(fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name)));
   }
-  if (finding.count > 1 && !out.empty()) out.push_back({fmt::format(", {} times", finding.count)});
+  if (const std::string often = how_often(finding); !often.empty() && !out.empty()) out.push_back({often});
   return out;
 }
 
@@ -64,7 +66,7 @@ void share_facts(const Finding& finding, const std::vector<std::string>& kernels
   for (std::size_t i = 0; i < devices; ++i) fact(rows, i == 0 ? "GPU" : "", {{gpu_text(finding.devices[i])}});
   fact(rows, "Seen in", {{finding.seen_in}});
   fact(rows, "File", {code(finding.object)});
-  fact(rows, "Package", {{finding.package}});
+  fact(rows, "Package", {{finding.package.text()}});
   fact(rows, "Call", call_line(finding));
   if (!finding.where.empty()) fact(rows, "Where", {code(place_text(finding.where.front()))});
   for (std::size_t i = 0; i < kernels.size() && kernels.size() <= kInline; ++i)
@@ -123,9 +125,9 @@ void share_details(const Finding& finding, const std::vector<std::string>& kerne
   const std::size_t most = std::min(finding.evidence.size(), page.limits().rows);
   for (std::size_t i = 0; i < most; ++i) {
     Line item = {{finding.evidence[i].text}};
-    if (!finding.evidence[i].location.empty()) {
+    if (!finding.evidence[i].at.empty()) {
       item.push_back({" "});
-      item.push_back(code(finding.evidence[i].location));
+      item.push_back(code(finding.evidence[i].at.text()));
     }
     items.push_back(std::move(item));
   }
@@ -169,15 +171,19 @@ void share_list(const std::vector<std::string>& items, bool as_code, SharePage& 
   page.list(lines);
 }
 
-void share_fixes(const Finding& finding, SharePage& page) {
-  for (std::size_t i = 0; i < finding.fixes.size(); ++i) {
-    const Fix& fix = finding.fixes[i];
-    page.heading(3, {{fmt::format("{}: {}", i == 0 ? "Fix" : "Or", fix.title)}});
-    page.commands(fix.commands);
-    const bool shared = i != 0 && fix.why == finding.fixes[i - 1].why;
-    if (!fix.why.empty() && !shared) page.paragraph({{as_sentence(fix.why)}});
-    if (!fix.caveat.empty()) page.paragraph({strong("Note:"), {" " + as_sentence(fix.caveat)}});
-  }
+namespace {
+
+void share_fix(const Finding& finding, std::size_t i, SharePage& page) {
+  const Fix& fix = finding.fixes[i];
+  page.heading(3, {{fmt::format("{}: {}", i == 0 ? "Fix" : "Or", fix.title)}});
+  page.commands(fix.commands);
+  const bool shared = i != 0 && fix.why == finding.fixes[i - 1].why;
+  if (!fix.why.empty() && !shared) page.paragraph({{as_sentence(fix.why)}});
+  if (!fix.caveat.empty()) page.paragraph({strong("Note:"), {" " + as_sentence(fix.caveat)}});
+}
+
+void share_other_fixes(const Finding& finding, SharePage& page) {
+  for (std::size_t i = 1; i < finding.fixes.size(); ++i) share_fix(finding, i, page);
   if (!finding.dead_ends.empty()) {
     page.heading(3, {{"Will not help"}});
     std::vector<Line> items;
@@ -186,12 +192,20 @@ void share_fixes(const Finding& finding, SharePage& page) {
   }
 }
 
+}  // namespace
+
+void share_fixes(const Finding& finding, SharePage& page) {
+  if (!finding.fixes.empty()) share_fix(finding, 0, page);
+  share_other_fixes(finding, page);
+}
+
 void share_finding_body(const Finding& finding, SharePage& page) {
   const std::vector<std::string> kernels = kernels_of(finding);
+  if (!finding.fixes.empty()) share_fix(finding, 0, page);
   share_facts(finding, kernels, page);
   share_images(finding, page);
   if (!finding.remarks.empty()) page.paragraph({{join(finding.remarks, " ")}});
-  share_fixes(finding, page);
+  share_other_fixes(finding, page);
   share_details(finding, kernels, page);
 }
 

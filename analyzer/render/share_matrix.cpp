@@ -56,7 +56,8 @@ class Matrix {
         row.archs.try_emplace(arch, Line{{"built for", Style::plain, {}, number}});
       }
     }
-    for (const std::string& device : finding.devices) {
+    for (const Device& about : finding.devices) {
+      const std::string device = text_of(about);
       add_once(devices_, device);
       Line& cell = row.devices[device];
       if (!cell.empty()) cell.push_back({", "});

@@ -2,23 +2,11 @@
 #include "analyzer/render/share_place.h"
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/each_string.h"
 
 namespace kshim::analysis {
-
-FilePlace parse_location(const std::string& location) {
-  const std::size_t colon = location.rfind(':');
-  if (colon == std::string::npos) return {location, 0, {}};
-  unsigned line = 0;
-  const char* const end = location.data() + location.size();
-  const auto [stop, error] = std::from_chars(location.data() + colon + 1, end, line);
-  if (error != std::errc() || stop != end) return {location, 0, {}};
-  return {location.substr(0, colon), line, {}};
-}
 
 FilePlace place_of(const Finding& finding, const SourceRoot& root) {
   const auto has_line = [](const Place& place) { return !place.file.empty() && place.line != 0; };
@@ -30,8 +18,10 @@ FilePlace place_of(const Finding& finding, const SourceRoot& root) {
   if (own != finding.where.end()) return {own->file, own->line, {}};
   if (!finding.object.empty()) return {finding.object, 0, {}};
   const auto proof = std::find_if(finding.evidence.begin(), finding.evidence.end(),
-                                  [](const Evidence& evidence) { return !evidence.location.empty(); });
-  return proof == finding.evidence.end() ? FilePlace{} : parse_location(proof->location);
+                                  [](const Evidence& evidence) { return !evidence.at.empty(); });
+  return proof == finding.evidence.end()
+             ? FilePlace{}
+             : FilePlace{proof->at.file, static_cast<unsigned>(proof->at.line), {}};
 }
 
 std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,

@@ -28,8 +28,6 @@ FilePlace place_of(const Finding& finding, const SourceRoot& root);
 /// order is kept.
 std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
                                   const std::string& otherwise);
-/// "report.jsonl:8", as Evidence::location has it.
-FilePlace parse_location(const std::string& location);
 /// The finding with every string harmless().
 Finding harmless_finding(Finding finding);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/diagnose/merge.h"
 #include "analyzer/render/clean.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"
@@ -98,8 +99,14 @@ class Findings {
     if (problems > 1) print_summary(analysis_, page_);
     std::size_t left_out = 0;
     bool first = true;
+    bool apart = false;
     for (const Finding& finding : analysis_.findings) {
       if (finding.severity == Severity::info && !verbose_) continue;
+      if (!first && !apart && is_hypothetical(finding)) {
+        apart = true;
+        page_.blank();
+        page_.line(page_.paint(Tone::strong, "What would fail on the targets; nothing of it has failed yet"));
+      }
       const bool room = first || page_.lines() < kScreen;
       const Detail detail = verbose_        ? Detail::everything
                             : problems <= 1 ? Detail::full

@@ -118,6 +118,11 @@ bool inherited_driver(pid_t pid, std::string_view maps) {
   return place_of_driver(of_parent) == place_of_driver(maps);
 }
 
+bool is_of_python_package(const std::string& path) {
+  return path.find("/site-packages/") != std::string::npos ||
+         path.find("/dist-packages/") != std::string::npos;
+}
+
 /// Whether a file names the driver's: a static runtime in it does, and whoever is linked to it.
 bool names_driver(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{64} << 20U;
@@ -356,24 +361,36 @@ std::vector<analysis::IdleProcess> Watch::idle(pid_t child, const fs::path& prog
 }
 
 std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) const {
+  // A driver that only Python's packages can have asked for, and that is used for nothing, is what
+  // `import torch` leaves behind.
   const std::set<pid_t> reported = reported_of(reports);
-  std::vector<std::string> out;
+  std::size_t silent = 0;
+  std::string exe;
+  std::string file;
+  bool namespaces = false;
   for (const auto& [pid, process] : silent_) {
     if (reported.count(pid) != 0 || asked_.count(pid) != 0) continue;
-    std::string files;
-    for (const std::string& file : process.files)
-      if (names_driver(file)) files += (files.empty() ? "" : ", ") + file;
-    if (files.empty()) continue;
-    out.push_back(
-        fmt::format("{} (pid {}) loaded libcuda.so.1, and nothing of what it did there came through "
-                    "libkshim.so: either it "
-                    "did nothing, or {}; what may have used it: {}",
-                    process.exe, pid,
-                    process.namespaces ? "it was used from a namespace of its own (dlmopen)"
-                                       : "who used it was loaded with RTLD_DEEPBIND",
-                    files));
+    const auto by = std::find_if(process.files.begin(), process.files.end(), [&](const std::string& path) {
+      return (process.namespaces || !is_of_python_package(path)) && names_driver(path);
+    });
+    if (by == process.files.end()) continue;
+    if (silent++ == 0) {
+      exe = process.exe;
+      file = *by;
+    }
+    namespaces = namespaces || process.namespaces;
   }
-  return out;
+  if (silent == 0) return {};
+  return {
+      fmt::format("{}{} loaded libcuda.so.1, and no call of it came through libkshim.so: either there was "
+                  "none, or {}; {} may have made some",
+                  exe,
+                  silent == 1   ? ""
+                  : silent == 2 ? " and another process"
+                                : fmt::format(" and {} other processes", silent - 1),
+                  namespaces ? "it came from another namespace of the dynamic linker (dlmopen)"
+                             : "the caller was loaded with RTLD_DEEPBIND",
+                  file)};
 }
 
 }  // namespace kshim::cli

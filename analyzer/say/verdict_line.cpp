@@ -77,6 +77,12 @@ bool failed_by_itself(const Analysis& analysis) {
 
 std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
+  if (std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                  [](const DeviceSummary& device) { return device.simulated; }))
+    return fmt::format(
+        "the program ended with {}: a simulated GPU runs no kernel, so results stay zero, and a program that "
+        "checks them fails",
+        *analysis.exit_status);
   return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
 }
 

@@ -20,11 +20,11 @@ std::string key_of(const Report& report, const DeviceRecord& device, bool by_uui
 
 void DeviceTable::add(const Report& report, const std::vector<Finding>& findings) {
   for (const DeviceRecord& device : report.devices) {
-    const std::string text = fmt::format("GPU {}: ", device.ordinal);
     const auto named = std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
       return finding.severity == Severity::error &&
-             std::any_of(finding.devices.begin(), finding.devices.end(),
-                         [&](const std::string& name) { return name.starts_with(text); });
+             std::any_of(finding.devices.begin(), finding.devices.end(), [&](const Device& row) {
+               return row.kind == Device::Kind::present && row.ordinal == device.ordinal;
+             });
     });
     add(report, device, static_cast<unsigned>(named));
   }

@@ -44,7 +44,7 @@ void find_coverage(const Machine& machine, Facts& facts) {
   const scan::Scan found = scan::scan(folders, options);
   std::map<std::string, Sum> packages;
   for (const scan::ScannedObject& object : found.objects) {
-    Sum& sum = packages[object.package];
+    Sum& sum = packages[object.package.label()];
     ++sum.out.files;
     for (const analysis::ImageCount& row : object.images) {
       if (row.candidate.kind == image::ImageKind::cubin) sum.sass.insert(row.candidate.arch);

@@ -9,6 +9,7 @@
 #include "analyzer/advise/remedies.h"
 #include "analyzer/data/frames.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/input/log/log_text.h"
@@ -20,6 +21,7 @@ namespace kshim::explain {
 namespace {
 
 using analysis::Cause;
+using analysis::EvidenceId;
 using analysis::Finding;
 
 struct AlsoRow {
@@ -76,34 +78,30 @@ void add_also(Explanation& out, int code, Cause first) {
   }
 }
 
-std::string location(const Explanation& out, std::uint64_t line) {
-  return out.asked == Asked::log && line != 0 ? fmt::format("{}:{}", out.subject, line) : std::string();
+analysis::ReportLine location(const Explanation& out, std::uint64_t line) {
+  return out.asked == Asked::log && line != 0 ? analysis::ReportLine{out.subject, line}
+                                              : analysis::ReportLine{};
 }
 
-std::string device_text(const DeviceClue& device) {
-  return device.name.empty() ? fmt::format("compute capability {}", name(device.cc))
-                             : fmt::format("{} ({})", device.name, name(device.cc));
+analysis::Device device_of(const DeviceClue& clue) {
+  analysis::Device out;
+  out.kind = analysis::Device::Kind::named;
+  out.name = clue.name;
+  out.cc = clue.cc;
+  return out;
 }
 
 // Images and GPU of the judgement, as findings of reports have them.
 void describe(const Judgement& judgement, Finding& finding) {
   const Cause cause = finding.cause;
-  if (judgement.device != nullptr) finding.devices.push_back(device_text(*judgement.device));
+  if (judgement.device != nullptr) finding.devices.push_back(device_of(*judgement.device));
   if (!analysis::is_image_cause(cause) && cause != Cause::unknown && cause != Cause::stale_error) return;
-  std::vector<analysis::ImageFact> images = judgement.facts.images;
-  std::stable_sort(images.begin(), images.end(), [](const auto& a, const auto& b) {
-    if (a.candidate.kind != b.candidate.kind) return a.candidate.kind == image::ImageKind::cubin;
-    return a.candidate.arch < b.candidate.arch;
-  });
-  for (const analysis::ImageFact& fact : images) {
-    const std::string arch(image::to_name(fact.candidate.kind, fact.candidate.arch).view());
-    finding.have.push_back(arch);
-    if (!judgement.facts.device) continue;
-    const analysis::ImageJudgement verdict = judge_image(fact, judgement.facts);
-    finding.images.push_back(
-        {std::string(image::to_name(fact.candidate.kind)), arch, {}, 1, verdict.fits, verdict.reason});
-  }
-  if (judgement.facts.device && cause != Cause::invalid_image && analysis::is_image_cause(cause))
+  analysis::Subject subject;
+  subject.images.images = judgement.facts.images;
+  subject.facts = judgement.facts;
+  describe_images(subject, finding);
+  if (!judgement.facts.device) finding.images.clear();
+  if (judgement.facts.device && has_trait(cause, analysis::cause_trait::needs_arch))
     finding.need =
         image::to_name(image::ImageKind::cubin, {*judgement.facts.device, image::Suffix::none}).view();
   if (judgement.list != nullptr) finding.object = judgement.list->owner;
@@ -139,8 +137,7 @@ std::string headline_of(const Clues& clues, const Judgement& judgement) {
     return std::string(of_code);
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
     return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
-  if (judgement.list != nullptr && !judgement.list->owner.empty())
-    return std::string(analysis::row_of(cause).headline);
+  if (judgement.list != nullptr && !judgement.list->owner.empty()) return {};
   switch (cause) {
 #define KSHIM_EXPLAIN_TITLE(cause, text) \
   case Cause::cause:                     \
@@ -148,7 +145,7 @@ std::string headline_of(const Clues& clues, const Judgement& judgement) {
 #include "analyzer/say/log_titles.def"
 #undef KSHIM_EXPLAIN_TITLE
     default:
-      return std::string(analysis::row_of(cause).headline);
+      return {};
   }
 }
 
@@ -176,16 +173,21 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
   }
   const std::uint64_t line = hit != nullptr ? hit->line : 0;
   if (hit != nullptr)
-    finding.evidence.push_back({"The line that decides: " + hit->quote, location(out, line)});
+    finding.evidence.push_back({EvidenceId::deciding_line,
+                                "The line that decides: " + hit->quote,
+                                location(out, line),
+                                {{"line", hit->quote}}});
   if (!suspect.because.empty())
-    finding.evidence.push_back({analysis::as_sentence(suspect.because), location(out, line)});
+    finding.evidence.push_back(
+        {EvidenceId::rule, analysis::as_sentence(suspect.because), location(out, line)});
   if (judgement.earlier)
-    finding.evidence.push_back({"Before it there was a warning, " + judgement.earlier->because, {}});
+    finding.evidence.push_back(
+        {EvidenceId::earlier_warning, "Before it there was a warning, " + judgement.earlier->because, {}});
   for (const Suspect& other : judgement.others)
-    finding.evidence.push_back({"Later there is also: " + other.because, {}});
+    finding.evidence.push_back({EvidenceId::later_line, "Later there is also: " + other.because, {}});
   if (!judgement.went_on.empty()) {
     finding.severity = std::min(finding.severity, analysis::Severity::warning);
-    finding.evidence.push_back({analysis::as_sentence(judgement.went_on), {}});
+    finding.evidence.push_back({EvidenceId::went_on, analysis::as_sentence(judgement.went_on), {}});
   } else if (hit != nullptr && hit->thrown && finding.cause == Cause::compiled_out) {
     // It is no wrong result that went unseen: the program ended of it.
     finding.severity = analysis::Severity::error;
@@ -200,7 +202,7 @@ void add_fact(Explanation& out, std::string text) {
 }
 
 void add_facts(const Clues& clues, Explanation& out) {
-  for (const DeviceClue& device : clues.devices) add_fact(out, device_text(device));
+  for (const DeviceClue& device : clues.devices) add_fact(out, text_of(device_of(device)));
   if (!clues.kernel_module.empty() || clues.driver.known()) {
     add_fact(out, fmt::format("driver {}{}", clues.kernel_module,
                               !clues.driver.known()         ? std::string()
@@ -315,9 +317,8 @@ void explain_number(int number, const Options& options, Explanation& out) {
     for (Finding& finding : out.findings) finding.confidence = std::min(finding.confidence, 0.5);
   }
   for (Finding& finding : out.findings)
-    std::erase_if(finding.evidence, [](const analysis::Evidence& row) {
-      return row.text.starts_with("The line that decides");
-    });
+    std::erase_if(finding.evidence,
+                  [](const analysis::Evidence& row) { return row.id == EvidenceId::deciding_line; });
 }
 
 bool is_one_word(std::string_view text) { return text.find_first_of(" \t\n:=") == std::string_view::npos; }

@@ -24,8 +24,13 @@ std::size_t weight_of(const std::vector<std::string>& texts) {
 std::size_t weight_of(const Finding& finding) {
   std::size_t out = sizeof(finding) + finding.object.size() + finding.headline.size() +
                     finding.failed_kernel.size() + weight_of(finding.kernels) + weight_of(finding.have) +
-                    weight_of(finding.devices) + weight_of(finding.remarks) + weight_of(finding.failures);
-  for (const Evidence& row : finding.evidence) out += sizeof(row) + row.text.size() + row.location.size();
+                    weight_of(finding.remarks);
+  for (const Evidence& row : finding.evidence) {
+    out += sizeof(row) + row.text.size() + row.at.file.size();
+    for (const auto& [name, value] : row.arguments) out += sizeof(value) + name.size() + value.size();
+  }
+  for (const ReportLine& row : finding.failures) out += sizeof(row) + row.file.size();
+  for (const Device& row : finding.devices) out += sizeof(row) + row.name.size();
   for (const Place& row : finding.where)
     out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
   for (const Fix& fix : finding.fixes)

@@ -73,7 +73,7 @@ std::vector<ImageCount> images_of(const File& file, const ListedImages& listed, 
   if (const auto* rows = listed.find(file.path, file.build_id)) return *rows;
   std::vector<ImageCount> out;
   for (const ImageVerdict& row : file.first->images) {
-    if (const auto candidate = candidate_of(row.arch, row.isa)) out.push_back({*candidate, row.count, 0});
+    if (row.candidate.kind != image::ImageKind::ltoir) out.push_back({row.candidate, row.count, 0});
   }
   return out;
 }
@@ -91,17 +91,9 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
 }  // namespace
 
 bool is_for_fleet(const Finding& finding) {
-  switch (finding.cause) {
-    case Cause::no_image_for_arch:
-    case Cause::arch_specific_image:
-    case Cause::ptx_newer_than_device:
-    case Cause::ptx_newer_than_driver:
-    case Cause::latent_gap:
-      // Nobody but NVIDIA builds those.
-      return !finding.object.empty() && find_vendor_library(finding.object) == nullptr;
-    default:
-      return false;
-  }
+  // Nobody but NVIDIA builds its libraries.
+  return has_trait(finding.cause, cause_trait::arch_list) && !finding.object.empty() &&
+         find_vendor_library(finding.object) == nullptr;
 }
 
 void ListedImages::add(const Report& report, const std::vector<Finding>& findings) {

@@ -44,18 +44,23 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
   Finding out;
   out.cause = at.cause;
   out.severity = row_of(at.cause).severity;
-  out.headline = row_of(at.cause).headline;
   out.confidence = newer ? kBuiltByNewer : kOlderThanSome;
   if (newer) out.object = process.exe;
   const std::string who =
       process.exe.empty() ? std::string("a process") : std::string(basename_of(process.exe));
   out.evidence.push_back(
-      {fmt::format(
+      {EvidenceId::driver_asked,
+       fmt::format(
            "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialise "
            "it: so does a runtime that needs a newer one, and answers 35.",
            who, process.pid, name(process.driver)),
-       ""});
-  if (newer) out.evidence.push_back({fmt::format("{} was built with CUDA {}.", who, name(runtime)), ""});
+       {},
+       {{"driver", name(process.driver)}}});
+  if (newer)
+    out.evidence.push_back({EvidenceId::built_with,
+                            fmt::format("{} was built with CUDA {}.", who, name(runtime)),
+                            {},
+                            {{"cuda", name(runtime)}}});
   out.fixes = std::move(advice.fixes);
   out.dead_ends = std::move(advice.dead_ends);
   return out;

@@ -24,13 +24,16 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
   finding.confidence = 0.97;
   finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
                                  named.view(), target, first.view());
-  finding.devices = {"target " + target};
+  finding.devices = {analysis::target_device(gpu.cc)};
   finding.need = target;
-  finding.evidence.push_back({fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
+  finding.evidence.push_back({analysis::EvidenceId::first_toolkit,
+                              fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
                                           "that came with it is the first for such GPUs.",
                                           first.view(), target),
-                              {}});
+                              {},
+                              {{"cuda", std::string(first.view())}, {"architecture", target}}});
   analysis::Fix fix;
+  fix.id = "update-driver";
   fix.kind = analysis::FixKind::upgrade_driver;
   const analysis::ToolkitRow* row = analysis::find_toolkit(gpu.first_toolkit);
   fix.title = row != nullptr && !row->driver.empty()

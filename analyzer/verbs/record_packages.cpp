@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <simdjson.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/attribution.h"
 
@@ -107,7 +107,7 @@ void record_packages(const Scene& scene) {
     bool good = true;
     for (std::size_t i = 0; good && i < rows.size(); ++i)
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
-    if (!good) spdlog::debug("{}: packages could not be added", harmless(report.path));
+    if (!good) log_debug(harmless(report.path) + ": packages could not be added");
   }
   ::close(fd);
 }

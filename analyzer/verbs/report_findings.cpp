@@ -9,6 +9,7 @@
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/merge.h"
+#include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {
@@ -22,9 +23,8 @@ constexpr double kOwnGround = 0.55;
 // loaded, and the runtime's last error read by a later call.
 bool may_follow(const FailureRecord& failure, const Diagnosis& diagnosis) {
   if (diagnosis.match.confidence >= kOwnGround) return false;
-  static constexpr int kFollowing[] = {98, 201, 209, 400, 500, 709};
   return std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
-    return std::find(std::begin(kFollowing), std::end(kFollowing), layer.code) != std::end(kFollowing);
+    return code_has(layer.code, code_trait::handle | code_trait::not_found);
   });
 }
 
@@ -47,8 +47,10 @@ void add_follow_up(const Scene& scene, const FailureRecord& failure, Finding& ca
   if (failure.layers.empty()) return;
   const Layer& layer = failure.layers.back();
   cause.evidence.push_back(
-      {fmt::format("{} answered {} later, which follows from it.", layer.api, layer.code),
-       location(scene.report, failure.line)});
+      {EvidenceId::later_failure,
+       fmt::format("{} answered {} later, which follows from it.", layer.api, layer.code),
+       location(scene.report, failure.line),
+       {{"call", layer.api}, {"code", std::to_string(layer.code)}}});
   cause.failures.push_back(location(scene.report, failure.line));
 }
 
@@ -67,10 +69,8 @@ bool would_work(Subject& subject) {
 // "A program that merely finds out that there is no GPU leaves no alarm", nor does one that asks for less
 // memory, counts GPUs until there is none, or has another compiler's target to fall back on, and ends with 0.
 void quieten(const Scene& scene, Finding& finding) {
-  const bool may_be_handled = finding.cause == Cause::no_device || finding.cause == Cause::out_of_memory ||
-                              finding.cause == Cause::invalid_device ||
-                              finding.cause == Cause::nvrtc_arch_unsupported;
-  if (may_be_handled && scene.options.exit_status && ended_well(scene)) finding.severity = Severity::info;
+  if (has_trait(finding.cause, cause_trait::handled) && scene.options.exit_status && ended_well(scene))
+    finding.severity = Severity::info;
 }
 
 // A library that refuses the GPU by itself, and libraries that do not fit together: the latter are named
@@ -86,6 +86,22 @@ void add_libraries(const Scene& scene, const std::vector<Judged>& judged, std::v
   if (cudnn && !told) findings.push_back(std::move(*refusal));
 }
 
+// What a process gives back while it ends: the driver or the context may be gone before it, and nobody is
+// harmed. An error of the program's own work has another call, or another code.
+bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
+  constexpr int kDeinitialised = 4;
+  constexpr int kNotInitialised = 3;
+  static constexpr std::string_view kCleanup[] = {"Unload", "Destroy", "Free", "Release"};
+  if (!ended_well(scene) || failure.layers.empty()) return false;
+  return std::all_of(failure.layers.begin(), failure.layers.end(), [&](const Layer& layer) {
+    const bool gone = layer.code == kDeinitialised || layer.code == kNotInitialised ||
+                      code_has(layer.code, code_trait::handle);
+    return gone && std::any_of(std::begin(kCleanup), std::end(kCleanup), [&](std::string_view word) {
+             return layer.api.find(word) != std::string::npos;
+           });
+  });
+}
+
 }  // namespace
 
 std::vector<Finding> findings_of(const Scene& scene) {
@@ -94,6 +110,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
   const std::size_t count = std::min(scene.report.failures.size(), kMostFailures);
   for (std::size_t i = 0; i < count; ++i) {
     const FailureRecord& failure = scene.report.failures[i];
+    if (is_cleanup_at_end(scene, failure)) continue;
     Subject subject = subject_of(scene, failure);
     if (scene.options.assume_cc && would_work(subject)) continue;
     const Diagnosis diagnosis = diagnose(subject.facts);

@@ -28,6 +28,7 @@
 #include "analyzer/input/files/pages.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
+#include "analyzer/owner/python_environment.h"
 #include "analyzer/verbs/scan_fleet_plans.h"
 #include "analyzer/verbs/scan_groups.h"
 #include "analyzer/verbs/scan_images.h"
@@ -269,7 +270,7 @@ class Scanner {
       ScannedObject object;
       object.path = name;
       object.member = member.name;
-      object.package = packages::package_of_archive(name).label();
+      object.package = packages::package_name(packages::package_of_archive(name));
       keep(scan_object(std::move(object), member.bytes, options_), out);
     };
     tar ? each_tar_member(bytes, Limits{}, visitor) : each_member(bytes, name, Limits{}, visitor);
@@ -370,17 +371,27 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);
   }
-  Scanner scanner(inputs, options);
+  packages::Finder packages;
+  std::mutex one_at_a_time;
+  Options with_owner = options;
+  with_owner.owner = [&](const std::string& path) -> Owner {
+    const std::lock_guard lock(one_at_a_time);
+    const std::string absolute = fs::absolute(path).string();
+    const auto& package = packages.of(absolute);
+    if (!package) return {};
+    return {packages::package_name(*package),
+            packages::python_environment(absolute, package->environment, package->manager == "conda")};
+  };
+  Scanner scanner(inputs, with_owner);
   scanner.run();
   scanner.add_images(out);
-  packages::Finder packages;
   LooseFindings loose;
   for (Found& found : std::move(scanner).take()) {
     loose.add(std::move(found.loose));
     for (ObjectResult& result : found.objects) {
-      if (result.object.package.empty()) {
-        const auto& package = packages.of(fs::absolute(result.object.path).string());
-        if (package) result.object.package = package->label();
+      // A member of an archive belongs to whoever the archive belongs to.
+      if (result.object.package.empty() && !result.object.member.empty()) {
+        result.object.package = with_owner.owner(result.object.path).package;
         for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));

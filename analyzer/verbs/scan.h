@@ -11,16 +11,25 @@
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/core/finding.h"
+#include "analyzer/core/python_environment.h"
 #include "analyzer/device_code/object_file.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::scan {
+
+/// The package of a file, and the Python that it is installed for.
+struct Owner {
+  analysis::PackageName package;
+  analysis::PythonEnvironment python;
+};
 
 struct Options {
   std::vector<image::Arch> targets;  ///< compute capabilities to judge for
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
   unsigned jobs = 0;                 ///< threads; 0 = one a core
+  /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.
+  std::function<Owner(const std::string& path)> owner;
   std::uint64_t memory =
       512U << 20;  ///< about what may be used; what does not fit goes to files without a name
   /// Called now and then, from one thread at a time, with bytes done and in all.
@@ -60,9 +69,10 @@ struct ScannedObject {
   std::string path;
   std::string member;  ///< inside `path` where that is an archive or wheel; else empty
   std::string build_id;
-  std::string format;       ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
-  std::string package;      ///< "torch 2.9.1" where it belongs to one
-  std::uint64_t bytes = 0;  ///< of the file or member
+  std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
+  analysis::PackageName package;
+  analysis::PythonEnvironment python = {};  ///< that the package is installed for
+  std::uint64_t bytes = 0;                  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
   std::vector<analysis::ImageCount> images;

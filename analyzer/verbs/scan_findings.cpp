@@ -12,6 +12,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_facts.h"
 #include "analyzer/device_code/image_counts.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/rules.h"
@@ -21,6 +22,7 @@ namespace {
 
 using analysis::Cause;
 using analysis::CodeImage;
+using analysis::EvidenceId;
 using analysis::Finding;
 using analysis::ImageFact;
 using analysis::Severity;
@@ -53,33 +55,14 @@ std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
   return out;
 }
 
-// Code that was deliberately locked to one architecture beside code that was not: the program has another
-// way.
-bool all_locked(const std::vector<ImageFact>& images) {
-  return std::all_of(images.begin(), images.end(), [](const ImageFact& image) {
-    return image.candidate.arch.suffix != Suffix::none || image.candidate.kind == ImageKind::ltoir;
-  });
-}
-
-// What lacks code are modules of one image that the program loads by its own choice, and everything that the
-// runtime registers is served: PyTorch 2.15 embeds kernels of CuTe DSL so, one module a kernel and GPU.
-bool one_each(const analysis::DeviceCode& code, const std::vector<std::uint32_t>& lacking) {
-  return !lacking.empty() &&
-         std::any_of(code.modules.begin(), code.modules.end(),
-                     [](const analysis::CodeModule& each) { return !each.embedded; }) &&
-         std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
-           return code.modules[index].embedded && code.modules[index].count == 1;
-         });
-}
-
 // Why code for other GPUs only is no gap, as a sentence; empty where nothing says so.
 std::string other_way(const ObjectFacts& at, std::size_t target, const std::vector<ImageFact>& images) {
   if (const auto* library = analysis::find_probing_library(at.object.name()))
     return fmt::format("That is how {}* is made: it {}.", library->prefix, library->habit);
-  if (one_each(at.code, at.judgement.lacking[target]))
+  if (loaded_by_choice(at.code, at.judgement.lacking[target]))
     return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
            "registers is there.";
-  if (!images.empty() && all_locked(images))
+  if (!images.empty() && analysis::all_locked(images))
     return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
   return {};
 }
@@ -135,12 +118,10 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
   situation.origin = origin.origin;
   situation.build_folder = origin.build_folder;
   if (at.object.path.ends_with(".whl")) situation.origin = analysis::Origin::python_extension;
-  // "torch 2.9.1 (pip)"
-  const std::string& package = at.object.package;
-  const std::size_t blank = package.find(' ');
-  situation.package = package.substr(0, blank);
-  if (blank != std::string::npos)
-    situation.package_version = package.substr(blank + 1, package.find(' ', blank + 1) - blank - 1);
+  situation.package = at.object.package.name;
+  situation.package_version = at.object.package.version;
+  situation.manager = at.object.package.installer;
+  situation.python_env = at.object.python;
   situation.links_torch =
       analysis::lies_beside_torch(at.object.member.empty() ? at.object.path : at.object.member) ||
       (at.object.member.empty() && analysis::links_torch(analysis::elf_facts(at.object.path)));
@@ -150,18 +131,9 @@ void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& fi
                                       [](const CodeImage& image) { return image.relocatable; });
   situation.device = facts.device;
   situation.driver = facts.driver;
-  situation.toolkit = at.judgement.toolkit;
-  situation.toolkit_how = "its cubins say so";
-  if (!situation.toolkit.known()) {
-    image::Version isa;
-    for (const ImageFact& image : facts.images) {
-      if (image.candidate.kind == ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
-    }
-    if (const auto* row = isa.known() ? analysis::toolkit_of_isa(isa) : nullptr) {
-      situation.toolkit = row->version;
-      situation.toolkit_how = fmt::format("its PTX is of version {}", image::to_name(isa).view());
-    }
-  }
+  const analysis::BuiltBy builder = analysis::builder_of(facts.images, at.judgement.toolkit);
+  situation.toolkit = builder.toolkit;
+  situation.toolkit_how = builder.how;
   situation.newest_cubin = at.judgement.toolkit;
   // What is built anew is all of the file, with all that the modules which lack nothing have.
   const bool part = finding.cause == Cause::latent_gap;
@@ -200,7 +172,6 @@ Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
   Finding finding;
   finding.cause = cause;
   finding.severity = severity;
-  finding.headline = analysis::row_of(cause).headline;
   finding.object = at.object.name();
   finding.package = at.object.package;
   return finding;
@@ -213,7 +184,7 @@ void describe(const analysis::Facts& facts, const TargetVerdict& verdict, Findin
   subject.facts = facts;
   describe_images(subject, finding);
   finding.need = target_name(verdict.target);
-  finding.devices = {"target " + finding.need};
+  finding.devices = {analysis::target_device(verdict.target.cc)};
 }
 
 // Nothing in the file runs on the target: the cause is that of a failure to come.
@@ -223,7 +194,7 @@ Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const an
                           Severity::error);
   finding.confidence = 0.97;
   describe(facts, verdict, finding);
-  finding.evidence.push_back({diagnosis.match.because + ".", at.object.name()});
+  finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {at.object.name()}});
   return finding;
 }
 
@@ -248,9 +219,10 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
                     share(kernels->size(), at.kernels->kernels.size(), "kernel"), finding.need);
     finding.kernels_total = kernels->size();
     finding.evidence.push_back(
-        {fmt::format("{} on {}; these are in no image that does.",
+        {EvidenceId::kernels_served,
+         fmt::format("{} on {}; these are in no image that does.",
                      runs(at.kernels->kernels.size() - kernels->size(), "kernel"), finding.need),
-         at.object.name()});
+         {at.object.name()}});
   } else {
     finding.confidence = 0.5;
     finding.kernels_complete = false;
@@ -258,10 +230,12 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
                                    share(verdict.lacking, served + verdict.lacking, "module"), finding.need,
                                    unreadable(facts) ? " that this driver reads" : "");
     finding.evidence.push_back(
-        {fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
+        {EvidenceId::modules_served,
+         fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
                      runs(served, "module"), finding.need, verdict.lacking,
                      verdict.lacking == 1 ? "does" : "do"),
-         at.object.name()});
+         {at.object.name()},
+         {{"served", std::to_string(served)}, {"lacking", std::to_string(verdict.lacking)}}});
   }
   return finding;
 }
@@ -312,8 +286,11 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   finding.headline = fmt::format("{}: device code in it is damaged", analysis::basename_of(finding.object));
   const std::size_t more = clauses.size() > kNamed ? clauses.size() - kNamed : 0;
   clauses.resize(clauses.size() - more);
-  for (std::string& clause : clauses) finding.evidence.push_back({std::move(clause) + ".", at.object.name()});
-  if (more != 0) finding.evidence.push_back({fmt::format("And {} more like these.", more), at.object.name()});
+  for (std::string& clause : clauses)
+    finding.evidence.push_back({EvidenceId::damage, std::move(clause) + ".", {at.object.name()}});
+  if (more != 0)
+    finding.evidence.push_back(
+        {EvidenceId::more, fmt::format("And {} more like these.", more), {at.object.name()}});
   add_advice(at, {}, finding);
   return finding;
 }

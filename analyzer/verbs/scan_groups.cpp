@@ -29,7 +29,7 @@ bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0
 
 LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
   return groups_[fmt::format("{} {} {} {} {}", static_cast<int>(finding.cause),
-                             static_cast<int>(finding.severity), finding.need, finding.package,
+                             static_cast<int>(finding.severity), finding.need, finding.package.text(),
                              analysis::join(finding.have, " "))];
 }
 
@@ -65,10 +65,13 @@ std::vector<Finding> LooseFindings::take() && {
     finding.count = 1 + finding.other_objects.size();
     const std::string files = fmt::format("{} and {}", analysis::basename_of(finding.object),
                                           analysis::counted(finding.other_objects.size(), "other file"));
-    finding.headline = finding.need.empty() || finding.have.empty()
-                           ? fmt::format("{}: {}", files, finding.headline)
-                           : fmt::format("{} have no code for {}: built for {}", files, finding.need,
-                                         analysis::enumerate(finding.have));
+    finding.headline =
+        finding.need.empty() || finding.have.empty()
+            ? fmt::format(
+                  "{}: {}", files,
+                  finding.headline.empty() ? std::string(row_of(finding.cause).headline) : finding.headline)
+            : fmt::format("{} have no code for {}: built for {}", files, finding.need,
+                          analysis::enumerate(finding.have));
     out.push_back(std::move(finding));
   }
   return out;
@@ -81,15 +84,15 @@ void excuse_files_for_other_gpus(Scan& scan) {
     objects.emplace(object.name(), &object);
     if (object.package.empty()) continue;
     for (const TargetVerdict& verdict : object.targets)
-      if (runs(verdict)) served.emplace(object.package, target_name(verdict.target));
+      if (runs(verdict)) served.emplace(object.package.label(), target_name(verdict.target));
   }
   for (Finding& finding : scan.findings) {
     if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
-    if (!served.contains({finding.package, finding.need})) continue;
+    if (!served.contains({finding.package.label(), finding.need})) continue;
     finding.severity = Severity::info;
     finding.fixes.clear();
     finding.remarks.push_back(fmt::format("Other files of {} have code for {}; this one is for other GPUs.",
-                                          finding.package, finding.need));
+                                          finding.package.label(), finding.need));
     finding.other_objects.push_back(finding.object);
     for (const std::string& name : finding.other_objects) {
       const auto at = objects.find(name);

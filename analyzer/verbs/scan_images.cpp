@@ -105,7 +105,7 @@ std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {
   for (ObjectResult& object : out) {
     const auto package = finder.in_root(std::string(file_of(object.object.member)));
     if (!package) continue;
-    object.object.package = package->label();
+    object.object.package = packages::package_name(*package);
     for (analysis::Finding& finding : object.findings) finding.package = object.object.package;
   }
   return out;

@@ -52,7 +52,9 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
   out.severity = Severity::warning;
   out.confidence = kSure;
   out.need = need;
-  out.devices = {(assumed ? "an assumed GPU, " : "target ") + need};
+  const auto arch = image::parse_arch(need);
+  out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
+  if (assumed) out.devices.front().kind = Device::Kind::assumed;
   out.headline = fmt::format(
       "whether this runs on {} cannot be told: files that it loaded are not on this machine, and the report "
       "does "
@@ -68,12 +70,14 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
                        "it needs no GPU and runs nothing",
                        paths.size() > some.size()
                            ? fmt::format("{} more files are named below", paths.size() - some.size())
-                           : ""});
+                           : "",
+                       "scan-files"});
   out.fixes.push_back({FixKind::environment,
                        "Record the run with the question",
                        {fmt::format("kshim run --target {} -- PROGRAM", need)},
                        "the shim then looks at everything that is registered or loaded",
-                       ""});
+                       "",
+                       "record-target"});
   keep_printable(out.fixes);
   return out;
 }
@@ -99,12 +103,14 @@ std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::Compu
     for (const ObjectRecord* row : gone) paths.push_back(row->path);
     Finding finding = finding_for(need, paths, scene.options.assume_cc.has_value());
     for (std::size_t i = 0; i < gone.size() && i < kNamed; ++i) {
-      finding.evidence.push_back({fmt::format("{} {}.", gone[i]->path, scene.files.why_not(*gone[i])),
-                                  location(scene.report, gone[i]->line)});
+      finding.evidence.push_back({EvidenceId::unread_file,
+                                  fmt::format("{} {}.", gone[i]->path, scene.files.why_not(*gone[i])),
+                                  location(scene.report, gone[i]->line),
+                                  {{"file", gone[i]->path}}});
     }
     if (gone.size() > kNamed) {
       finding.evidence.push_back(
-          {fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
+          {EvidenceId::more, fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
            location(scene.report, gone[kNamed]->line)});
     }
     finding.count = gone.size();

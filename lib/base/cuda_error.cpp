@@ -3,8 +3,9 @@
 
 namespace kshim {
 namespace {
+using namespace code_trait;
 constexpr CudaError kErrors[] = {
-#define KSHIM_CUDA_ERROR(code, driver, runtime, message) {code, driver, runtime, message},
+#define KSHIM_CUDA_ERROR(code, driver, runtime, message, traits) {code, driver, runtime, message, traits},
 #include "kshim/base/cuda_errors.def"
 #undef KSHIM_CUDA_ERROR
 };

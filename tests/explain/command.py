@@ -30,7 +30,10 @@ class Explain(e2e.Case):
             for more in ((), ("--assume-cc", "6.1", "--assume-driver", "580", "--assume-toolkit", "13.0")):
                 done = self.kshim("explain", "--format", "json", *more, subject)
                 self.assertIn(done.returncode, (0, 3), done.stderr)
-                self.assertEqual(schemas.errors(check, json.loads(done.stdout)), [], subject)
+                output = json.loads(done.stdout)
+                self.assertEqual(schemas.errors(check, output), [], subject)
+                for finding in output["findings"]:
+                    self.assertNotRegex(finding["headline"], r"[{}]", "a placeholder that nothing filled in")
 
     def test_a_number_says_what_it_means_and_what_to_run(self):
         text = self.explain("209")

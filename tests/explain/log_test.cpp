@@ -76,7 +76,7 @@ TEST(Log, TheGpuThatIsNotServedIsTheOneThatFailed) {
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
   ASSERT_EQ(explanation.findings.front().devices.size(), 1U);
-  EXPECT_NE(explanation.findings.front().devices.front().find("8.6"), std::string::npos);
+  EXPECT_NE(text_of(explanation.findings.front().devices.front()).find("8.6"), std::string::npos);
 }
 
 TEST(Log, ToolkitsAreOlderThanGpusAndForgetThem) {
@@ -95,7 +95,7 @@ TEST(Log, AssumptionsReplaceWhatItSays) {
   const Explanation explanation =
       of("compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
-  EXPECT_NE(explanation.findings.front().devices.front().find("12.0"), std::string::npos);
+  EXPECT_NE(text_of(explanation.findings.front().devices.front()).find("12.0"), std::string::npos);
   EXPECT_FALSE(explanation.notes.empty());
 }
 

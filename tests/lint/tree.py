@@ -12,7 +12,7 @@ ROOT = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 LONGEST_FILE = 400
 LARGEST_FILE = 100 * 1024
 CODE = {".cpp", ".h", ".def", ".S", ".py", ".cu", ".c", ".cmake"}
-NO_COMMENTS = {".json", ".jsonl", ".txt", ".svg", ".bin", ""}
+NO_COMMENTS = {".json", ".jsonl", ".values", ".txt", ".svg", ".bin", ""}
 # Homes, and the folder of this very checkout: what a path copied from a terminal begins with. Not where that is /src.
 HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/" + (f"|{re.escape(str(ROOT))}\\b" if len(ROOT.parts) > 2 else ""))
 MADE_UP_HOMES = {"/home/u/", "/home/me/", "/home/ada/", "/Users/ada/", "/home/bob/", "/home/lib/"}  # of our tests' people

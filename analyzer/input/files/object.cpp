@@ -100,6 +100,11 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   const Judgement judgement =
       judge(code, options.targets, options.driver, options.kernels ? &table : nullptr);
   object.build_id = code.build_id;
+  if (object.package.empty() && object.member.empty() && options.owner) {
+    Owner owner = options.owner(object.path);
+    object.package = std::move(owner.package);
+    object.python = std::move(owner.python);
+  }
   object.format = format_of(code, bytes);
   object.bytes = bytes.size();
   object.fatbins = code.fatbins;

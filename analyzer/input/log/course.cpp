@@ -17,21 +17,7 @@ constexpr std::uint64_t kNear = 2;
 
 // What a program does without, on the CPU. After other failures, steps that go on being printed may count
 // results that nobody computed.
-bool may_do_without(Cause cause) {
-  switch (cause) {
-    case Cause::no_device:
-    case Cause::library_not_found:
-    case Cause::driver_too_old:
-    case Cause::driver_mismatch:
-    case Cause::nvrtc_arch_unsupported:
-    case Cause::cudnn_mismatch:
-    case Cause::library_refuses:
-    case Cause::jit_tax:
-      return true;
-    default:
-      return false;
-  }
-}
+bool may_do_without(Cause cause) { return has_trait(cause, analysis::cause_trait::optional); }
 
 }  // namespace
 

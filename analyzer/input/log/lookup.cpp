@@ -32,9 +32,6 @@ constexpr OtherName kOtherNames[] = {
 #undef KSHIM_OTHER_NAME
 };
 
-// Codes whose message says CUDA by itself; "file not found" and "out of memory" do not.
-constexpr int kTelling[] = {9,   34,  35,  36,  98,  100, 101, 200, 201, 209, 218, 221, 222, 223, 400,
-                            500, 700, 701, 709, 714, 715, 716, 717, 718, 719, 720, 802, 803, 804, 912};
 constexpr int kLastCode = 1000;
 
 std::string folded(std::string_view name) {
@@ -49,9 +46,9 @@ std::string folded(std::string_view name) {
 const std::vector<std::pair<std::string, int>>& messages() {
   static const std::vector<std::pair<std::string, int>> kMessages = [] {
     std::vector<std::pair<std::string, int>> out;
-    for (const int code : kTelling) {
+    for (int code = 0; code < kLastCode; ++code) {
       const CudaError* error = find_cuda_error(code);
-      if (error == nullptr) continue;
+      if (error == nullptr || (error->traits & code_trait::says_cuda) == 0) continue;
       std::string text = folded(error->message);
       while (!text.empty() && text.back() == '.') text.pop_back();
       out.emplace_back(std::move(text), code);

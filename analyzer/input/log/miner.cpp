@@ -58,6 +58,7 @@ struct SignRow {
 constexpr SignRow kSigns[] = {
 #define KSHIM_SIGN(kind, pattern) {Sign::kind, pattern},
 #include "analyzer/input/log/signs.def"
+#include "kshim/base/cuda_error.h"
 #undef KSHIM_SIGN
 };
 // AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
@@ -87,8 +88,8 @@ constexpr const char* kCudaWordPattern =
     R"(cuda|nvidia|\bGPUs?\b|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
 // What looks like one of CUDA's numbers in such a line: HTTP's 404 and 500 are not.
 bool is_telling_number(int code) {
-  static constexpr int kTelling[] = {209, 218, 221, 222, 223, 300, 700, 701, 719, 803, 804, 48};
-  return std::find(std::begin(kTelling), std::end(kTelling), code) != std::end(kTelling);
+  constexpr int kNoImageBeforeCuda10 = 48;  // old_codes.def
+  return code_has(code, code_trait::telling_number) || code == kNoImageBeforeCuda10;
 }
 
 std::string cut(std::string text) {

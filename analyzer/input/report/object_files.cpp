@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
+#include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/report/report_index.h"
 
@@ -58,8 +58,11 @@ ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
       look_elsewhere(object, added);
     }
     found = files_.emplace(key, std::move(added)).first;
-    spdlog::debug("{}: {}", harmless(object.path),
-                  found->second.why_not.empty() ? "read beside the report" : harmless(found->second.why_not));
+    if (logs_debug()) {
+      const std::string& why_not = found->second.why_not;
+      log_debug(harmless(object.path) + ": " +
+                (why_not.empty() ? "read beside the report" : harmless(why_not)));
+    }
   }
   return found->second;
 }

@@ -11,8 +11,8 @@ Scan cleaned(Scan scan, bool unicode) {
     text = unicode ? analysis::harmless(text) : analysis::ascii(text);
   };
   for (ScannedObject& object : scan.objects) {
-    for (std::string* text :
-         {&object.path, &object.member, &object.build_id, &object.format, &object.package})
+    for (std::string* text : {&object.path, &object.member, &object.build_id, &object.format,
+                              &object.package.name, &object.package.version})
       clean(*text);
     if (!object.kernels) continue;
     for (ScannedKernel& kernel : *object.kernels) {

@@ -80,11 +80,11 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
   const std::size_t skip = common_folder(scan);
   for (const ScannedObject& object : scan.objects) {
     const bool summed = by_distribution && !object.package.empty();
-    const auto known = summed ? packages.find(object.package) : packages.end();
+    const auto known = summed ? packages.find(object.package.label()) : packages.end();
     const std::size_t at = known == packages.end() ? out.size() : known->second;
     if (at == out.size()) {
-      out.push_back({summed ? object.package : object.name().substr(skip), 0, 0, {}, {}});
-      if (summed) packages.emplace(object.package, at);
+      out.push_back({summed ? object.package.label() : object.name().substr(skip), 0, 0, {}, {}});
+      if (summed) packages.emplace(object.package.label(), at);
     }
     MatrixRow& row = out[at];
     ++row.files;

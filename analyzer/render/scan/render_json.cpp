@@ -63,7 +63,8 @@ Json to_json(const ScannedObject& object) {
     out["kernels"] = json_list(*object.kernels, [](const ScannedKernel& kernel) { return to_json(kernel); });
   }
   out["format"] = text_or_null(object.format);
-  out["package"] = text_or_null(object.package);
+  out["package"] = text_or_null(object.package.label());
+  out["package_info"] = package_json(object.package);
   out["bytes"] = object.bytes;
   out["modules"] = object.modules;
   out["targets"] = json_list(object.targets, [](const TargetVerdict& verdict) { return to_json(verdict); });

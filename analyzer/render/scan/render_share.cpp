@@ -35,7 +35,7 @@ Scan for_sharing(Scan dirty, bool full) {
   if (full) return scan;
   const auto shortener = analysis::Shortener::for_user({});
   for (ScannedObject& object : scan.objects) {
-    for (std::string* text : {&object.path, &object.member, &object.package}) *text = shortener.text(*text);
+    for (std::string* text : {&object.path, &object.member}) *text = shortener.text(*text);
     if (!object.kernels) continue;
     for (ScannedKernel& kernel : *object.kernels) kernel.demangled = shortener.text(kernel.demangled);
   }

@@ -5,14 +5,37 @@
 
 namespace kshim {
 
+/// What a code says of its failure, beyond its name. THE list of which code has which: cuda_errors.def.
+namespace code_trait {
+enum Trait : unsigned {
+  plain = 0,
+  about_code = 1U << 0,  ///< it may be about device code: which images there are decides
+  limit = 1U << 1,       ///< the launch asks for more than the GPU allows
+  handle = 1U << 2,      ///< a handle that is not valid, or not here: an earlier failure may be behind it
+  not_found = 1U << 3,   ///< no image or no kernel of this name: an earlier failure may be behind it
+  ambiguous = 1U << 4,   ///< stands for several causes; alone it names none
+  says_cuda = 1U << 5,   ///< its message is about CUDA by its wording: "file not found" is not
+  telling_number =
+      1U << 6,       ///< the number alone is likely CUDA's in a line about CUDA: HTTP's 404 and 500 are not
+  sticky = 1U << 7,  ///< the fault of a device or context, which each later call reports again
+};
+}  // namespace code_trait
+
 struct CudaError {
   int code;
   const char* driver_name;   ///< CUDA_ERROR_NO_BINARY_FOR_GPU; nullptr where only the runtime has the code
   const char* runtime_name;  ///< cudaErrorNoKernelImageForDevice; nullptr where only the driver has it
   const char* message;       ///< what cudaGetErrorString says
+  unsigned traits;           ///< code_trait::Trait, joined by |
 };
 
 /// nullptr for a number that no header has.
 const CudaError* find_cuda_error(int code) noexcept;
+
+/// Whether the code has one of the traits; false for a number that no header has.
+inline bool code_has(int code, unsigned traits) noexcept {
+  const CudaError* const error = find_cuda_error(code);
+  return error != nullptr && (error->traits & traits) != 0;
+}
 
 }  // namespace kshim

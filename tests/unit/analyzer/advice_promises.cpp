@@ -37,6 +37,7 @@ bool drives(const Situation& at, const GpuRow& gpu) {
 }  // namespace
 
 void HonestAdvice::check(const Situation& at, const Advice& advice) {
+  for (const Fix& fix : advice.fixes) EXPECT_FALSE(fix.id.empty()) << fix.title;
   check_driver(at, advice);
   check_reinstall(at, advice);
   check_dead_ends(at, advice);

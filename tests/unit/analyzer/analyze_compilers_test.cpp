@@ -84,7 +84,7 @@ TEST_F(Analyze, ADriverThatIsTooOldForAPackagesRuntime) {
   ASSERT_THAT(got.findings, SizeIs(1));
   const Finding& finding = got.findings[0];
   EXPECT_EQ(finding.cause, Cause::driver_too_old);
-  EXPECT_EQ(finding.package, "torch 2.15.0 (pip)");
+  EXPECT_EQ(finding.package.text(), "torch 2.15.0 (pip)");
   ASSERT_THAT(finding.fixes, Not(IsEmpty()));
   EXPECT_EQ(finding.fixes[0].title, "Install PyTorch 2.15.0 for CUDA 12.6, which this driver runs");
   EXPECT_THAT(finding.fixes[0].commands, Contains(HasSubstr("'torch==2.15.0'")));

@@ -82,5 +82,30 @@ TEST_F(Analyze, AProbeWithAnothersFramesIsAProbe) {
               Contains(HasSubstr("failure 9, which is not there")));
 }
 
+// Nearly every program of nvcc has a fatbin without kernels: for a target, it lacks nothing.
+TEST_F(Analyze, AModuleWithoutKernelsLacksNothing) {
+  ReportText text;
+  text.process().driver().device(0, "7.5").object(1, "/gone/plain", {}).module(1, "1");
+  text.record("gap", R"("object":1,"offset":8,"device":null,"kernels":[],"total":0,"complete":true,)"
+                     R"("have":["sm_75"],"need":"sm_120")");
+  EXPECT_THAT(run(text.end()).findings, SizeIs(0));
+}
+
+TEST_F(Analyze, WhatIsGivenBackWhileAProcessEndsWellIsNoFinding) {
+  const auto ended = [this](std::string_view call, int code, std::optional<int> status) {
+    ReportText text;
+    text.process().driver().device(0, "8.6").object(1, "/home/u/libfoo.so", {"sm_86"}).module(1, "1");
+    text.failure(1, "other", code, "", R"("module":1,"object":1)", call);
+    options_.exit_status = status;
+    return run(text.end()).findings.size();
+  };
+  EXPECT_EQ(ended("cuModuleUnload", 4, 0), 0U);
+  EXPECT_EQ(ended("cuLibraryUnload", 709, 0), 0U);
+  EXPECT_EQ(ended("cuModuleUnload", 201, std::nullopt), 0U) << "its report has an end";
+  EXPECT_NE(ended("cuModuleUnload", 4, 1), 0U) << "it did not end well";
+  EXPECT_NE(ended("cuLaunchKernel", 709, 0), 0U) << "that is its work";
+  EXPECT_NE(ended("cuMemFree_v2", 700, 0), 0U) << "a kernel crashed before it";
+}
+
 }  // namespace
 }  // namespace kshim::analysis

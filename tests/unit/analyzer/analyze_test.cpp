@@ -38,14 +38,15 @@ TEST_F(Analyze, NoImageForArch) {
   EXPECT_FALSE(finding.kernels_complete) << "the file is not there: there may be more";
   EXPECT_THAT(finding.have, ElementsAre("sm_80", "sm_90"));
   EXPECT_EQ(finding.need, "sm_120");
-  EXPECT_THAT(finding.devices, ElementsAre("GPU 0: NVIDIA Test (12.0)"));
+  ASSERT_THAT(finding.devices, SizeIs(1));
+  EXPECT_EQ(text_of(finding.devices[0]), "GPU 0: NVIDIA Test (12.0)");
   ASSERT_THAT(finding.images, SizeIs(2));
   EXPECT_EQ(finding.images[0].reason, "runs on 8.x GPUs only");
   EXPECT_EQ(finding.failed_call, "cuLibraryGetKernel");
   ASSERT_FALSE(finding.evidence.empty());
   EXPECT_THAT(finding.evidence[0].text, HasSubstr("cuLibraryGetKernel answered 209"));
-  EXPECT_THAT(finding.evidence[0].location, HasSubstr("box.0.jsonl:6"));
-  for (const Evidence& row : finding.evidence) EXPECT_THAT(row.location, HasSubstr(".jsonl:")) << row.text;
+  EXPECT_THAT(finding.evidence[0].at.text(), HasSubstr("box.0.jsonl:6"));
+  for (const Evidence& row : finding.evidence) EXPECT_THAT(row.at.text(), HasSubstr(".jsonl:")) << row.text;
   const Fix* rebuild = fix_of(finding, FixKind::rebuild);
   ASSERT_NE(rebuild, nullptr);
   EXPECT_THAT(rebuild->commands,
@@ -162,7 +163,8 @@ TEST_F(Analyze, OneOfTwoGpusFailsAndTheOtherIsOffered) {
   text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)", "cuLaunchKernel", 1).end();
   const Analysis got = run(text);
   ASSERT_THAT(got.findings, SizeIs(1));
-  EXPECT_THAT(got.findings[0].devices, ElementsAre("GPU 1: B (7.5)"));
+  ASSERT_THAT(got.findings[0].devices, SizeIs(1));
+  EXPECT_EQ(text_of(got.findings[0].devices[0]), "GPU 1: B (7.5)");
   EXPECT_EQ(got.devices.at(0).findings, 0U);
   EXPECT_EQ(got.devices.at(1).findings, 1U);
   const Fix* hide = fix_of(got.findings[0], FixKind::environment);
@@ -209,7 +211,8 @@ TEST_F(Analyze, GapsForATargetAreWarningsUntilTheyAreHit) {
   EXPECT_EQ(got.findings[0].cause, Cause::latent_gap);
   EXPECT_EQ(got.findings[0].severity, Severity::warning);
   EXPECT_THAT(got.findings[0].kernels, ElementsAre("k()"));
-  EXPECT_THAT(got.findings[0].devices, ElementsAre("target sm_120"));
+  ASSERT_THAT(got.findings[0].devices, SizeIs(1));
+  EXPECT_EQ(text_of(got.findings[0].devices[0]), "target sm_120");
   EXPECT_EQ(got.findings[0].need, "sm_120");
 }
 
@@ -302,7 +305,7 @@ TEST_F(Analyze, APackagesExtensionIsRebuiltByPip) {
   text.failure(1, "lookup", 209, kSaxpy, R"("module":1,"object":1)");
   ReportText with_torch = text;
   const Analysis alone = run(text.end());
-  EXPECT_EQ(alone.findings.at(0).package, "foo 1.2 (pip)");
+  EXPECT_EQ(alone.findings.at(0).package.text(), "foo 1.2 (pip)");
   EXPECT_THAT(alone.findings[0].fixes.at(0).commands.at(0), HasSubstr("NVCC_APPEND_FLAGS=\"-gencode"));
   EXPECT_THAT(alone.findings[0].fixes[0].commands[0], HasSubstr(" foo"));
   with_torch.object(2, "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so", {"sm_86"});

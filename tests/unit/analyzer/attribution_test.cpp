@@ -70,7 +70,7 @@ TEST_F(Attribution, APackageIsFoundByItsRecordFile) {
   machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
   machine_.write(site_ + "foo_ext-1.2.dist-info/METADATA", "Name: foo-ext\nVersion: 1.2\n\n");
   const Finding got = failed(write(site_ + "foo/_C.so"));
-  EXPECT_EQ(got.package, "foo-ext 1.2 (pip)");
+  EXPECT_EQ(got.package.text(), "foo-ext 1.2 (pip)");
   ASSERT_FALSE(got.fixes.empty());
   EXPECT_THAT(got.fixes[0].commands.at(0), HasSubstr(" foo-ext"));
 }
@@ -78,17 +78,17 @@ TEST_F(Attribution, AnotherFileAtThePathIsNotTheRecordedOne) {
   machine_.write(site_ + "foo_ext-1.2.dist-info/RECORD", "foo/_C.so,sha256=x,7\n");
   const std::string path = write(site_ + "foo/_C.so", "\xcd\x34");
   const Finding elsewhere = failed(path, "another-machine");
-  EXPECT_EQ(elsewhere.package, "");
+  EXPECT_EQ(elsewhere.package.text(), "");
   EXPECT_THAT(elsewhere.have, IsEmpty());
   EXPECT_THAT(text_of(elsewhere), HasSubstr("its build id is cd34 now"));
   // Here it was this package's, of whatever version.
   const Finding changed = failed(path, here());
-  EXPECT_EQ(changed.package, "foo_ext (pip)");
+  EXPECT_EQ(changed.package.text(), "foo_ext (pip)");
   EXPECT_THAT(changed.have, IsEmpty());
 }
 TEST_F(Attribution, AFileThatIsGoneIsSaidToBe) {
   const Finding got = failed((machine_.path() / "gone.so").string(), here());
-  EXPECT_EQ(got.package, "");
+  EXPECT_EQ(got.package.text(), "");
   EXPECT_THAT(text_of(got), HasSubstr("gone.so is no longer there"));
 }
 TEST_F(Attribution, TheSameBuildIdAtAnotherPathIsTheSameFile) {
@@ -121,7 +121,7 @@ TEST_F(Attribution, ACondaPackageIsNamedWithBuildAndChannel) {
       "envs/ml/conda-meta/pytorch-2.5.1-cuda124.json",
       R"({"name":"pytorch","version":"2.5.1","build":"cuda124_0","channel":"conda-forge","files":["lib/libtorch_cuda.so"]})");
   const Finding got = failed(write("envs/ml/lib/libtorch_cuda.so"));
-  EXPECT_EQ(got.package, "pytorch 2.5.1 (conda)");
+  EXPECT_EQ(got.package.text(), "pytorch 2.5.1 (conda)");
   EXPECT_THAT(text_of(got), HasSubstr("libtorch_cuda.so belongs to pytorch 2.5.1 (conda, build cuda124_0, "
                                       "channel conda-forge, environment ml)."));
 }
@@ -131,7 +131,7 @@ TEST_F(Attribution, AVendoredCopyIsSaidToBeOne) {
   machine_.write(site_ + "faiss_gpu_cu12-1.13.2.dist-info/METADATA",
                  "Name: faiss-gpu-cu12\nVersion: 1.13.2\n\n");
   const Finding got = failed(write(site_ + "faiss_gpu_cu12.libs/libfaiss-1a2b3c4d.so"));
-  EXPECT_EQ(got.package, "faiss-gpu-cu12 1.13.2 (pip)");
+  EXPECT_EQ(got.package.text(), "faiss-gpu-cu12 1.13.2 (pip)");
   EXPECT_THAT(text_of(got),
               HasSubstr("libfaiss-1a2b3c4d.so is a copy of libfaiss inside faiss-gpu-cu12 1.13.2 (pip)."));
 }
@@ -140,7 +140,7 @@ TEST_F(Attribution, TwoPackagesWithOneFileAreBothNamed) {
   machine_.write(site_ + "onnxruntime_gpu-1.19.0.dist-info/RECORD",
                  fmt::format("onnxruntime/capi/state.so,,{}\n", library(kReported).size()));
   const Finding got = failed(write(site_ + "onnxruntime/capi/state.so"));
-  EXPECT_EQ(got.package, "onnxruntime_gpu 1.19.0 (pip)");
+  EXPECT_EQ(got.package.text(), "onnxruntime_gpu 1.19.0 (pip)");
   EXPECT_THAT(text_of(got), HasSubstr("onnxruntime 1.20.1 lists the same file"));
 }
 TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
@@ -148,7 +148,7 @@ TEST_F(Attribution, ASystemPackageOfThisMachineIsNamed) {
   machine_.write("var/lib/dpkg/info/libfoo1.list", "/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1\n");
   machine_.write("var/lib/dpkg/status", "Package: libfoo1\nVersion: 1.2-3\n");
   const Finding got = failed("/usr/lib/x86_64-linux-gnu/libkshim-test-absent.so.1", here());
-  EXPECT_EQ(got.package, "libfoo1 (dpkg)");
+  EXPECT_EQ(got.package.text(), "libfoo1 (dpkg)");
   EXPECT_THAT(text_of(got), HasSubstr("libkshim-test-absent.so.1 belongs to libfoo1 (dpkg)."));
 }
 TEST_F(Attribution, TheReportsOwnRecordWins) {
@@ -156,7 +156,7 @@ TEST_F(Attribution, TheReportsOwnRecordWins) {
       R"({"type":"package","seq":9,"t":9,"object":1,"name":"torch","version":"2.9","manager":"conda","build":"b1","channel":"c"})"
       "\n";
   const Finding got = failed("/nowhere/libtorch_cuda.so", "box", record);
-  EXPECT_EQ(got.package, "torch 2.9 (conda)");
+  EXPECT_EQ(got.package.text(), "torch 2.9 (conda)");
   EXPECT_THAT(text_of(got), HasSubstr("build b1, channel c"));
 }
 TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
@@ -164,7 +164,7 @@ TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
       "envs/ml/conda-meta/foo-1-0.json",
       R"({"name":"foo","version":"1","channel":"nvidia","files":["lib/python3.11/site-packages/foo/_C.so"]})");
   const Finding got = failed(write("envs/ml/lib/python3.11/site-packages/foo/_C.so"));
-  EXPECT_EQ(got.package, "foo 1 (conda)");
+  EXPECT_EQ(got.package.text(), "foo 1 (conda)");
   bool condas = false;
   for (const Fix& fix : got.fixes) {
     EXPECT_THAT(fix.commands, Each(Not(HasSubstr("pip ")))) << fix.title;
@@ -180,7 +180,7 @@ TEST_F(Attribution, AnEditableInstallationIsBuiltAgainInItsFolder) {
   machine_.write("src/my ext/my_ext.egg-info/top_level.txt", "my_ext\n");
   const Finding got = failed(write("src/my ext/my_ext/_C.abi3.so"));
   const std::string folder = (machine_.path() / "src/my ext").string();
-  EXPECT_EQ(got.package, "my-ext 0.3 (pip)");
+  EXPECT_EQ(got.package.text(), "my-ext 0.3 (pip)");
   EXPECT_THAT(text_of(got),
               HasSubstr("_C.abi3.so belongs to my-ext 0.3 (pip, built from -e " + folder + ")."));
   ASSERT_FALSE(got.fixes.empty());
@@ -197,7 +197,7 @@ TEST_F(Attribution, WhatPipBuiltOfARepositoryIsBuiltOfItAgain) {
   machine_.write(site_ + "foo_ext-1.2.dist-info/direct_url.json",
                  R"({"url":"https://h.org/o/foo","vcs_info":{"vcs":"git","commit_id":"0123"}})");
   const Finding got = failed(write(site_ + "foo/_C.so"));
-  EXPECT_EQ(got.package, "foo_ext 1.2 (pip)");
+  EXPECT_EQ(got.package.text(), "foo_ext 1.2 (pip)");
   ASSERT_FALSE(got.fixes.empty());
   EXPECT_THAT(got.fixes[0].commands.at(0), EndsWith(" git+https://h.org/o/foo@0123"));
 }
@@ -222,7 +222,7 @@ TEST_F(Attribution, WhatIsNoPackagesNameGetsIntoNoCommand) {
             name) +
         "\n";
     const Finding got = failed("/nowhere/site-packages/foo/_C.so", "box", record);
-    EXPECT_THAT(got.package, HasSubstr(name));
+    EXPECT_THAT(got.package.text(), HasSubstr(name));
     ASSERT_FALSE(got.fixes.empty());
     for (const Fix& fix : got.fixes) EXPECT_THAT(fix.commands, Each(Not(HasSubstr(name)))) << fix.title;
   }

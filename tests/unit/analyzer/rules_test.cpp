@@ -167,6 +167,8 @@ const std::vector<Row>& table() {
       {"and its PTX is locked too", facts({209}, "12.0", {"sm_90a", "compute_90a:8.0"}),
        Cause::arch_specific_image},
       {"the nearest below is locked", facts({209}, "10.0", {"sm_80", "sm_90a"}), Cause::arch_specific_image},
+      {"the plain one beside it is no better", facts({209}, "12.0", {"sm_50", "sm_80", "sm_90", "sm_90a"}),
+       Cause::no_image_for_arch},
       {"a family outside of its family", facts({209}, "12.0", {"sm_100f"}), Cause::arch_specific_image},
       {"a locked one far above says nothing", facts({209}, "7.5", {"sm_80", "sm_90a"}),
        Cause::no_image_for_arch},

@@ -23,7 +23,7 @@ TEST(CudaError, FindsByNumber) {
 
 TEST(CudaError, RowsAscendAndHaveNames) {
   constexpr int kCodes[] = {
-#define KSHIM_CUDA_ERROR(code, driver, runtime, text) code,
+#define KSHIM_CUDA_ERROR(code, driver, runtime, text, traits) code,
 #include "kshim/base/cuda_errors.def"
 #undef KSHIM_CUDA_ERROR
   };

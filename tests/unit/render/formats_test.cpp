@@ -22,11 +22,11 @@ Finding finding(Cause cause) {
   out.images = {{"cubin", "sm_80", "", 2, false, "runs on 8.x GPUs only"},
                 {"ptx", "compute_90", "8.4", 1, true, "fits"}};
   out.need = "sm_61";
-  out.devices = {"GPU 0: NVIDIA GeForce GTX 1080 (6.1)"};
+  out.devices = {{.ordinal = 0U, .name = "NVIDIA GeForce GTX 1080", .cc = image::ComputeCapability{6, 1}}};
   out.code = 209;
   out.failed_kernel = "saxpy(int, float*)";
   out.kernels = {out.failed_kernel};
-  out.evidence = {{"A sentence.", "r/host.1.jsonl:6"}};
+  out.evidence = {{EvidenceId::rule, "A sentence.", {"r/host.1.jsonl", 6}}};
   out.fixes = {{FixKind::rebuild, "Rebuild", {"nvcc -o libx.so SOURCES"}, "why", "a caveat"}};
   out.dead_ends = {{"waiting", "nothing changes"}};
   return out;
@@ -66,9 +66,24 @@ scan::Scan plain_scan() {
   out.objects[1].targets[0] = {out.targets[0], 0, 2, 0};
   Finding gap = finding(Cause::no_image_for_arch);
   gap.object = object.name();
-  gap.devices = {"target sm_61"};
+  gap.devices = {target_device(image::ComputeCapability{6, 1})};
   out.findings = {gap};
   return out;
+}
+
+// 3 other calls failed with it, by another name: no call failed 4 times.
+TEST(Formats, TextAndPagesCountTheSameCalls) {
+  Finding one = finding(Cause::no_image_for_arch);
+  one.count = 4;
+  one.call_count = 1;
+  Analysis analysis;
+  analysis.verdict = Verdict::gap;
+  analysis.findings = {one};
+  for (const Format format : {Format::text, Format::markdown, Format::html}) {
+    const std::string text = render(analysis, format, {});
+    EXPECT_NE(text.find("3 other calls failed with it"), std::string::npos) << text;
+    EXPECT_EQ(text.find("4 times"), std::string::npos) << text;
+  }
 }
 
 std::size_t count(const std::string& text, std::string_view what) {
@@ -243,7 +258,7 @@ TEST(FormatSarif, FingerprintsDoNotDependOnTheRun) {
   const Finding one = finding(Cause::no_image_for_arch);
   Finding again = one;
   again.object = "/another/checkout/libx.so";
-  again.evidence = {{"Another sentence.", "r/other.77.jsonl:9"}};
+  again.evidence = {{EvidenceId::rule, "Another sentence.", {"r/other.77.jsonl", 9}}};
   again.count = 12;
   again.confidence = 0.5;
   EXPECT_EQ(print(one), print(again));

@@ -54,7 +54,9 @@ inline analysis::Finding full_finding(analysis::Cause cause, analysis::Severity 
   out.severity = severity;
   out.confidence = 0.7;
   out.code = 209;
-  for (auto* list : {&out.kernels, &out.have, &out.devices, &out.remarks}) list->resize(5);
+  for (auto* list : {&out.kernels, &out.have, &out.remarks}) list->resize(5);
+  out.devices.resize(5);
+  for (analysis::Device& device : out.devices) device.ordinal = 0U;
   out.images = {{{}, {}, {}, 1, true, {}}, {{}, {}, {}, 2, false, {}}, {{}, {}, {}, 3, false, {}}};
   out.evidence.resize(3);
   out.where = {{{}, 7, {}, {}, 0, true}, {{}, 0, {}, {}, 16, false}};
@@ -82,7 +84,7 @@ inline analysis::Analysis hostile_analysis(std::size_t shift = 0) {
   HostileText text;
   for (std::size_t i = 0; i < shift; ++i) text.next();
   analysis::each_string(out, [&](std::string& each) { text(each); });
-  out.findings[0].evidence[0].location = out.processes[1].report + ":3";
+  out.findings[0].evidence[0].at = {out.processes[1].report, 3};
   return out;
 }
 

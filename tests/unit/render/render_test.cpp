@@ -21,12 +21,12 @@ Finding finding(Cause cause) {
   out.have = {"sm_75"};
   out.images = {{"cubin", "sm_75", "", 1, false, "runs on 7.x GPUs only"}};
   out.need = "sm_61";
-  out.devices = {"GPU 0: NVIDIA GeForce GTX 1080 (6.1)"};
+  out.devices = {{.ordinal = 0U, .name = "NVIDIA GeForce GTX 1080", .cc = image::ComputeCapability{6, 1}}};
   out.failed_call = "cuLibraryGetKernel";
   out.failed_kernel = "saxpy(int, float*)";
   out.kernels = {out.failed_kernel};
   out.kernels_total = 1;
-  out.evidence = {{"A sentence.", "reports/node7.1.jsonl:6"}};
+  out.evidence = {{EvidenceId::rule, "A sentence.", {"reports/node7.1.jsonl", 6}}};
   out.fixes = {{FixKind::rebuild, "Rebuild", {"nvcc -o saxpy SOURCES"}, "why", "caveat"}};
   out.dead_ends = {{"waiting", "nothing changes"}};
   return out;
@@ -158,13 +158,14 @@ TEST(RenderText, AsciiWhereTheLocaleHasNothingElse) {
 TEST(RenderText, NoStringReachesTheTerminalWithAnEscape) {
   const std::string evil = "x\x1b]0;owned\x07\u009b31m\u202e\xe2\x1b[2J";
   Finding hostile = finding(Cause::unknown);
-  for (std::string* text : {&hostile.code_name, &hostile.object, &hostile.package, &hostile.headline,
+  for (std::string* text : {&hostile.code_name, &hostile.object, &hostile.package.name, &hostile.headline,
                             &hostile.need, &hostile.failed_call, &hostile.failed_kernel}) {
     *text = evil;
   }
-  hostile.kernels = hostile.have = hostile.devices = hostile.remarks = {evil, evil + "2"};
+  hostile.kernels = hostile.have = hostile.remarks = {evil, evil + "2"};
+  hostile.devices = {{.ordinal = 0U, .name = evil}};
   hostile.images = {{evil, evil, evil, 1, false, evil}};
-  hostile.evidence = {{evil, evil}};
+  hostile.evidence = {{EvidenceId::rule, evil, {evil}}};
   hostile.where = {Place{evil, 1, evil, evil, 0, false}, Place{"", 0, evil, evil, 0, false},
                    Place{"", 0, "", evil, 0, false}};
   hostile.fixes = {{FixKind::code, evil, {evil}, evil, evil}};
@@ -244,7 +245,7 @@ TEST(RenderJson, EvidencePointsAtItsLine) {
 TEST(RenderJson, KeepsForeignTextAndSurvivesBrokenUtf8) {
   Finding odd = finding(Cause::unknown);
   odd.object = "/home/j\u00fcrgen/\x1b[1m";
-  odd.package = "\xe2\x28 broken";
+  odd.package.name = "\xe2\x28 broken";
   const auto json = nlohmann::json::parse(render(analysis_of({odd}), Format::json, {}));
   EXPECT_EQ(json["findings"][0]["object"], odd.object);
   EXPECT_EQ(json["findings"][0]["package"], "\ufffd( broken");

@@ -204,7 +204,7 @@ TEST(Place, IsALineOfTheCheckoutThenTheUsersOwn) {
   const SourceRoot root("/src", {}, "/src");
   Finding finding;
   EXPECT_EQ(placed({finding}, root, "otherwise.jsonl").front().place.file, "otherwise.jsonl");
-  finding.evidence = {{"", ""}, {"", "r.jsonl:8"}};
+  finding.evidence = {{}, {EvidenceId::rule, "", {"r.jsonl", 8}}};
   EXPECT_EQ(place_of(finding, root).file, "r.jsonl");
   EXPECT_EQ(place_of(finding, root).line, 8U);
   finding.object = "/x.so";

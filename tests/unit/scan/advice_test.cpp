@@ -51,7 +51,9 @@ class Advising : public ::testing::Test {
     object_ = {};
     object_.path = std::move(path);
     object_.member = std::move(member);
-    object_.package = std::move(package);
+    object_.package.name = package.substr(0, package.find(' '));
+    if (const std::size_t blank = package.find(' '); blank != std::string::npos)
+      object_.package.version = package.substr(blank + 1);
     object_.images = count_images(code_);
     KernelTable table;
     const Judgement judgement =
@@ -172,7 +174,7 @@ TEST(Words, OfLockedCodeNameTheLockedImages) {
   finding.confidence = 0.97;
   finding.object = "libx.so";
   finding.have = {"sm_75", "sm_80", "sm_90a", "sm_120f"};
-  finding.devices = {"target sm_89"};
+  finding.devices = {analysis::target_device(image::ComputeCapability{8, 9})};
   EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f, and sm_89 is another GPU");
 }
 

@@ -116,7 +116,7 @@ class Images : public ::testing::Test {
 std::vector<std::string> files_of(const Scan& scan) {
   std::vector<std::string> out;
   for (const ScannedObject& object : scan.objects)
-    out.push_back(object.member + (object.package.empty() ? "" : " of " + object.package));
+    out.push_back(object.member + (object.package.empty() ? "" : " of " + object.package.label()));
   return out;
 }
 

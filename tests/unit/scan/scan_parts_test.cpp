@@ -178,7 +178,7 @@ Scan two_files() {
   for (const char* name : {"lib/a.so", "lib/\x1b[31mb.so"}) {
     ScannedObject object;
     object.path = name;
-    object.package = "foo 1.0";
+    object.package = {"foo", "1.0"};
     object.images.push_back({{image::ImageKind::cubin, *image::parse_arch("8.0"), {}}, 1, 10});
     object.targets.push_back({.target = scan.targets[0], .lacking = 1});
     scan.objects.push_back(object);

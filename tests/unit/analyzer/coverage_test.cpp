@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file has for a GPU, where analyze and scan used to have answers of their own.
+#include "analyzer/diagnose/coverage.h"
+
+#include <gtest/gtest.h>
+
+namespace kshim::analysis {
+namespace {
+
+CodeImage image_of(std::string_view arch, image::Compression how = image::Compression::none) {
+  CodeImage out;
+  out.candidate.kind = arch.starts_with("sm_") ? image::ImageKind::cubin : image::ImageKind::ptx;
+  out.candidate.arch = *image::parse_arch(arch);
+  out.compression = how;
+  return out;
+}
+
+DeviceCode code_of(std::vector<CodeImage> images, std::vector<bool> embedded) {
+  DeviceCode out;
+  out.images = std::move(images);
+  for (std::uint32_t i = 0; i < out.images.size(); ++i) {
+    CodeModule module;
+    module.first = i;
+    module.count = 1;
+    module.embedded = embedded.at(i);
+    out.modules.push_back(module);
+  }
+  return out;
+}
+
+// Drivers before CUDA 12.4 do not decompress Zstandard.
+TEST(Coverage, WhatADriverCannotDecompressServesNobody) {
+  const DeviceCode code =
+      code_of({image_of("sm_86", image::Compression::zstd), image_of("sm_86")}, {false, false});
+  EXPECT_FALSE(serves(code, code.modules[0], {8, 6}, {12, 3}));
+  EXPECT_TRUE(serves(code, code.modules[0], {8, 6}, {12, 4}));
+  EXPECT_TRUE(serves(code, code.modules[1], {8, 6}, {12, 3}));
+  EXPECT_FALSE(serves(code, code.modules[1], {9, 0}, {12, 3}));
+}
+
+TEST(Coverage, ModulesThatAProgramLoadsByItselfAreItsChoice) {
+  const DeviceCode code =
+      code_of({image_of("sm_80"), image_of("sm_90a"), image_of("sm_100a")}, {false, true, true});
+  const std::vector<std::uint32_t> embedded = {1, 2};
+  const std::vector<std::uint32_t> registered = {0, 1};
+  EXPECT_TRUE(loaded_by_choice(code, embedded));
+  EXPECT_FALSE(loaded_by_choice(code, registered)) << "the runtime registers one of them";
+  EXPECT_FALSE(loaded_by_choice(code, {}));
+}
+
+ImageFact fact_of(std::string_view arch, image::Version isa = {}) {
+  ImageFact out;
+  out.candidate = image_of(arch).candidate;
+  out.candidate.isa = isa;
+  return out;
+}
+
+// cuFFT of CUDA 13.0: PTX 7.8 beside cubins for sm_110, which CUDA 11.8 cannot have built.
+TEST(Coverage, OldPtxDoesNotMakeAnOldFile) {
+  const std::vector<ImageFact> images = {fact_of("compute_80", {7, 8}), fact_of("sm_110")};
+  const BuiltBy built = builder_of(images, {});
+  EXPECT_EQ(built.toolkit, (image::Version{13, 0}));
+  EXPECT_EQ(builder_of(std::span(images).first(1), {}).toolkit, (image::Version{11, 8}));
+  EXPECT_EQ(builder_of(images, {12, 9}).toolkit, (image::Version{12, 9})) << "the cubins say so";
+}
+
+}  // namespace
+}  // namespace kshim::analysis
