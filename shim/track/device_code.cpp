@@ -251,10 +251,10 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
-  // Constant data of a file is known by its place.
-  if (bytes.empty() || (object && !object.elf.is_writable(out.address))) return;
+  // Constant data of a file is known by its place, and so is what a runtime has registered.
+  if (bytes.empty() || (object && (out.wrapped || !object.elf.is_writable(out.address)))) return;
   out.sample = sample_hash(kind, bytes);
-  if (!object) out.hash = failed ? content_hash(bytes) : out.sample;
+  out.hash = failed ? content_hash(bytes) : out.sample;
 }
 
 std::uint64_t DeviceCode::key() const noexcept {

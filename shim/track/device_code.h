@@ -31,8 +31,9 @@ struct DeviceCode {
   std::uint64_t offset = 0;    ///< link-time address within that file
   std::uint64_t sample =
       0;  ///< hash of what tells images apart: headers, tables, samples; 0 = constant data of a file
-  std::uint64_t hash = 0;  ///< of a loose blob for the report; 0 = none
-  bool wrapped = false;    ///< through a fatbin wrapper, as the runtime does
+  std::uint64_t hash =
+      0;  ///< of a loose blob, or of a buffer that the program writes to, for the report; 0 = none
+  bool wrapped = false;  ///< through a fatbin wrapper, as the runtime does
   image::Packaging packaging = image::Packaging::loose;
   image::Version toolkit;  ///< that made a bare cubin; unknown for what a file holds, which the command reads
   std::uint8_t image_count = 0;  ///< distinct ones

@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kSlotBits = 16;
 constexpr std::size_t kSlots = std::size_t{1} << kSlotBits;
 constexpr std::size_t kProbes = 32;
-constexpr std::uint64_t kRing = std::uint64_t{8} << 20U;
+constexpr std::uint64_t kRing = std::uint64_t{3} << 20U;
 
 /// A name's place: how many bytes were written to the ring before it, and its length. 0 = no name.
 constexpr unsigned kLengthBits = 15;
