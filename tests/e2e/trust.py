@@ -32,7 +32,7 @@ def report(path, package=None, env=None, exe="/usr/bin/python3"):
 
 
 EVIL_PIP = {"name": "vllm", "version": "0.9", "manager": "pip", "source": "git+https://evil.example/vllm.git@main"}
-EVIL_CONDA = {"name": "pytorch", "version": "2.5", "manager": "conda", "channel": "evil-channel", "environment": "/evil/prefix"}
+EVIL_CONDA = {"name": "somebodys-package", "version": "2.5", "manager": "conda", "channel": "evil-channel", "environment": "/evil/prefix"}
 
 
 class Trust(e2e.Case):
