@@ -38,8 +38,8 @@ struct Situation {
   std::string build_folder;  ///< Origin::cmake
   std::string package;       ///< as its manager calls it, where known
   std::string package_version;
-  std::string manager;  ///< pip, conda, dpkg, rpm; empty = pip where it is Python's,
-                        ///< else not known
+  std::string manager;       ///< pip, conda, dpkg, rpm; empty = pip where it is Python's,
+                             ///< else not known
   std::string environment;   ///< prefix of the conda or virtual environment that the file lies in
   std::string channel;       ///< of a conda package
   std::string source;        ///< what pip built it from here (packages/direct_url.h); empty: it came built

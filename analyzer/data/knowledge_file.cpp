@@ -64,7 +64,8 @@ Knowledge& instance() {
 std::optional<std::string> read_file(const std::string& path, bool own_only) {
   const files::OpenFile file = files::open_to_read(path);
   if (!file) {
-    if (own_only && (file.error == ENOENT || file.error == ENOTDIR || file.error == EACCES)) return std::nullopt;
+    if (own_only && (file.error == ENOENT || file.error == ENOTDIR || file.error == EACCES))
+      return std::nullopt;
     throw std::runtime_error(fmt::format("{}: {}", path, file.why));
   }
   if (own_only &&

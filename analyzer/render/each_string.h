@@ -35,9 +35,7 @@ class StringWalk {
   }
   void walk(Device& device) const { each(device.name); }
   void walk(ReportLine& at) const { each(at.file); }
-  void walk(PackageName& package) const {
-    each(package.name, package.version, package.installer);
-  }
+  void walk(PackageName& package) const { each(package.name, package.version, package.installer); }
   void walk(Place& place) const { each(place.file, place.function, place.object); }
   void walk(Fix& fix) const {
     each(fix.title, fix.why, fix.caveat);
