@@ -216,8 +216,6 @@ TEST(Place, IsALineOfTheCheckoutThenTheUsersOwn) {
   finding.where.push_back({"/src/main.py", 3, "main", "", 0, true});
   EXPECT_EQ(place_of(finding, root).file, "/src/main.py");
   EXPECT_EQ(place_of(finding, root).line, 3U);
-  EXPECT_EQ(parse_location("a:b").file, "a:b");
-  EXPECT_EQ(parse_location("a:99999999999").line, 0U);
 }
 
 TEST(SourceRoot, NamesWhatIsInsideFromThere) {

@@ -108,7 +108,7 @@ class Images : public ::testing::Test {
     return path_ / name;
   }
   static Scan scan_of(const fs::path& path) {
-    return scan({path}, {.targets = {}, .driver = {}, .jobs = 2, .progress = {}});
+    return scan({path}, {.targets = {}, .driver = {}, .jobs = 2, .owner = {}, .progress = {}});
   }
   fs::path path_;
 };
