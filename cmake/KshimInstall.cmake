@@ -25,7 +25,7 @@ endif()
 
 # As in the source tree, so that the links between the pages lead somewhere: a page names what is not installed, and has no
 # link to it.
-foreach(file IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md)
+foreach(file IN ITEMS LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md)
   install(FILES "${PROJECT_SOURCE_DIR}/${file}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT kshim)
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/samples" DESTINATION "${CMAKE_INSTALL_DOCDIR}"

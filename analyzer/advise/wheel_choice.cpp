@@ -159,7 +159,8 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
     const bool older =
         !is_open(*row) && (!is_plain(wheel.version) || (compare_releases(row->last, wheel.version) < 0 &&
                                                         !is_within(wheel.version, row->first, row->last)));
-    const bool weak = serves(*row, device) == image::Choice::jit && (!row->verified || older);
+    const bool weak =
+        serves(*row, device) == image::Choice::jit && (!row->verified || older || !row->note.empty());
     return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
   });
   if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))

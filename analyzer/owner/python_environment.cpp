@@ -59,7 +59,7 @@ analysis::PythonEnvironment python_environment(const std::string& file, const st
   std::error_code error;
   fs::directory_iterator entries(site, fs::directory_options::skip_permission_denied, error);
   if (error) return out;  // another machine's: nothing is known to be missing
-  out.has_pip = is_there(fs::path(site) / "pip");
+  out.has_pip = is_there(fs::path(site) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");
   unsigned count = 0;
   for (const fs::directory_iterator end; entries != end && ++count < kMostEntries; entries.increment(error)) {
     if (error) break;

@@ -18,9 +18,9 @@ class Run(e2e.Case):
         self.assertEqual(self.files(), [])
 
     def test_unknown_architecture(self):
-        self.refuses(["--simulate", "sm_999"], 125, "--simulate sm_999", "not an architecture")
+        self.refuses(["--simulate", "sm_999"], 125, "--simulate sm_999", "--list-gpus")
         self.refuses(["--simulate", "turing"], 125, "turing", "sm_86")
-        self.refuses(["--target", "sm_86,sm_77"], 125, "--target", "sm_77", "not an architecture")
+        self.refuses(["--target", "sm_86,sm_77"], 125, "--target", "sm_77", "--list-gpus")
 
     def test_other_values(self):
         self.refuses(["--simulate", "sm_86,driver=newest"], 125, "driver=", "12.4")
@@ -130,7 +130,7 @@ class Frame(e2e.Case):
                 self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80)
         done = self.kshim("--version")
         self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stdout, r"^kshim \d+\.\d+\.\d+.*kshim-report/1\n$")
+        self.assertRegex(done.stdout, r"^kshim \d+\.\d+\.\d+.*kshim-report/1\nknowledge of \d{4}-\d\d-\d\d\n$")
 
 
 if __name__ == "__main__":

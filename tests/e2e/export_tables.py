@@ -127,7 +127,7 @@ class Runtime(e2e.Case):
             self.skipTest("libcudart.so.11.0 or .12 is not here: tools/setup fetches them")
 
     def client(self, devices, *steps, shim=True):
-        env = e2e.preloaded(devices, KSHIM_LOG="info") if shim else e2e.simulated(devices)
+        env = e2e.preloaded(devices, KSHIM_LOG="info", KSHIM_PATCH_TABLE="1") if shim else e2e.simulated(devices)
         env["LD_LIBRARY_PATH"] = ":".join(map(str, (e2e.SIMULATOR, RUNTIMES[11][-1], RUNTIMES[12][-1])))
         return self.run_program(PROGRAM, *steps, env=env)
 

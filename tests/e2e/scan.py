@@ -87,7 +87,7 @@ class Scan(e2e.Case):
             out.writestr("things-1.2.dist-info/METADATA", "Name: things\nVersion: 1.2\n")
         scan = self.scan("--target", "7.5", wheel, status=1)
         self.assertEqual(scan["objects"][0]["member"], "things/libscale.so")
-        self.assertEqual(scan["findings"][0]["package"], "things 1.2")
+        self.assertEqual(scan["findings"][0]["package"], "things 1.2 (pip)")
         self.assertEqual(sorted(os.listdir(self.folder)), [wheel.name], "unpacked to disk")
 
     def test_python_environment(self):

@@ -19,7 +19,7 @@ class StaleCache(e2e.Case):
         (self.cache / "0a1b").mkdir(parents=True)
 
     def errors(self, file, variable="TRITON_CACHE_DIR", **more):
-        env = e2e.clean_environment(HOME=self.folder / "home", **{variable: self.cache}, **more)
+        env = e2e.clean_environment(HOME=self.folder, **{variable: self.cache}, **more)
         analysis, done = self.analysis("--simulate", "8.0", "--report", self.folder / "r", "--", DRIVER, "dlsym", file, env=env)
         self.assertNotEqual(done.returncode, 0)
         return [row for row in analysis["findings"] if row["severity"] == "error"]

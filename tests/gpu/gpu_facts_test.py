@@ -46,7 +46,7 @@ class GpuFacts(unittest.TestCase):
     def test_everything_was_asked(self):
         real = self.found["real"]
         addresses = [name for name in real["questions"] if name.startswith("address.")]
-        text = (SOURCE / "shim" / "hooks.def").read_text()
+        text = (SOURCE / "shim" / "cuda" / "hooks.def").read_text()
         self.assertEqual(len(addresses), text.count("\nKSHIM_HOOK(driver,"))
         self.assertGreater(len(real["facts"]["default"]), 150)
         self.assertEqual(len(real["clients"]), 20)

@@ -253,7 +253,7 @@ def test_it():
         self.write(test_a="def test_it(): pass\n")
         done = self.pytest("--kshim-simulate", "tesla")
         self.assert_status(done, 4)
-        self.assertIn("`tesla` is not an architecture", done.stderr)
+        self.assertIn("`tesla` is neither an architecture", done.stderr)
 
 
 if __name__ == "__main__":

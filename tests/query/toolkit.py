@@ -17,9 +17,8 @@ LIBRARY, CUDA = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 e2e.require(e2e.KSHIM, LIBRARY, e2e.SAMPLES / "01_missing_architecture" / "saxpy")
 use(LIBRARY)
 
-ROW = re.compile(r"^KSHIM_CC\((\d+), (\d+),", re.MULTILINE)
-CAPABILITIES = [(int(major), int(minor)) for major, minor in
-                ROW.findall((e2e.SOURCE / "include/kshim/image/compute_capability.def").read_text())]
+GPUS = json.loads((e2e.SOURCE / "knowledge" / "gpus.json").read_text())["gpus"]
+CAPABILITIES = [tuple(map(int, gpu["cc"].split("."))) for gpu in GPUS]
 PROGRAMS = ["01_missing_architecture/saxpy", "02_ptx_newer_than_gpu/histogram", "03_arch_specific_sm_90a/attention",
             "04_kernel_absent_from_one_image/convert", "05_driver_api/kernels.fatbin", "06_dlopen_library/libscale.so", "08_healthy/transpose"]
 RELOCATABLE = e2e.BUILD / "tests" / "query" / "relocatable"

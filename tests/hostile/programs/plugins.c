@@ -46,6 +46,11 @@ __asm__(
     "kshim_test_symbol_\\n,@function\nkshim_test_symbol_\\n:\n"
     ".byte 0xc3\n.size kshim_test_symbol_\\n,1\n.endm\n"
     ".text\n.set i,0\n.rept 100000\none %i\n.set i,i+1\n.endr\n");
+#else
+void calls_back(void (*function)(void)) {
+  function();
+  __asm__ volatile("");
+}
 #endif
 #elif defined(LAUNCHER)
 // What a just-in-time compiler of kernels makes: device code of its own, loaded by the library itself.

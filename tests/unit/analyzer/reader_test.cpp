@@ -228,8 +228,8 @@ TEST_F(ReadReport, SaysWhyAFileIsNoReport) {
 
 TEST_F(ReadReport, SaysWhyAPathCannotBeRead) {
   const auto why = [](const std::filesystem::path& path) { return std::get<std::string>(read_report(path)); };
-  EXPECT_THAT(why(folder_.path() / "none.jsonl"), HasSubstr("cannot be opened"));
-  EXPECT_EQ(why(folder_.path()), "is not a regular file");
+  EXPECT_THAT(why(folder_.path() / "none.jsonl"), HasSubstr("no longer there"));
+  EXPECT_EQ(why(folder_.path()), "is a folder");
   const std::filesystem::path fifo = folder_.path() / "fifo.jsonl";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(why(fifo), "is not a regular file") << "and it did not wait for a writer";

@@ -96,8 +96,8 @@ inline scan::Scan hostile_scan(std::size_t shift = 0) {
   out.files = 5;
   out.objects.resize(17);
   for (scan::ScannedObject& object : out.objects) {
-    for (std::string* each :
-         {&object.path, &object.member, &object.build_id, &object.format, &object.package.name, &object.package.version})
+    for (std::string* each : {&object.path, &object.member, &object.build_id, &object.format,
+                              &object.package.name, &object.package.version})
       text(*each);
     object.images = {{{image::ImageKind::cubin, {{8, 0}, {}}, {}}, 2, 100},
                      {{image::ImageKind::ptx, {{9, 0}, image::Suffix::a}, {8, 4}}, 2, 100}};

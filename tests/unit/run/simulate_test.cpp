@@ -43,11 +43,11 @@ TEST(Simulate, RefusesWithOneLineThatNamesTheArgument) {
     const char* said;
   };
   const std::vector<BadCase> cases = {
-      {{"sm_999"}, "`sm_999` is not an architecture"},
-      {{"sm_77"}, "`sm_77` is not an architecture"},  // well formed, but no such GPU
-      {{"turing"}, "`turing` is not an architecture"},
-      {{""}, "`` is not an architecture"},
-      {{",driver=12.4"}, "`` is not an architecture"},
+      {{"sm_999"}, "`sm_999` is neither an architecture"},
+      {{"sm_77"}, "`sm_77` is neither an architecture"},  // well formed, but no such GPU
+      {{"turing"}, "`turing` is neither an architecture"},
+      {{""}, "`` is neither an architecture"},
+      {{",driver=12.4"}, "`` is neither an architecture"},
       {{"sm_86,driver="}, "driver= takes a CUDA version"},
       {{"sm_86,driver=new"}, "driver= takes a CUDA version"},
       {{"sm_86,driver=12.4", "sm_90,driver=13.0"}, "one machine has one driver, and it is 12.4 already"},

@@ -49,7 +49,7 @@ class ReportFile(unittest.TestCase):
         (records,) = self.reports(complete=True)
         process = records[0]
         self.assertEqual([record["type"] for record in records], ["process", "library", "end"])
-        self.assertEqual((process["exe"], process["argv"], process["cwd"]), (PROBE, [PROBE, "once"], str(self.folder)))
+        self.assertEqual((process["exe"], process["argv"], process["cwd"]), (PROBE, [PROBE, "…"], str(self.folder)))
         self.assertEqual((process["rank"], process["run"], process["host"]), (3, "run-1", os.uname().nodename))
         self.assertEqual(process["env"]["CUDA_VISIBLE_DEVICES"], "1")
         self.assertNotIn("SECRET_TOKEN", process["env"])
