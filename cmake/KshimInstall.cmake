@@ -31,6 +31,7 @@ endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/samples" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         COMPONENT kshim)
 install(FILES "${PROJECT_SOURCE_DIR}/shim/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/shim" COMPONENT kshim)
+install(FILES "${PROJECT_SOURCE_DIR}/knowledge/README.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}/knowledge" COMPONENT kshim)
 
 set(_package_files "${CMAKE_CURRENT_LIST_DIR}/KshimAttach.cmake" "${CMAKE_CURRENT_LIST_DIR}/KshimCheckReports.cmake")
 set(_bin_dir "${CMAKE_INSTALL_BINDIR}")

@@ -137,8 +137,6 @@ TEST(Told, SourcesThatStillTakeTheToolkit) {
   expect(told(Cause::no_image_for_arch, "torch", "2.4.0", ComputeCapability{3, 5}), {"--branch v2.4.0 "}, {});
   expect(told(Cause::no_image_for_arch, "torch", "2.4.0", ComputeCapability{3, 0}),
          {"--branch v1.12.0 ", "/usr/local/cuda-10.2", "whether all of the source compiles"}, {});
-  expect(told(Cause::no_image_for_arch, "vllm", "0.6.0", ComputeCapability{6, 1}),
-         {"its own documents say", "take an older release"}, {"can do it"});
   EXPECT_EQ(oldest_cuda_of("torch", "2.15.0"), (Version{12, 6}));
   EXPECT_EQ(first_beyond("torch", {11, 8}), "2.9");
   EXPECT_FALSE(source_release_for("torch", "2.9.1", {3, 0}, {}).value().same);
