@@ -47,7 +47,8 @@ std::string for_interpreter(std::string_view command, const PythonEnvironment& p
       if (found == nullptr && begins_word && command.starts_with(word.written)) found = &word;
     }
     if (found != nullptr) {
-      out += written_for(*found, python);
+      const bool names_prefix = command.substr(found->written.size()).starts_with("-p ");
+      out += names_prefix ? std::string(found->written) : written_for(*found, python);
       command.remove_prefix(found->written.size());
       continue;
     }

@@ -172,7 +172,8 @@ TEST_F(Attribution, AFixForACondaPackageIsCondasInItsEnvironment) {
       condas =
           condas || command == "conda update -p " + (machine_.path() / "envs/ml").string() + " -c nvidia foo";
   }
-  EXPECT_TRUE(condas) << ::testing::PrintToString(got.fixes.empty() ? std::vector<std::string>() : got.fixes[0].commands);
+  EXPECT_TRUE(condas) << ::testing::PrintToString(got.fixes.empty() ? std::vector<std::string>()
+                                                                    : got.fixes[0].commands);
 }
 TEST_F(Attribution, AnEditableInstallationIsBuiltAgainInItsFolder) {
   machine_.write("src/my ext/setup.py", "");
