@@ -14,10 +14,10 @@ Patience::Patience() noexcept : last_(now_nanoseconds()) {}
 // At first the owner mostly needs a microsecond more. Later it may have a lower priority than this thread,
 // and runs only when this thread sleeps.
 bool Patience::wait() noexcept {
-  constexpr std::uint64_t kLongest = 200'000'000;  // nanoseconds
+  constexpr std::uint64_t kLongest = 2'000'000'000;  // nanoseconds
   constexpr std::uint64_t kTurn = 4'000'000;
   constexpr std::uint32_t kYields = 50;
-  constexpr std::uint32_t kMostTurns = 20'000;  // should the clock stand still
+  constexpr std::uint32_t kMostTurns = 50'000;  // should the clock stand still
   constexpr long kSleep = 100'000;
   if (turns_ < kYields)
     raw::yield();

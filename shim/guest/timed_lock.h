@@ -48,7 +48,7 @@ class LockGuard {
   bool held_;
 };
 
-/// A wait that ends after 0.2 s in which this thread could run. Time in which the whole process was stopped
+/// A wait that ends after 2 s in which this thread could run. Time in which the whole process was stopped
 /// (SIGSTOP, a debugger, a suspended machine) does not count: each turn counts for a few milliseconds at
 /// most.
 class Patience {
