@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources: DWARF 2 to 4, section 6.2 (line number information), which is what ptxas writes; PTX ISA 9.0,
-// .file and .loc.
+// Sources: the relocations that ptxas writes for .debug_line; PTX ISA 9.0, .file and .loc.
 #include "analyzer/device_code/kernel_lines.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
+#include "analyzer/device_code/own_process.h"
 #include "kshim/image/cubin.h"
+
+#if KSHIM_HAS_DWARF
+#include <elfutils/libdw.h>
+#endif
 
 namespace kshim::source {
 namespace {
@@ -23,195 +29,6 @@ constexpr std::size_t kLongestPath = 4096;
 using Kernels = std::map<std::string, SourceLine>;
 /// Where in .debug_line a kernel's address stands: the address itself is left to the loader.
 using Sequences = std::map<std::uint64_t, std::string>;
-
-/// Reads forward and fails for good at the end.
-class Cursor {
- public:
-  Cursor(Bytes bytes, std::uint64_t at, std::uint64_t end) : bytes_(bytes), at_(at), end_(end) {}
-  bool ok() const { return ok_; }
-  bool more() const { return ok_ && at_ < end_; }
-  std::uint64_t at() const { return at_; }
-  void skip(std::uint64_t size) {
-    if (size > end_ - at_) ok_ = false;
-    if (ok_) at_ += size;
-  }
-  template <class T>
-  T number() {
-    T out{};
-    if (!ok_ || end_ - at_ < sizeof(T)) {
-      ok_ = false;
-      return out;
-    }
-    if (const auto got = read_le<T>(bytes_, at_)) out = *got;
-    at_ += sizeof(T);
-    return out;
-  }
-  std::uint64_t unsigned_leb() {
-    std::uint64_t out = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      const auto byte = number<std::uint8_t>();
-      if (!ok_) return 0;
-      if (shift < 64) out |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
-      if ((byte & 0x80U) == 0) return out;
-    }
-  }
-  std::int64_t signed_leb() {
-    std::uint64_t out = 0;
-    for (unsigned shift = 0;;) {
-      const auto byte = number<std::uint8_t>();
-      if (!ok_) return 0;
-      if (shift < 64) out |= static_cast<std::uint64_t>(byte & 0x7fU) << shift;
-      shift += 7;
-      if ((byte & 0x80U) != 0) continue;
-      if (shift < 64 && (byte & 0x40U) != 0) out |= ~std::uint64_t{0} << shift;
-      return static_cast<std::int64_t>(out);
-    }
-  }
-  std::string_view text() {
-    const std::string_view rest =
-        text_of(bytes_).substr(static_cast<std::size_t>(at_), static_cast<std::size_t>(end_ - at_));
-    const std::size_t end = ok_ ? rest.find('\0') : std::string_view::npos;
-    if (end == std::string_view::npos) {
-      ok_ = false;
-      return {};
-    }
-    at_ += end + 1;
-    return rest.substr(0, end);
-  }
-
- private:
-  Bytes bytes_;
-  std::uint64_t at_;
-  std::uint64_t end_;
-  bool ok_ = true;
-};
-
-struct FileEntry {
-  std::string_view name;
-  std::uint64_t folder = 0;
-};
-
-/// One unit of .debug_line.
-class LineUnit {
- public:
-  LineUnit(Cursor cursor, const Sequences& sequences, Kernels& out)
-      : cursor_(cursor), sequences_(sequences), out_(out) {}
-
-  void run() {
-    if (read_header()) read_program();
-  }
-
- private:
-  bool read_header() {
-    constexpr unsigned kFirstVersion = 2;
-    constexpr unsigned kLastVersion = 4;
-    const unsigned version = cursor_.number<std::uint16_t>();
-    if (version < kFirstVersion || version > kLastVersion) return false;
-    const std::uint64_t length = cursor_.number<std::uint32_t>();
-    const std::uint64_t program = cursor_.at() + length;
-    cursor_.skip(1);                               // minimum_instruction_length
-    if (version == kLastVersion) cursor_.skip(1);  // maximum_operations_per_instruction
-    cursor_.skip(1);                               // default_is_stmt
-    line_base_ = cursor_.number<std::int8_t>();
-    line_range_ = cursor_.number<std::uint8_t>();
-    const unsigned opcodes = cursor_.number<std::uint8_t>();
-    for (unsigned opcode = 1; opcode < opcodes; ++opcode)
-      arguments_.push_back(cursor_.number<std::uint8_t>());
-    if (!cursor_.ok() || line_range_ == 0 || opcodes == 0) return false;
-    read_files();
-    if (!cursor_.ok() || program < cursor_.at()) return false;
-    cursor_.skip(program - cursor_.at());
-    return cursor_.ok();
-  }
-
-  void read_files() {
-    for (auto name = cursor_.text(); !name.empty(); name = cursor_.text()) {
-      if (folders_.size() < kMostFiles) folders_.push_back(name);
-    }
-    for (auto name = cursor_.text(); !name.empty(); name = cursor_.text()) {
-      const std::uint64_t folder = cursor_.unsigned_leb();
-      cursor_.unsigned_leb();  // time
-      cursor_.unsigned_leb();  // size
-      if (files_.size() < kMostFiles) files_.push_back({name, folder});
-    }
-  }
-
-  std::string path(std::uint64_t file) const {
-    if (file == 0 || file > files_.size()) return {};
-    const FileEntry& entry = files_[file - 1];
-    if (entry.name.size() > kLongestPath) return {};
-    if (entry.name.starts_with('/') || entry.folder == 0 || entry.folder > folders_.size())
-      return std::string(entry.name);
-    const std::string_view folder = folders_[entry.folder - 1];
-    if (folder.size() > kLongestPath) return {};
-    return std::string(folder) + "/" + std::string(entry.name);
-  }
-
-  void row() {
-    if (kernel_.empty()) return;
-    if (line_ > 0 && line_ <= UINT32_MAX) {
-      if (std::string file = path(file_); !file.empty())
-        out_.try_emplace(kernel_, SourceLine{std::move(file), static_cast<unsigned>(line_)});
-    }
-    kernel_.clear();  // the first row is where the kernel begins
-  }
-
-  void extended() {
-    constexpr unsigned kEndOfSequence = 1;
-    constexpr unsigned kSetAddress = 2;
-    const std::uint64_t length = cursor_.unsigned_leb();
-    if (length == 0) return;
-    const unsigned opcode = cursor_.number<std::uint8_t>();
-    if (opcode == kEndOfSequence) {
-      kernel_.clear();
-      file_ = 1;
-      line_ = 1;
-    } else if (opcode == kSetAddress) {
-      const auto found = sequences_.find(cursor_.at());
-      kernel_ = found == sequences_.end() ? std::string() : found->second;
-    }
-    cursor_.skip(length - 1);
-  }
-
-  void read_program() {
-    constexpr unsigned kCopy = 1;
-    constexpr unsigned kAdvanceLine = 3;
-    constexpr unsigned kSetFile = 4;
-    constexpr unsigned kFixedAdvance = 9;
-    while (cursor_.more()) {
-      const unsigned opcode = cursor_.number<std::uint8_t>();
-      if (opcode > arguments_.size()) {
-        line_ += static_cast<std::uint64_t>(line_base_);
-        line_ += (opcode - arguments_.size() - 1) % line_range_;
-        row();
-      } else if (opcode == 0) {
-        extended();
-      } else if (opcode == kCopy) {
-        row();
-      } else if (opcode == kAdvanceLine) {
-        line_ += static_cast<std::uint64_t>(cursor_.signed_leb());
-      } else if (opcode == kSetFile) {
-        file_ = cursor_.unsigned_leb();
-      } else if (opcode == kFixedAdvance) {
-        cursor_.skip(2);
-      } else {
-        for (unsigned i = 0; i < arguments_[opcode - 1] && cursor_.ok(); ++i) cursor_.unsigned_leb();
-      }
-    }
-  }
-
-  Cursor cursor_;
-  const Sequences& sequences_;
-  Kernels& out_;
-  std::int64_t line_base_ = 0;
-  unsigned line_range_ = 0;
-  std::vector<std::uint8_t> arguments_;  ///< of standard opcodes
-  std::vector<std::string_view> folders_;
-  std::vector<FileEntry> files_;
-  std::string kernel_;  ///< whose first row is next
-  std::uint64_t file_ = 1;
-  std::uint64_t line_ = 1;  ///< wraps, where a made-up table adds without end
-};
 
 /// The relocations of .debug_line, of either kind, by the place they are for.
 Sequences sequences_of(const image::ElfReader& elf, const image::ElfSection& lines) {
@@ -236,6 +53,43 @@ Sequences sequences_of(const image::ElfReader& elf, const image::ElfSection& lin
   return out;
 }
 
+#if KSHIM_HAS_DWARF
+constexpr unsigned kNumberShift = 32;  // no kernel has 4 GiB of code
+
+/// "NUMBER LINE FILE" for the first row of each sequence. `cubin`: the number of a kernel, from 1, stands in
+/// the upper half of its address.
+std::string first_rows(std::vector<char> cubin) {
+  std::string out;
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_memory(cubin.data(), cubin.size());
+  Dwarf* dwarf = elf == nullptr ? nullptr : dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Lines* lines = nullptr;
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  std::size_t file_count = 0;
+  Dwarf_Off at = 0;
+  for (Dwarf_Off next = 0; dwarf != nullptr && dwarf_next_lines(dwarf, at, &next, &unit, &files, &file_count,
+                                                                &lines, &count) == 0;
+       at = next) {
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < count; ++i) {  // by address
+      Dwarf_Line* line = dwarf_onesrcline(lines, i);
+      Dwarf_Addr address = 0;
+      int number = 0;
+      if (dwarf_lineaddr(line, &address) != 0 || address >> kNumberShift == last) continue;
+      last = address >> kNumberShift;
+      const char* file = dwarf_linesrc(line, nullptr, nullptr);
+      if (dwarf_lineno(line, &number) != 0 || number <= 0 || file == nullptr) continue;
+      const std::string_view name(file);
+      if (last != 0 && name.size() <= kLongestPath && name.find('\n') == std::string_view::npos)
+        out += std::to_string(last) + ' ' + std::to_string(number) + ' ' + file + '\n';
+    }
+  }
+  return out;
+}
+
+// libdw reads the table, in a process of its own: the file may be anybody's.
 Kernels of_cubin(Bytes clear) {
   Kernels out;
   const auto cubin = image::CubinReader::open(clear);
@@ -244,15 +98,28 @@ Kernels of_cubin(Bytes clear) {
   if (!lines || lines->bytes.size() > kLargestTable) return out;
   const Sequences sequences = sequences_of(cubin->elf(), *lines);
   if (sequences.empty()) return out;
-  for (std::uint64_t at = 0; at < lines->bytes.size();) {
-    const auto length = read_le<std::uint32_t>(lines->bytes, at);
-    constexpr std::uint32_t kLongFormat = 0xfffffff0;  // 64-bit DWARF: no cubin is so large
-    if (!length || *length >= kLongFormat || *length > lines->bytes.size() - at - 4) break;
-    LineUnit(Cursor(lines->bytes, at + 4, at + 4 + *length), sequences, out).run();
-    at += 4 + std::uint64_t{*length};
+  const std::string_view text = text_of(clear);
+  std::vector<char> copy(text.begin(), text.end());
+  const auto table = static_cast<std::uint64_t>(lines->bytes.data() - clear.data());
+  std::vector<std::string> names;
+  for (const auto& [place, name] : sequences) {
+    const std::uint64_t address = std::uint64_t{names.size() + 1} << kNumberShift;
+    if (lines->bytes.size() < sizeof(address) || place > lines->bytes.size() - sizeof(address)) continue;
+    std::memcpy(copy.data() + table + place, &address, sizeof(address));
+    names.push_back(name);
   }
+  const ProcessAnswer answer =
+      ask_in_own_process([&] { return first_rows(std::move(copy)); }, {.cpu_seconds = 10});
+  std::istringstream rows(answer.text);
+  std::size_t number = 0;
+  SourceLine line;
+  while (rows >> number >> line.line && rows.ignore() && std::getline(rows, line.file))
+    if (number != 0 && number <= names.size()) out.try_emplace(names[number - 1], line);
   return out;
 }
+#else
+Kernels of_cubin(Bytes) { return {}; }
+#endif
 
 /// The next word, and the text behind it.
 std::string_view next_word(std::string_view& text) {

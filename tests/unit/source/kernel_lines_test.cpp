@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "analyzer/device_code/host_lines.h"
 #include "line_fixture.h"
 #include "tests/unit/analyzer/object_file_fixture.h"
 
@@ -27,6 +28,7 @@ std::map<std::string, SourceLine> lines_of(LineTable table, bool addends = false
 }
 
 TEST(KernelLines, AreTheFirstRowsOfTheirSequences) {
+  if (!reads_host_lines()) GTEST_SKIP() << "no libdw";
   for (const bool addends : {false, true}) {
     const auto got = lines_of({}, addends);
     ASSERT_EQ(got.size(), 2U);
@@ -142,6 +144,7 @@ TEST(PtxLines, OddDirectivesAreSkipped) {
 #ifdef KSHIM_TEST_NVCC
 // What nvcc of this machine writes, for each way of asking it for lines.
 TEST(KernelLinesOfNvcc, AreWhereTheKernelsAre) {
+  if (!reads_host_lines()) GTEST_SKIP() << "no libdw";
   const test::TemporaryFolder folder;
   const std::string source =
       folder

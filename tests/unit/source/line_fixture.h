@@ -27,7 +27,7 @@ struct LineTable {
     append(header, line_range);
     append(header, std::uint8_t{10});
     append(header, std::string_view("\0\1\1\1\1\0\0\0\1", 9));
-    append(header, std::string_view("/src\0\0a.cu\0\1\0\0\0", 16));
+    append(header, std::string_view("/src\0\0a.cu\0\1\0\0\0", 15));
     Buffer out;
     append(out, std::uint32_t{0});
     append(out, version);
