@@ -143,55 +143,38 @@ std::string Fields::cut(std::string_view text) const {
   return std::string(text.substr(0, size));
 }
 
-std::string Fields::text(Field field) const {
+void Fields::get(Field field, std::string& out) const {
   const element* value = find(field);
   std::string_view found;
-  return value != nullptr && value->get(found) == SUCCESS ? cut(found) : std::string();
+  if (value != nullptr && value->get(found) == SUCCESS) out = cut(found);
 }
 
-std::optional<std::uint64_t> Fields::number(Field field) const {
-  const element* value = find(field);
-  std::uint64_t found = 0;
-  return value != nullptr && value->get(found) == SUCCESS ? std::optional(found) : std::nullopt;
+template <class T>
+void Fields::value(Field field, T& out) const {
+  const element* found = find(field);
+  T value{};
+  if (found != nullptr && found->get(value) == SUCCESS) out = value;
 }
+template void Fields::value(Field, std::uint64_t&) const;
+template void Fields::value(Field, bool&) const;
+template void Fields::value(Field, double&) const;
 
-std::optional<unsigned> Fields::small(Field field) const {
-  const auto value = number(field);
-  if (!value) return std::nullopt;
-  if (*value > std::numeric_limits<unsigned>::max()) {
-    nonsense_ = true;
-    return std::nullopt;
-  }
-  return static_cast<unsigned>(*value);
+template <class T>
+void Fields::narrow(Field field, T& out) const {
+  std::uint64_t value = 0;
+  get(field, value);
+  misfit_ = value > static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  nonsense_ = nonsense_ || misfit_;
+  if (!misfit_ && find(field) != nullptr) out = static_cast<T>(value);
 }
-
-int Fields::code(Field field) const {
-  const auto value = number(field);
-  if (!value) return 0;
-  if (*value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
-    nonsense_ = true;
-    return 0;
-  }
-  return static_cast<int>(*value);
-}
-
-std::optional<bool> Fields::truth(Field field) const {
-  const element* value = find(field);
-  bool found = false;
-  return value != nullptr && value->get(found) == SUCCESS ? std::optional(found) : std::nullopt;
-}
-
-double Fields::decimal(Field field) const {
-  const element* value = find(field);
-  double found = 0;
-  return value != nullptr && value->get(found) == SUCCESS ? found : 0;
-}
+template void Fields::narrow(Field, unsigned&) const;
+template void Fields::narrow(Field, int&) const;
 
 template <class Visit>
-bool Fields::each(Field field, Visit&& visit) const {
+void Fields::each(Field field, Visit&& visit) const {
   const element* value = find(field);
   array values;
-  if (value == nullptr || value->get(values) != SUCCESS) return false;
+  if (value == nullptr || value->get(values) != SUCCESS) return;
   std::size_t left = kMostElements;
   for (const element item : values) {
     if (left-- == 0) {
@@ -200,12 +183,11 @@ bool Fields::each(Field field, Visit&& visit) const {
     }
     visit(item);
   }
-  return true;
 }
 
 template <class Visit>
-bool Fields::each_object(Field field, Visit&& visit) const {
-  return each(field, [&](element value) {
+void Fields::each_object(Field field, Visit&& visit) const {
+  each(field, [&](element value) {
     object inner;
     if (value.get(inner) == SUCCESS) {
       visit(inner);
@@ -229,8 +211,7 @@ std::uint64_t Fields::number_in(object from, std::string_view key, std::uint64_t
   return otherwise;
 }
 
-std::vector<std::string> Fields::texts(Field field) const {
-  std::vector<std::string> out;
+void Fields::get(Field field, std::vector<std::string>& out) const {
   each(field, [&](element value) {
     std::string_view item;
     if (value.get(item) == SUCCESS) {
@@ -239,12 +220,10 @@ std::vector<std::string> Fields::texts(Field field) const {
       nonsense_ = true;
     }
   });
-  return out;
 }
 
 // Elements that say nothing are not kept: the memory that a list takes stays in proportion to its text.
-std::vector<PythonFrame> Fields::python(Field field) const {
-  std::vector<PythonFrame> out;
+void Fields::get(Field field, std::vector<PythonFrame>& out) const {
   each_object(field, [&](object from) {
     const std::uint64_t line = number_in(from, "line", 0);
     PythonFrame frame{text_in(from, "file"),
@@ -252,21 +231,17 @@ std::vector<PythonFrame> Fields::python(Field field) const {
                       text_in(from, "function")};
     if (!frame.file.empty() || !frame.function.empty()) out.push_back(std::move(frame));
   });
-  return out;
 }
 
-std::vector<NativeFrame> Fields::native(Field field) const {
-  std::vector<NativeFrame> out;
+void Fields::get(Field field, std::vector<NativeFrame>& out) const {
   each_object(field, [&](object from) {
     NativeFrame frame{text_in(from, "object"), text_in(from, "build_id"), number_in(from, "offset", 0),
                       text_in(from, "symbol")};
     if (!frame.object.empty() || !frame.symbol.empty()) out.push_back(std::move(frame));
   });
-  return out;
 }
 
-std::vector<Layer> Fields::layers(Field field) const {
-  std::vector<Layer> out;
+void Fields::get(Field field, std::vector<Layer>& out) const {
   each_object(field, [&](object from) {
     std::uint64_t code = number_in(from, "code", 0);
     if (code > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
@@ -276,25 +251,21 @@ std::vector<Layer> Fields::layers(Field field) const {
     Layer layer{text_in(from, "layer"), text_in(from, "api"), static_cast<int>(code), text_in(from, "name")};
     if (layer.code != 0 || !layer.layer.empty() || !layer.api.empty()) out.push_back(std::move(layer));
   });
-  return out;
 }
 
-std::optional<std::vector<ImageEntry>> Fields::images(Field field) const {
-  std::vector<ImageEntry> out;
-  const bool listed = each_object(field, [&](object from) {
+void Fields::get(Field field, std::vector<ImageEntry>& out) const {
+  each_object(field, [&](object from) {
     ImageEntry image{text_in(from, "kind"), text_in(from, "arch"), text_in(from, "isa"),
                      number_in(from, "count", 1), number_in(from, "bytes", 0)};
     if (!image.arch.empty()) out.push_back(std::move(image));
   });
-  return listed ? std::optional(std::move(out)) : std::nullopt;
 }
 
-std::map<std::string, std::string> Fields::environment(Field field) const {
+void Fields::get(Field field, std::map<std::string, std::string>& out) const {
   constexpr std::size_t kMostVariables = 1024;
-  std::map<std::string, std::string> out;
   const element* value = find(field);
   object from;
-  if (value == nullptr || value->get(from) != SUCCESS) return out;
+  if (value == nullptr || value->get(from) != SUCCESS) return;
   for (const auto variable : from) {
     std::string_view text;
     if (variable.value.get(text) != SUCCESS) {
@@ -306,7 +277,6 @@ std::map<std::string, std::string> Fields::environment(Field field) const {
       out.emplace(cut(variable.key), cut(text));
     }
   }
-  return out;
 }
 
 std::string Fields::odd() const {

@@ -25,20 +25,32 @@ class Fields {
  public:
   Fields(report::RecordType type, simdjson::dom::object from);
 
-  std::string text(report::Field field) const;
-  std::optional<std::uint64_t> number(report::Field field) const;
-  /// A number of at most 32 bits.
-  std::optional<unsigned> small(report::Field field) const;
-  int code(report::Field field) const;
-  std::optional<bool> truth(report::Field field) const;
-  double decimal(report::Field field) const;
-  std::vector<std::string> texts(report::Field field) const;
-  std::vector<PythonFrame> python(report::Field field) const;
-  std::vector<NativeFrame> native(report::Field field) const;
-  std::vector<Layer> layers(report::Field field) const;
-  /// nullopt where there is no list.
-  std::optional<std::vector<ImageEntry>> images(report::Field field) const;
-  std::map<std::string, std::string> environment(report::Field field) const;
+  // Each reads the value of a field into the type that holds it in memory, which stays as it is where the
+  // record has none, or one that does not fit.
+  void get(report::Field field, std::string& out) const;
+  void get(report::Field field, std::uint64_t& out) const { value(field, out); }
+  void get(report::Field field, unsigned& out) const { narrow(field, out); }
+  void get(report::Field field, int& out) const { narrow(field, out); }
+  void get(report::Field field, bool& out) const { value(field, out); }
+  void get(report::Field field, double& out) const { value(field, out); }
+  void get(report::Field field, std::vector<std::string>& out) const;
+  void get(report::Field field, std::vector<PythonFrame>& out) const;
+  void get(report::Field field, std::vector<NativeFrame>& out) const;
+  void get(report::Field field, std::vector<Layer>& out) const;
+  void get(report::Field field, std::vector<ImageEntry>& out) const;
+  void get(report::Field field, std::map<std::string, std::string>& out) const;
+  template <class T>
+  void get(report::Field field, std::optional<T>& out) const {
+    misfit_ = false;
+    if (find(field) == nullptr) return;
+    get(field, out.emplace());
+    if (misfit_) out.reset();
+  }
+  std::optional<std::uint64_t> number(report::Field field) const {
+    std::optional<std::uint64_t> out;
+    get(field, out);
+    return out;
+  }
 
   std::optional<std::uint64_t> seq() const { return seq_; }
   /// What was odd about the values that were asked for, as a clause; empty where nothing was.
@@ -53,10 +65,14 @@ class Fields {
   std::string cut(std::string_view text) const;
   std::string text_in(simdjson::dom::object from, std::string_view key) const;
   std::uint64_t number_in(simdjson::dom::object from, std::string_view key, std::uint64_t otherwise) const;
+  template <class T>
+  void value(report::Field field, T& out) const;
+  template <class T>
+  void narrow(report::Field field, T& out) const;
   template <class Visit>
-  bool each(report::Field field, Visit&& visit) const;
+  void each(report::Field field, Visit&& visit) const;
   template <class Visit>
-  bool each_object(report::Field field, Visit&& visit) const;
+  void each_object(report::Field field, Visit&& visit) const;
 
   report::RecordType type_;
   std::size_t first_ = 0;  ///< of the record's rows in report::kFieldShapes
@@ -69,7 +85,8 @@ class Fields {
   std::optional<std::uint64_t> seq_;
   mutable bool cut_ = false;       ///< a text was too long
   mutable bool listed_ = false;    ///< a list was too long
-  mutable bool nonsense_ = false;  ///< a number within a list is none that can be
+  mutable bool nonsense_ = false;  ///< a number is none that can be
+  mutable bool misfit_ = false;    ///< the last number that was asked for
 };
 
 }  // namespace kshim::analysis

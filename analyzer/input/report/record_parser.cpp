@@ -40,6 +40,21 @@ bool same_kernel(const CoverageRecord& a, const CoverageRecord& b) {
   return a.kernel == b.kernel && a.object == b.object && a.module == b.module;
 }
 
+// What the schema and the record in memory have in common, by name.
+template <RecordType kType, class T>
+T filled(const Fields& from, std::uint32_t line) {
+  T out;
+  out.line = line;
+#define KSHIM_RECORD(type, meaning)
+#define KSHIM_FIELD(record, field, kind, required, meaning)             \
+  if constexpr (kType == RecordType::record && requires { out.field; }) \
+    from.get(Field::record##_##field, out.field);
+#include "kshim/report/schema.def"
+#undef KSHIM_RECORD
+#undef KSHIM_FIELD
+  return out;
+}
+
 }  // namespace
 
 std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) {
@@ -73,11 +88,11 @@ bool RecordParser::full(RecordType type) {
   return true;
 }
 
-template <class T>
-bool RecordParser::keep(RecordType type, std::vector<T>& list, T&& record) {
-  Kept& kept = this->kept(type);
-  const std::size_t weight = weight_of(record);
-  if (kept.bytes + weight > limit_of(type).bytes) {
+template <RecordType kType, class T>
+bool RecordParser::keep(std::vector<T>& list, T&& record) {
+  Kept& kept = this->kept(kType);
+  const std::size_t weight = weight_of<kType>(record);
+  if (kept.bytes + weight > limit_of(kType).bytes) {
     ++kept.left_out;
     return false;
   }
@@ -90,21 +105,8 @@ bool RecordParser::keep(RecordType type, std::vector<T>& list, T&& record) {
 
 std::string RecordParser::process(const Fields& from, std::uint32_t line) {
   if (report_.process.line != 0) return "a second `process` record, ignored";
-  ProcessRecord& out = report_.process;
-  out.line = line;
-  out.shim = from.text(Field::process_shim);
-  out.run = from.text(Field::process_run);
-  out.host = from.text(Field::process_host);
-  out.time = from.text(Field::process_time);
-  out.exe = from.text(Field::process_exe);
-  out.cwd = from.text(Field::process_cwd);
-  out.pid = from.number(Field::process_pid).value_or(0);
-  out.start = from.number(Field::process_start).value_or(0);
-  out.ppid = from.number(Field::process_ppid).value_or(0);
-  out.rank = from.small(Field::process_rank);
-  out.argv = from.texts(Field::process_argv);
-  out.env = from.environment(Field::process_env);
-  report_.kept += weight_of(out);
+  ProcessRecord& out = report_.process = filled<RecordType::process, ProcessRecord>(from, line);
+  report_.kept += weight_of<RecordType::process>(out);
   if (out.pid <= kLargestPid && out.ppid <= kLargestPid) return {};
   if (out.pid > kLargestPid) out.pid = 0;
   if (out.ppid > kLargestPid) out.ppid = 0;
@@ -112,14 +114,9 @@ std::string RecordParser::process(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
-  DriverRecord out;
-  out.line = line;
-  out.path = from.text(Field::driver_path);
-  out.cuda_version = from.text(Field::driver_cuda_version);
-  out.kernel_module = from.text(Field::driver_kernel_module);
-  out.simulated = from.truth(Field::driver_simulated).value_or(false);
+  auto out = filled<RecordType::driver, DriverRecord>(from, line);
   if (!report_.driver) {
-    report_.kept += weight_of(out);
+    report_.kept += weight_of<RecordType::driver>(out);
     report_.driver = std::move(out);
     return {};
   }
@@ -130,20 +127,15 @@ std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
 }
 
 std::string RecordParser::device(const Fields& from, std::uint32_t line) {
-  const auto ordinal = from.small(Field::device_ordinal);
+  std::optional<unsigned> ordinal;
+  from.get(Field::device_ordinal, ordinal);
   if (!ordinal) return "`device` without `ordinal`, ignored";
   if (full(RecordType::device)) return {};
-  DeviceRecord out;
-  out.line = line;
-  out.ordinal = *ordinal;
-  out.name = from.text(Field::device_name);
-  out.compute_capability = from.text(Field::device_compute_capability);
-  out.uuid = from.text(Field::device_uuid);
-  out.pci = from.text(Field::device_pci);
+  auto out = filled<RecordType::device, DeviceRecord>(from, line);
   const auto known = std::find_if(report_.devices.begin(), report_.devices.end(),
                                   [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
   if (known == report_.devices.end()) {
-    keep(RecordType::device, report_.devices, std::move(out));
+    keep<RecordType::device>(report_.devices, std::move(out));
     return {};
   }
   if (known->compute_capability == out.compute_capability && known->uuid == out.uuid) return {};
@@ -156,15 +148,8 @@ std::string RecordParser::object(const Fields& from, std::uint32_t line) {
   if (!id) return "`object` without `id`, ignored";
   if (objects_.count(*id) != 0) return fmt::format("`object` {} for the second time, ignored", *id);
   if (full(RecordType::object)) return {};
-  ObjectRecord out;
-  out.line = line;
-  out.id = *id;
-  out.path = from.text(Field::object_path);
-  out.build_id = from.text(Field::object_build_id);
-  out.runtime = from.text(Field::object_runtime);
-  out.fatbins = from.number(Field::object_fatbins);
-  out.images = from.images(Field::object_images);
-  if (keep(RecordType::object, report_.objects, std::move(out))) objects_.insert(*id);
+  if (keep<RecordType::object>(report_.objects, filled<RecordType::object, ObjectRecord>(from, line)))
+    objects_.insert(*id);
   return {};
 }
 
@@ -173,27 +158,14 @@ std::string RecordParser::module(const Fields& from, std::uint32_t line) {
   if (!id) return "`module` without `id`, ignored";
   if (modules_.count(*id) != 0) return fmt::format("`module` {} for the second time, ignored", *id);
   if (full(RecordType::module)) return {};
-  ModuleRecord out;
-  out.line = line;
-  out.id = *id;
-  out.object = from.number(Field::module_object);
-  out.offset = from.number(Field::module_offset);
-  out.size = from.number(Field::module_size);
-  out.device = from.small(Field::module_device);
-  out.content_hash = from.text(Field::module_content_hash);
-  out.api = from.text(Field::module_api);
-  out.selected = from.text(Field::module_selected);
-  out.toolkit = from.text(Field::module_toolkit);
-  out.result = from.code(Field::module_result);
-  out.jit = from.truth(Field::module_jit);
-  out.ms = from.decimal(Field::module_ms);
+  auto out = filled<RecordType::module, ModuleRecord>(from, line);
   constexpr double kLongest = 1e9;  // eleven days
   std::string odd;
   if (out.ms > kLongest) {
     out.ms = 0;
     odd = "`module`: a load that took more than a week, its time ignored";
   }
-  if (keep(RecordType::module, report_.modules, std::move(out))) modules_.insert(*id);
+  if (keep<RecordType::module>(report_.modules, std::move(out))) modules_.insert(*id);
   return odd;
 }
 
@@ -202,25 +174,7 @@ std::string RecordParser::failure(const Fields& from, std::uint32_t line) {
   if (!id) return "`failure` without `id`, ignored";
   if (failures_.count(*id) != 0) return fmt::format("`failure` {} for the second time, ignored", *id);
   if (full(RecordType::failure)) return {};
-  FailureRecord out;
-  out.line = line;
-  out.id = *id;
-  out.stage = from.text(Field::failure_stage);
-  out.kernel = from.text(Field::failure_kernel);
-  out.device = from.small(Field::failure_device);
-  out.module = from.number(Field::failure_module);
-  out.object = from.number(Field::failure_object);
-  out.layers = from.layers(Field::failure_layers);
-  out.native = from.native(Field::failure_native);
-  out.python = from.python(Field::failure_python);
-  out.python_main = from.python(Field::failure_python_main);
-  out.native_of = from.number(Field::failure_native_of);
-  out.python_of = from.number(Field::failure_python_of);
-  out.python_main_of = from.number(Field::failure_python_main_of);
-  out.asked = from.text(Field::failure_asked);
-  out.compiler = from.text(Field::failure_compiler);
-  out.known = from.texts(Field::failure_known);
-  if (keep(RecordType::failure, report_.failures, std::move(out)))
+  if (keep<RecordType::failure>(report_.failures, filled<RecordType::failure, FailureRecord>(from, line)))
     failures_.emplace(*id, report_.failures.size() - 1);
   return {};
 }
@@ -243,56 +197,28 @@ std::string RecordParser::read(const Fields& from, std::uint32_t line) {
   if (failures_.count(*failed) == 0)
     return left_out(RecordType::failure) != 0 ? "" : "`read` of a failure that is not there, ignored";
   if (full(RecordType::read)) return {};
-  ReadRecord out;
-  out.line = line;
-  out.failure = *failed;
-  out.api = from.text(Field::read_api);
-  out.code = from.code(Field::read_code);
-  out.object = from.number(Field::read_object);
-  out.native = from.native(Field::read_native);
-  out.python = from.python(Field::read_python);
-  keep(RecordType::read, report_.reads, std::move(out));
+  keep<RecordType::read>(report_.reads, filled<RecordType::read, ReadRecord>(from, line));
   return {};
 }
 
 std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
   if (full(RecordType::gap)) return {};
-  GapRecord out;
-  out.line = line;
-  out.object = from.number(Field::gap_object);
-  out.offset = from.number(Field::gap_offset);
-  out.device = from.small(Field::gap_device);
-  out.kernels = from.texts(Field::gap_kernels);
-  out.have = from.texts(Field::gap_have);
-  out.total = from.number(Field::gap_total);
-  out.complete = from.truth(Field::gap_complete).value_or(false);
-  out.need = from.text(Field::gap_need);
+  auto out = filled<RecordType::gap, GapRecord>(from, line);
   const bool odd = out.total.value_or(0) > kMostKernels;
   if (odd) out.total.reset();
-  keep(RecordType::gap, report_.gaps, std::move(out));
+  keep<RecordType::gap>(report_.gaps, std::move(out));
   return odd ? "`gap`: more kernels than a file has, their number ignored" : "";
 }
 
 std::string RecordParser::library(const Fields& from, std::uint32_t line) {
   if (full(RecordType::library)) return {};
-  LibraryRecord out;
-  out.line = line;
-  out.soname = from.text(Field::library_soname);
-  out.build_id = from.text(Field::library_build_id);
-  out.path = from.text(Field::library_path);
-  out.version = from.text(Field::library_version);
-  keep(RecordType::library, report_.libraries, std::move(out));
+  keep<RecordType::library>(report_.libraries, filled<RecordType::library, LibraryRecord>(from, line));
   return {};
 }
 
 std::string RecordParser::bypass(const Fields& from, std::uint32_t line) {
   if (full(RecordType::bypass)) return {};
-  BypassRecord out;
-  out.line = line;
-  out.path = from.text(Field::bypass_path);
-  out.how = from.text(Field::bypass_how);
-  out.names = from.texts(Field::bypass_names);
-  keep(RecordType::bypass, report_.bypasses, std::move(out));
+  keep<RecordType::bypass>(report_.bypasses, filled<RecordType::bypass, BypassRecord>(from, line));
   return {};
 }
 
@@ -300,28 +226,14 @@ std::string RecordParser::package(const Fields& from, std::uint32_t line) {
   const auto id = from.number(Field::package_object);
   if (!id) return "`package` without `object`, ignored";
   if (full(RecordType::package)) return {};
-  PackageRecord out;
-  out.line = line;
-  out.object = *id;
-  out.name = from.text(Field::package_name);
-  out.version = from.text(Field::package_version);
-  out.manager = from.text(Field::package_manager);
-  out.build = from.text(Field::package_build);
-  out.channel = from.text(Field::package_channel);
-  out.environment = from.text(Field::package_environment);
-  out.source = from.text(Field::package_source);
-  keep(RecordType::package, report_.packages, std::move(out));
+  keep<RecordType::package>(report_.packages, filled<RecordType::package, PackageRecord>(from, line));
   return {};
 }
 
 std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
-  CoverageRecord out;
-  out.line = line;
-  out.kernel = from.text(Field::coverage_kernel);
+  auto out = filled<RecordType::coverage, CoverageRecord>(from, line);
   if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
-  out.object = from.number(Field::coverage_object);
-  out.module = from.number(Field::coverage_module);
-  out.launches = from.number(Field::coverage_launches).value_or(1);
+  out.launches = std::max<std::uint64_t>(out.launches, 1);
   const std::uint64_t key = key_of(out);
   const auto at = coverage_.find(key);
   if (at != coverage_.end() && same_kernel(report_.coverage[at->second], out)) {
@@ -330,19 +242,14 @@ std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
     return {};
   }
   if (full(RecordType::coverage)) return {};
-  if (keep(RecordType::coverage, report_.coverage, std::move(out)))
+  if (keep<RecordType::coverage>(report_.coverage, std::move(out)))
     coverage_.insert_or_assign(key, report_.coverage.size() - 1);
   return {};
 }
 
 std::string RecordParser::end(const Fields& from, std::uint32_t line) {
   if (report_.end) return "a second `end` record, ignored";
-  EndRecord out;
-  out.line = line;
-  out.failures = from.number(Field::end_failures).value_or(0);
-  out.modules = from.number(Field::end_modules).value_or(0);
-  out.dropped = from.number(Field::end_dropped).value_or(0);
-  report_.end = out;
+  report_.end = filled<RecordType::end, EndRecord>(from, line);
   return {};
 }
 

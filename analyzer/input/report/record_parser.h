@@ -51,8 +51,8 @@ class RecordParser {
 
   /// False where there is no room for one more; then it is counted as left out.
   bool full(report::RecordType type);
-  template <class T>
-  bool keep(report::RecordType type, std::vector<T>& list, T&& record);
+  template <report::RecordType kType, class T>
+  bool keep(std::vector<T>& list, T&& record);
   Kept& kept(report::RecordType type) { return kept_[static_cast<std::size_t>(type)]; }
   std::uint64_t left_out(report::RecordType type) { return kept(type).left_out; }
   void note(std::string text, std::uint32_t line = 0);

@@ -55,7 +55,7 @@ class Filler {
         nowhere_.add(row, what, *(row.*of));
       } else if ((named->second->*of) || (named->second->*frames).empty()) {
         without_.add(row, what, *(row.*of));
-      } else if (const std::size_t weight = weight_of(named->second->*frames); weight > room_ - taken_) {
+      } else if (const std::size_t weight = heap_of(named->second->*frames); weight > room_ - taken_) {
         too_much_.add(row, what, *(row.*of));
       } else {
         if (named->second->line > row.line) later_.add(row, what, *(row.*of));

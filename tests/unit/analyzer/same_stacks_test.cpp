@@ -143,7 +143,7 @@ TEST_F(SameStacks, CopiesStayWithinTheMemoryForFailures) {
   EXPECT_GT(filled, 1U);
   EXPECT_LT(filled, 20U);
   std::size_t kept = 0;
-  for (const FailureRecord& row : report.failures) kept += weight_of(row);
+  for (const FailureRecord& row : report.failures) kept += weight_of<report::RecordType::failure>(row);
   EXPECT_LE(kept, limit_of(report::RecordType::failure).bytes);
   EXPECT_LE(kept, report.kept);
   EXPECT_THAT(notes_of(report), HasSubstr("and there is no room for so many: its stack is left out"));
