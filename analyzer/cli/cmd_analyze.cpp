@@ -9,7 +9,7 @@
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -46,11 +46,7 @@ analysis::Options to_analysis(const AnalyzeOptions& options) {
 }
 
 int analyze(const AnalyzeOptions& options) {
-  const auto format = analysis::parse_format(options.format);
-  if (!format.has_value()) {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are {}",
-                                analysis::harmless(options.format), analysis::format_names()));
-  }
+  const analysis::Format format = parse_format(options.format);
   analysis::Options analysis_options = to_analysis(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
@@ -68,13 +64,7 @@ int analyze(const AnalyzeOptions& options) {
     if (analysis.notes.empty()) print_error("there is no report in what was named");
     return exit_status::kNoInput;
   }
-  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  output.write(analysis::render(analysis, *format,
-                                {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-                                 .unicode = wants_unicode(),
-                                 .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                                 .verbose = options.verbose,
-                                 .full = options.full}));
+  output.write(analysis::render(analysis, format, render_options(output, options.verbose, options.full)));
   return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 

@@ -11,7 +11,7 @@
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/compare/diff.h"
@@ -33,22 +33,12 @@ struct DiffOptions {
   std::string b;
 };
 
-std::string format_names() { return analysis::join({diff::kFormats.begin(), diff::kFormats.end()}, ", "); }
-
-diff::Format parse_format(const std::string& name) {
-  const auto found = std::find(diff::kFormats.begin(), diff::kFormats.end(), name);
-  if (found == diff::kFormats.end())
-    throw UserError(fmt::format("--format: `{}` is not a format of kshim diff; there are {}",
-                                analysis::harmless(name), format_names()));
-  return static_cast<diff::Format>(found - diff::kFormats.begin());
-}
-
 const char* kind_text(const diff::Side& side) {
   return side.kind == diff::SideKind::reports ? "a report (of a run)" : "a scan (of files)";
 }
 
 int compare(const DiffOptions& options) {
-  const diff::Format format = parse_format(options.format);
+  const analysis::Format format = parse_format(options.format, diff::kFormats);
   diff::Options wanted;
   wanted.targets = parse_archs("--target", options.targets);
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
@@ -80,13 +70,7 @@ int compare(const DiffOptions& options) {
     throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
                                 options.b, kind_text(diff.b)));
   diff::compare(wanted, diff);
-  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  output.write(diff::render(diff, format,
-                            {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-                             .unicode = wants_unicode(),
-                             .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                             .verbose = options.verbose,
-                             .full = options.full}));
+  output.write(diff::render(diff, format, render_options(output, options.verbose, options.full)));
   return diff.lost() ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -94,7 +78,8 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", format_names()))
+  app.add_option("--format", options->format,
+                 fmt::format("how to write it: {}", analysis::format_names(diff::kFormats)))
       ->type_name("F");
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")

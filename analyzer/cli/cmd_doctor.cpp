@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -12,8 +13,7 @@
 #include <vector>
 
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
-#include "analyzer/cli/terminal.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/doctor.h"
 
@@ -65,10 +65,8 @@ std::string program_path(const DoctorOptions& options) {
 }
 
 int examine(const DoctorOptions& options) {
-  if (options.format != "text" && options.format != "json" && options.format != "markdown") {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json, markdown",
-                                analysis::harmless(options.format)));
-  }
+  const analysis::Format format = parse_format(
+      options.format, std::array{analysis::Format::text, analysis::Format::json, analysis::Format::markdown});
   std::error_code error;
   const fs::path root = fs::canonical(options.root, error);
   if (error || !fs::is_directory(root, error))
@@ -84,15 +82,9 @@ int examine(const DoctorOptions& options) {
   if (root == "/") complete_paths(variables["LD_LIBRARY_PATH"]);
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
-  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-                                          .unicode = wants_unicode(),
-                                          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                                          .verbose = false,
-                                          .full = options.full};
-  output.write(options.format == "json"       ? doctor::render_json(facts)
-               : options.format == "markdown" ? doctor::render_markdown(facts, render)
-                                              : doctor::render_text(facts, render));
+  output.write(format == analysis::Format::json
+                   ? doctor::render_json(facts)
+                   : doctor::render_page(facts, format, render_options(output, false, options.full)));
   const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
     return check.severity == analysis::Severity::error;
   });

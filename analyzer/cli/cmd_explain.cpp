@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -13,9 +14,8 @@
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/cli/progress.h"
-#include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/verbs/explain.h"
@@ -76,10 +76,8 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
 }
 
 int explain_it(const ExplainOptions& options) {
-  if (options.format != "text" && options.format != "json") {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are text, json",
-                                analysis::harmless(options.format)));
-  }
+  const analysis::Format format =
+      parse_format(options.format, std::array{analysis::Format::text, analysis::Format::json});
   if (options.words.empty() == options.log.empty())
     throw UserError(options.log.empty() ? "a number, a name or a message is missing; or --log FILE"
                                         : "either a message or --log FILE, not both");
@@ -90,14 +88,9 @@ int explain_it(const ExplainOptions& options) {
   const explain::Explanation explanation =
       options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
                           : explain_log(options.log, asked);
-  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  const analysis::RenderOptions render = {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-                                          .unicode = wants_unicode(),
-                                          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                                          .verbose = options.verbose,
-                                          .full = true};
-  output.write(options.format == "json" ? explain::render_json(explanation)
-                                        : explain::render_text(explanation, render));
+  output.write(format == analysis::Format::json
+                   ? explain::render_json(explanation)
+                   : explain::render_text(explanation, render_options(output, options.verbose, true)));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
   // Who asks what a number means has found nothing yet; a log has failed or not.
   const bool failed =

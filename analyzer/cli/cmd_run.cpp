@@ -15,7 +15,7 @@
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/device_code/elf_file.h"
@@ -153,11 +153,7 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
 }
 
 int run(const RunOptions& options) {
-  const auto format = analysis::parse_format(options.format);
-  if (!format.has_value()) {
-    throw failed(
-        fmt::format("--format {}: not a format; there are {}", options.format, analysis::format_names()));
-  }
+  const analysis::Format format = parse_format(options.format, analysis::kFormats, exit_status::kRunFailed);
   analysis::Options analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
   const Simulation simulation = parse_simulations(options.simulate);
@@ -206,7 +202,7 @@ int run(const RunOptions& options) {
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(analysis::render(analysis, *format,
+  output.write(analysis::render(analysis, format,
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
                                  .unicode = wants_unicode(),
                                  .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,

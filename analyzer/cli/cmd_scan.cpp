@@ -12,7 +12,7 @@
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/format.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -95,11 +95,7 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 }
 
 int scan_paths(const ScanOptions& options) {
-  const auto format = analysis::parse_format(options.format);
-  if (!format.has_value()) {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are {}",
-                                analysis::harmless(options.format), analysis::format_names()));
-  }
+  const analysis::Format format = parse_format(options.format);
   scan::Options scan_options = to_scan(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
@@ -121,13 +117,7 @@ int scan_paths(const ScanOptions& options) {
     print_errors(result.notes, options.verbose);
     return exit_status::kNoInput;
   }
-  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
-  output.write(scan::render(result, *format,
-                            {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
-                             .unicode = wants_unicode(),
-                             .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
-                             .verbose = options.verbose,
-                             .full = options.full}));
+  output.write(scan::render(result, format, render_options(output, options.verbose, options.full)));
   return status_of(result, options.fail_on);
 }
 

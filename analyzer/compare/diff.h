@@ -107,8 +107,9 @@ Side read_side(const std::string& path, const Options& options);
 /// Of two sides of one kind.
 void compare(const Options& options, Diff& diff);
 
-enum class Format : std::uint8_t { text, json, markdown, html, github };
-inline constexpr std::array kFormats = {"text", "json", "markdown", "html", "github"};
-std::string render(const Diff& diff, Format format, const analysis::RenderOptions& options);
+inline constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json,
+                                        analysis::Format::markdown, analysis::Format::html,
+                                        analysis::Format::github};
+std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options);
 
 }  // namespace kshim::diff

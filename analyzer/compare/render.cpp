@@ -30,6 +30,18 @@ std::size_t findings(const Diff& diff, Effect effect) {
       [effect](const Change& change) { return change.effect == effect && change.what == "finding"; }));
 }
 
+std::string render_github(const Diff& diff) {
+  analysis::GithubCommands commands;
+  for (const Change& change : diff.changes) {
+    if (change.effect != Effect::lost) continue;
+    const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
+    commands.add(analysis::Severity::error, "kshim diff: lost", name + change.text);
+  }
+  if (!diff.lost()) commands.add(analysis::Severity::info, "kshim diff", summary_of(diff));
+  for (const std::string& note : diff.notes) commands.add(analysis::Severity::info, "kshim diff", note);
+  return commands.text();
+}
+
 }  // namespace
 
 std::string_view to_name(Effect effect) {
@@ -92,32 +104,9 @@ std::string sentence_of(const Finding& finding) {
   return fmt::format("{}: {}", to_name(finding.severity), finding.text);
 }
 
-std::string render_github(const Diff& diff) {
-  analysis::GithubCommands commands;
-  for (const Change& change : diff.changes) {
-    if (change.effect != Effect::lost) continue;
-    const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
-    commands.add(analysis::Severity::error, "kshim diff: lost", name + change.text);
-  }
-  if (!diff.lost()) commands.add(analysis::Severity::info, "kshim diff", summary_of(diff));
-  for (const std::string& note : diff.notes) commands.add(analysis::Severity::info, "kshim diff", note);
-  return commands.text();
-}
-
-std::string render(const Diff& diff, Format format, const analysis::RenderOptions& options) {
-  switch (format) {
-    case Format::text:
-      return render_text(diff, options);
-    case Format::json:
-      return render_json(diff);
-    case Format::markdown:
-      return render_markdown(diff, options);
-    case Format::html:
-      return render_html(diff, options);
-    case Format::github:
-      return render_github(diff);
-  }
-  return {};
+std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
+  if (format == analysis::Format::json) return render_json(diff);
+  return format == analysis::Format::github ? render_github(diff) : render_page(diff, format, options);
 }
 
 }  // namespace kshim::diff

@@ -8,12 +8,10 @@
 
 namespace kshim::diff {
 
-std::string render_text(const Diff& diff, const analysis::RenderOptions& options);
+/// As text, Markdown or HTML.
+std::string render_page(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options);
 /// Schema kshim-diff/1.
 std::string render_json(const Diff& diff);
-std::string render_markdown(const Diff& diff, const analysis::RenderOptions& options);
-std::string render_html(const Diff& diff, const analysis::RenderOptions& options);
-std::string render_github(const Diff& diff);
 
 std::string_view to_name(Effect effect);
 /// The effect in a word; of a finding "new", "mended", "worse", "better" or "other".

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "analyzer/core/text.h"
 #include "analyzer/owner/python_distributions.h"
@@ -12,15 +11,6 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kKernels = 3;
-constexpr std::size_t kImages = 10;
-constexpr std::size_t kEvidence = 3;
-constexpr std::size_t kSharedEvidence = 2;
-constexpr std::size_t kSharedFixes = 2;
-constexpr std::size_t kPlaces = 2;
-constexpr std::size_t kDevices = 4;
-constexpr std::size_t kDeadEnds = 4;
-constexpr double kSure = 0.9;
 constexpr double kLikely = 0.6;  // below, the title says "probably"
 
 std::string_view title_pattern(const Finding& finding) {
@@ -89,186 +79,16 @@ void fill_title(const Finding& finding, std::string& text) {
   replace(text, "{have}", enumerate(title_have(finding)));
 }
 
-std::size_t limit(std::size_t usual, bool verbose) {
-  return verbose ? std::numeric_limits<std::size_t>::max() - 1 : usual;  // + 1 is asked for
-}
-
-void print_call(const Finding& finding, Page& page) {
-  if (finding.failed_call.empty() && !finding.code) return;
-  std::string text = finding.failed_call;
-  if (finding.code) {
-    if (!text.empty()) text += " returned ";
-    text += fmt::format("{}{}{}", *finding.code, finding.code_name.empty() ? "" : " ", finding.code_name);
-  }
-  page.row("call", text + how_often(finding));
-}
-
-// Places as they are shown, each once: without line numbers two calls of one function look the same.
-std::vector<std::string> place_rows(const Finding& finding, std::size_t most) {
-  std::vector<std::string> rows;
-  for (const Place& place : finding.where) {
-    std::string row = place_text(place);
-    if (rows.size() < most && std::find(rows.begin(), rows.end(), row) == rows.end())
-      rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// Names as they are shown, each once: instances of one template often differ only in what was cut away.
-std::vector<std::string> kernel_rows(const Finding& finding, bool verbose, std::size_t room) {
-  std::vector<std::string> rows;
-  const auto add = [&](const std::string& name) {
-    // The kernel that failed may take two lines.
-    std::string row = verbose ? name : shorten(name, rows.empty() ? 2 * room : room);
-    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
-  };
-  if (!finding.failed_kernel.empty()) add(finding.failed_kernel);
-  for (const std::string& kernel : finding.kernels) add(kernel);
-  return rows;
-}
-
-void print_kernels(const Finding& finding, bool verbose, Page& page) {
-  const auto rows = kernel_rows(finding, verbose, page.width() - kLabelWidth);
-  if (rows.empty()) return;
-  const std::size_t total =
-      std::max<std::size_t>(finding.kernels_total, std::max<std::size_t>(finding.kernels.size(), 1));
-  const std::size_t most = limit(kKernels, verbose);
-  // "and 1 more" takes as much room as that one.
-  const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
-  for (std::size_t i = 0; i < shown; ++i) {
-    page.row(i != 0 ? "" : total == 1 ? "kernel" : "kernels", rows[i]);
-    if (i == 0 && !finding.kernel_source.file.empty())
-      page.row("", "defined at " + place_text(finding.kernel_source));
-  }
-  const std::string unsure = finding.kernels_complete ? ""
-                             : total > shown          ? ", perhaps others"
-                                                      : "and perhaps others";
-  if (total > shown) {
-    page.row("", fmt::format("and {} more{}", total - shown, unsure));
-  } else if (!unsure.empty()) {
-    page.row("", unsure);
-  }
-}
-
-std::string image_name(const ImageVerdict& image) {
-  const std::string kind = image.kind != "ptx" ? image.kind : image.isa.empty() ? "PTX" : "PTX " + image.isa;
-  return fmt::format("{:<7} {}", kind, image.arch);
-}
-
-// What would run is worth saying only where it is known what there is, and none of it would.
-bool nothing_near(const Finding& finding) {
-  if (finding.images.empty() && finding.have.empty()) return false;
-  return std::none_of(finding.images.begin(), finding.images.end(),
-                      [](const ImageVerdict& image) { return image.fits || image.would_fit; });
-}
-
-void print_images(const Finding& finding, bool verbose, Page& page) {
-  std::size_t wide = 0;
-  for (const ImageVerdict& image : finding.images) wide = std::max(wide, columns(image_name(image)));
-  const std::size_t most = limit(kImages, verbose);
-  const std::size_t shown = finding.images.size() <= most ? finding.images.size() : most - 1;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const ImageVerdict& image = finding.images[i];
-    std::string text = image_name(image);
-    text.append(wide - columns(text), ' ');
-    const std::string_view mark = image.fits ? page.glyph("\u2713", "yes:") : page.glyph("\u2717", "no: ");
-    page.cells(i == 0 ? "built for" : "", text, mark, image.fits ? Tone::good : Tone::error, image.reason);
-  }
-  if (finding.images.size() > shown) page.row("", fmt::format("and {} more", finding.images.size() - shown));
-  if (finding.images.empty() && !finding.have.empty()) {
-    const bool compiler = finding.cause == Cause::nvrtc_arch_unsupported;
-    page.row(compiler ? "compiles" : "built for", join(finding.have, ", "));
-  }
-  if (!finding.need.empty() && nothing_near(finding)) page.row("needed", finding.need);
-}
-
-void print_facts(const Finding& finding, bool verbose, Page& page) {
-  const std::size_t devices = std::min(finding.devices.size(), limit(kDevices, verbose));
-  for (std::size_t i = 0; i < devices; ++i) {
-    const Device& device = finding.devices[i];
-    const bool target = device.kind == Device::Kind::target && device.cc;
-    std::string text = text_of(device);
-    if (target || (device.kind == Device::Kind::present && device.ordinal)) text.erase(0, text.find(' ') + 1);
-    page.row(i != 0 ? "" : target ? "target" : "GPU", text);
-  }
-  if (finding.devices.size() > devices)
-    page.row("", fmt::format("and {} more", finding.devices.size() - devices));
-  if (!finding.seen_in.empty()) page.row("seen in", finding.seen_in);
-  if (!finding.object.empty()) page.row("file", finding.object);
-  if (!finding.package.empty()) page.row("package", finding.package.text());
-  print_call(finding, page);
-  const std::vector<std::string> places = place_rows(finding, limit(kPlaces, verbose));
-  for (std::size_t i = 0; i < places.size(); ++i) page.row(i == 0 ? "where" : "", places[i]);
-  print_kernels(finding, verbose, page);
-  print_images(finding, verbose, page);
-}
-
-constexpr unsigned kTextIndent = 2;
-constexpr unsigned kCommandIndent = 4;
-
-// `before`: the reason of the fix above, which another way of doing the same shares.
-void print_fix(const Fix& fix, std::string_view head, std::string_view before, Page& page) {
-  page.blank();
-  page.titled(Tone::good, head, fix.title, Tone::strong);
-  for (const std::string& command : fix.commands) page.command(command, kCommandIndent);
-  if (!fix.why.empty() && fix.why != before) page.paragraph(as_sentence(fix.why), kTextIndent);
-  if (!fix.caveat.empty()) page.paragraph(as_sentence("note: " + fix.caveat), kTextIndent);
-}
-
-void print_dead_ends(const Finding& finding, bool verbose, Page& page) {
-  if (finding.dead_ends.empty()) return;
-  page.blank();
-  page.line(page.paint(Tone::strong, "Will not help"));
-  const std::size_t all = finding.dead_ends.size();
-  const std::size_t most = limit(kDeadEnds, verbose);
-  const std::size_t shown = all <= most + 1 ? all : most;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const DeadEnd& end = finding.dead_ends[i];
-    page.paragraph(fmt::format("- {}: {}", end.action, end.why), kTextIndent, 2);
-  }
-  if (all > shown)
-    page.paragraph(fmt::format("- and {} more: kshim analyze --verbose", all - shown), kTextIndent, 2);
-}
-
-std::string folder_of(std::string_view location) {
-  return std::string(location.substr(0, location.rfind('/') + 1));
-}
-
-// What a row above says in the same words needs no proof in the text.
-std::vector<const Evidence*> telling(const Finding& finding, bool verbose) {
-  std::vector<const Evidence*> out;
-  for (const Evidence& evidence : finding.evidence) {
-    if (verbose || evidence.id != EvidenceId::device) out.push_back(&evidence);
-  }
-  return out;
-}
-
-// Report and line first, so that they can be found at a glance; the folder once, where it is the same for
-// all.
-void print_evidence(const Finding& finding, std::size_t most, bool verbose, Page& page) {
-  const auto rows = telling(finding, verbose);
-  if (rows.empty()) return;
-  const std::string folder = folder_of(rows.front()->at.file);
-  const bool common = std::all_of(rows.begin(), rows.end(), [&](const Evidence* evidence) {
-    return evidence->at.empty() || folder_of(evidence->at.file) == folder;
-  });
-  page.blank();
-  page.line(page.paint(Tone::strong, common && !folder.empty() ? "Evidence in " + folder : "Evidence"));
-  // "and 1 more" takes as much room as that one.
-  const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const std::string location = rows[i]->at.text();
-    const std::string_view place = common ? basename_of(location) : std::string_view(location);
-    page.paragraph(fmt::format("{}{}{}", place, place.empty() ? "" : ": ", rows[i]->text), kTextIndent, 2);
-  }
-  if (rows.size() > shown) page.paragraph(fmt::format("and {} more", rows.size() - shown), kTextIndent);
-}
-
-void print_title(const Finding& finding, Page& page) {
-  page.blank();
-  const std::string head =
-      fmt::format("{}:", finding.severity == Severity::info ? "note" : to_name(finding.severity));
-  page.titled(tone_of(finding.severity), head, title_of(finding), Tone::strong);
+// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
+bool begins_with_name(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
+                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
+  std::string_view word = text.substr(0, text.find(' '));
+  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
+  return !std::all_of(word.begin(), word.end(), is_plain) ||
+         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
 }
 
 }  // namespace
@@ -285,22 +105,6 @@ std::string place_text(const Place& place) {
   }
   return fmt::format("{} +0x{:x}", place.object, place.offset);
 }
-
-namespace {
-
-// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
-bool begins_with_name(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
-                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
-  std::string_view word = text.substr(0, text.find(' '));
-  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
-  return !std::all_of(word.begin(), word.end(), is_plain) ||
-         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-}
-
-}  // namespace
 
 std::string as_sentence(std::string text) {
   if (text.empty()) return text;
@@ -338,12 +142,6 @@ std::string title_sentence(const Finding& finding) {
   return title + '.';
 }
 
-Tone tone_of(Severity severity) {
-  return severity == Severity::error     ? Tone::error
-         : severity == Severity::warning ? Tone::warning
-                                         : Tone::strong;
-}
-
 std::string title_of(const Finding& finding) {
   std::string text(title_pattern(finding));
   const bool about_file = text.find("{file}") != std::string::npos;
@@ -362,29 +160,28 @@ std::string title_of(const Finding& finding) {
   return sure || counts(finding) || seen || finding.cause == Cause::unknown ? text : "probably " + text;
 }
 
-void print_finding(const Finding& finding, Detail detail, Page& page) {
-  print_title(finding, page);
-  if (detail == Detail::brief) {
-    if (!finding.seen_in.empty()) page.row("seen in", finding.seen_in);
-    if (!finding.where.empty()) page.row("where", place_text(finding.where.front()));
-    if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
-    return;
+std::string_view kind_of(const Finding& finding) {
+  return finding.severity == Severity::info ? std::string_view("note") : to_name(finding.severity);
+}
+
+std::string counted_findings(std::span<const Finding> findings) {
+  std::vector<std::string> parts;
+  for (const auto& [severity, noun] :
+       {std::pair{Severity::error, "error"}, std::pair{Severity::warning, "warning"}}) {
+    const auto n = std::count_if(findings.begin(), findings.end(),
+                                 [s = severity](const Finding& finding) { return finding.severity == s; });
+    if (n != 0) parts.push_back(counted(static_cast<std::uint64_t>(n), noun));
   }
-  const bool verbose = detail == Detail::everything;
-  const bool shared = detail == Detail::shared;
-  // What to do stands under what is wrong; what proves it comes after.
-  if (!finding.fixes.empty()) print_fix(finding.fixes.front(), "Fix:", {}, page);
-  page.blank();
-  print_facts(finding, verbose, page);
-  std::string cause(row_of(finding.cause).name);
-  if (finding.confidence < kSure && !counts(finding))
-    cause += fmt::format(" ({:.0f} % sure)", finding.confidence * 100);
-  page.row("cause", cause);
-  if (!finding.remarks.empty()) page.row("", join(finding.remarks, " "));
-  const std::size_t fixes = std::min(finding.fixes.size(), shared ? kSharedFixes : finding.fixes.size());
-  for (std::size_t i = 1; i < fixes; ++i) print_fix(finding.fixes[i], "Or:", finding.fixes[i - 1].why, page);
-  if (!shared) print_dead_ends(finding, verbose, page);
-  print_evidence(finding, limit(shared ? kSharedEvidence : kEvidence, verbose), verbose, page);
+  return enumerate(parts);
+}
+
+std::string message_text(const Finding& finding) {
+  std::string text = title_sentence(finding);
+  for (const Fix& fix : finding.fixes) {
+    text += fmt::format("\n{}: {}", &fix == finding.fixes.data() ? "Fix" : "Or", fix.title);
+    for (const std::string& command : fix.commands) text += "\n    " + command;
+  }
+  return text;
 }
 
 }  // namespace kshim::analysis

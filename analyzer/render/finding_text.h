@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// One finding on a page.
+// What is said of a finding in a line or a clause.
 #pragma once
+#include <span>
 #include <string>
+#include <string_view>
 
-#include "analyzer/render/page.h"
+#include "analyzer/core/finding.h"
 
 namespace kshim::analysis {
 
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
-Tone tone_of(Severity severity);
 /// A headline that counts what there is needs no "probably" and no percentage: it says itself how much is
 /// known.
 bool counts(const Finding& finding);
@@ -23,10 +24,11 @@ std::string how_often(const Finding& finding);
 std::string as_sentence(std::string text);
 /// title_of() as one; the name of a file that it begins with stays as it is.
 std::string title_sentence(const Finding& finding);
-
-/// brief: title, place and the first fix. shared: what several findings leave room for. full: all a person
-/// needs. everything: without limits on lists.
-enum class Detail : std::uint8_t { brief, shared, full, everything };
-void print_finding(const Finding& finding, Detail detail, Page& page);
+/// error, warning, note
+std::string_view kind_of(const Finding& finding);
+/// "2 errors and 1 warning"; empty without findings of these.
+std::string counted_findings(std::span<const Finding> findings);
+/// The title and the fixes as plain lines.
+std::string message_text(const Finding& finding);
 
 }  // namespace kshim::analysis

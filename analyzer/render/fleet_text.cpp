@@ -4,13 +4,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <span>
 
 #include "analyzer/core/text.h"
+#include "analyzer/render/finding_page.h"
 
 namespace kshim::analysis {
 namespace {
-
-constexpr std::size_t kPlans = 3;
 
 std::string added_text(const FleetList& list) {
   FleetList added;
@@ -37,6 +37,32 @@ bool is_news(const FleetPlan& plan) {
                                   plan.native.archs.size() != plan.smallest.archs.size());
 }
 
+std::vector<const FleetPlan*> fleet_news(const std::vector<FleetPlan>& plans) {
+  std::vector<const FleetPlan*> out;
+  for (const FleetPlan& plan : plans) {
+    if (is_news(plan)) out.push_back(&plan);
+  }
+  return out;
+}
+
+std::vector<Fact> plan_facts(const FleetPlan& plan) {
+  std::vector<Fact> rows = {{"file", {code(plan.object)}}, {"lacks", {{names_of(plan.lacking)}}}};
+  const auto add = [&](std::string label, std::string text) {
+    rows.push_back({std::move(label), {{std::move(text)}}});
+  };
+  add("breaks on", breaks_text(plan));
+  add("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
+                              image::to_name(image::ImageKind::ptx, plan.ptx).view()));
+  add("", cost_text(plan, plan.smallest));
+  if (plan.native.archs.size() != plan.smallest.archs.size()) {
+    add("native", list_text(plan.native));
+    add("", cost_text(plan, plan.native));
+  }
+  if (!plan.basis.empty()) add("", fmt::format("sizes are estimates: {}", plan.basis));
+  add("toolkit", toolkits_text(plan));
+  return rows;
+}
+
 Json names(const std::vector<image::ComputeCapability>& gpus) {
   return json_list(gpus, [](image::ComputeCapability cc) { return Json(image::to_name(cc).view()); });
 }
@@ -54,46 +80,21 @@ Json to_json(const FleetList& list) {
 
 }  // namespace
 
-std::vector<const FleetPlan*> fleet_news(const std::vector<FleetPlan>& plans) {
-  std::vector<const FleetPlan*> out;
-  for (const FleetPlan& plan : plans) {
-    if (is_news(plan)) out.push_back(&plan);
-  }
-  return out;
-}
-
-std::vector<std::pair<std::string, std::string>> plan_rows(const FleetPlan& plan) {
-  std::vector<std::pair<std::string, std::string>> rows = {{"file", plan.object},
-                                                           {"lacks", names_of(plan.lacking)}};
-  if (std::string breaks = breaks_text(plan); !breaks.empty())
-    rows.emplace_back("breaks on", std::move(breaks));
-  rows.emplace_back("smallest", fmt::format("{}, and PTX of {}", list_text(plan.smallest),
-                                            image::to_name(image::ImageKind::ptx, plan.ptx).view()));
-  rows.emplace_back("", cost_text(plan, plan.smallest));
-  if (plan.native.archs.size() != plan.smallest.archs.size()) {
-    rows.emplace_back("native", list_text(plan.native));
-    rows.emplace_back("", cost_text(plan, plan.native));
-  }
-  if (!plan.basis.empty()) rows.emplace_back("", fmt::format("sizes are estimates: {}", plan.basis));
-  rows.emplace_back("toolkit", toolkits_text(plan));
-  return rows;
-}
-
-void print_fleet(const std::vector<FleetPlan>& all, bool verbose, Page& page) {
+void write_fleet(const std::vector<FleetPlan>& all, Document& document) {
+  constexpr std::size_t kPlans = 3;
+  constexpr std::size_t kSharedPlans = 20;
   const std::vector<const FleetPlan*> plans = fleet_news(all);
   if (plans.empty()) return;
-  page.blank();
-  page.titled(Tone::strong, "What to build for", names_of(plans.front()->gpus));
-  const std::size_t most = verbose ? plans.size() : std::min(plans.size(), kPlans);
-  for (std::size_t i = 0; i < most; ++i) {
-    page.blank();
-    for (const auto& [label, text] : plan_rows(*plans[i])) page.row(label, text);
+  document.gap();
+  document.say(Tone::strong, "What to build for", names_of(plans.front()->gpus), Tone::plain, 2);
+  const std::size_t shown = std::min(plans.size(), document.brief()      ? kPlans
+                                                   : document.terminal() ? plans.size()
+                                                                         : kSharedPlans);
+  for (const FleetPlan* plan : std::span(plans).first(shown)) {
+    document.gap();
+    document.facts(plan_facts(*plan));
   }
-  if (plans.size() > most) {
-    page.blank();
-    page.line(fmt::format("and {}: --verbose or --format json has them",
-                          counted(plans.size() - most, "more file")));
-  }
+  write_left_out(plans.size() - shown, "more file", document);
 }
 
 Json to_json(const FleetPlan& plan) {

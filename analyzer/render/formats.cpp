@@ -1,51 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-
+#include "analyzer/core/text.h"
 #include "analyzer/render/render.h"
 
 namespace kshim::analysis {
 namespace {
 
-struct FormatRow {
-  Format format;
-  std::string_view name;
-};
-constexpr std::array kFormats = {
-#define KSHIM_FORMAT(id) FormatRow{Format::id, #id},
-#include "analyzer/render/formats.def"
+constexpr std::array<std::string_view, kFormats.size()> kNames = {
+#define KSHIM_FORMAT(id) #id,
+#include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 };
 
 }  // namespace
 
-std::optional<Format> parse_format(std::string_view name) {
-  for (const FormatRow& row : kFormats) {
-    if (row.name == name) return row.format;
-  }
+std::optional<Format> parse_format(std::string_view name, std::span<const Format> of) {
+  for (const Format format : of)
+    if (kNames.at(static_cast<std::size_t>(format)) == name) return format;
   return std::nullopt;
 }
 
-std::string_view format_names() {
-  static const std::string names = [] {
-    std::string out;
-    for (const FormatRow& row : kFormats) {
-      if (!out.empty()) out += ", ";
-      out += row.name;
-    }
-    return out;
-  }();
-  return names;
+std::string format_names(std::span<const Format> of) {
+  std::vector<std::string> names;
+  for (const Format format : of) names.emplace_back(kNames.at(static_cast<std::size_t>(format)));
+  return join(names, ", ");
 }
 
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options) {
   switch (format) {
-#define KSHIM_FORMAT(id) \
-  case Format::id:       \
-    return render_##id(analysis, options);
-#include "analyzer/render/formats.def"
-#undef KSHIM_FORMAT
+    case Format::json:
+      return render_json(analysis, options);
+    case Format::sarif:
+      return render_sarif(analysis);
+    case Format::junit:
+      return render_junit(analysis);
+    case Format::github:
+      return render_github(analysis);
+    default:
+      return render_page(analysis, format, options);
   }
-  return {};
 }
 
 }  // namespace kshim::analysis

@@ -7,8 +7,8 @@
 #include <array>
 
 #include "analyzer/core/text.h"
+#include "analyzer/render/finding_text.h"
 #include "analyzer/render/render.h"
-#include "analyzer/render/share_finding.h"
 
 namespace kshim::analysis {
 namespace {
@@ -27,18 +27,6 @@ std::string escaped(std::string_view text, bool property) {
     } else {
       out += c;
     }
-  }
-  return out;
-}
-
-// message_text() is of lines, each harmless.
-std::string harmless_lines(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    if (at != 0) out += '\n';
-    out += harmless(text.substr(at, end - at));
-    at = end + 1;
   }
   return out;
 }
@@ -100,7 +88,7 @@ std::string github_commands(const std::vector<PlacedFinding>& findings, const So
   return commands.text();
 }
 
-std::string render_github(const Analysis& analysis, const RenderOptions& /*options*/) {
+std::string render_github(const Analysis& analysis) {
   std::vector<std::string> warnings;
   for (const BlindProcess& process : analysis.blind) {
     warnings.push_back(

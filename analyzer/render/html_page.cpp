@@ -14,27 +14,14 @@ namespace kshim::analysis {
 namespace {
 
 // A page that opens at once and can be sifted while one types; what is more is counted on it.
-constexpr ShareLimits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
+constexpr Limits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
 // With 100,000 rows it still opens.
-constexpr ShareLimits kEverything = {
+constexpr Limits kEverything = {
     .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
 constexpr std::size_t kUnfolded = 5;  // findings that are open from the start
 
-const char* class_of(Style style) {
-  switch (style) {
-    case Style::good:
-      return "good";
-    case Style::bad:
-      return "bad";
-    case Style::dim:
-      return "dim";
-    case Style::plain:
-    case Style::code:
-    case Style::strong:
-    case Style::number:
-      return nullptr;
-  }
-  return nullptr;
+const char* class_of(Tone tone) {
+  return tone == Tone::good ? "good" : tone == Tone::error ? "bad" : tone == Tone::dim ? "dim" : nullptr;
 }
 
 }  // namespace
@@ -93,7 +80,8 @@ std::string base64_of_hex(std::string_view hex) {
   return out;
 }
 
-HtmlPage::HtmlPage(std::string_view title, bool unlimited) : unlimited_(unlimited) {
+HtmlPage::HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
+    : Document(std::move(clean)), unlimited_(unlimited) {
   html_.empty("!DOCTYPE html", {});
   html_.open("html", {{"lang", "en"}});
   html_.open("head");
@@ -134,14 +122,14 @@ std::string HtmlPage::take() && {
   return std::move(html_).take();
 }
 
-ShareLimits HtmlPage::limits() const { return unlimited_ ? kEverything : kPage; }
+Limits HtmlPage::limits() const { return unlimited_ ? kEverything : kPage; }
 
 void HtmlPage::span(const Span& span) {
-  if (span.style == Style::code) {
+  if (span.tone == Tone::code) {
     html_.element("code", span.text);
-  } else if (span.style == Style::strong) {
+  } else if (span.tone == Tone::strong) {
     html_.element("strong", span.text);
-  } else if (const char* name = class_of(span.style); name != nullptr) {
+  } else if (const char* name = class_of(span.tone); name != nullptr) {
     html_.element("span", span.text, {{"class", name}});
   } else {
     html_.text(span.text);
@@ -164,7 +152,7 @@ void HtmlPage::line(const Line& text) {
   }
 }
 
-void HtmlPage::heading(unsigned level, const Line& text) {
+void HtmlPage::put_heading(unsigned level, const Line& text) {
   constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
   section_.clear();
   for (const Span& part : text) section_ += part.text;
@@ -173,13 +161,13 @@ void HtmlPage::heading(unsigned level, const Line& text) {
   html_.close();
 }
 
-void HtmlPage::paragraph(const Line& text) {
+void HtmlPage::put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) {
   html_.open("p");
   line(text);
   html_.close();
 }
 
-void HtmlPage::list(const std::vector<Line>& items) {
+void HtmlPage::put_list(const std::vector<Line>& items) {
   if (items.empty()) return;
   html_.open("ul");
   for (const Line& item : items) {
@@ -190,13 +178,13 @@ void HtmlPage::list(const std::vector<Line>& items) {
   html_.close();
 }
 
-void HtmlPage::row(const std::vector<Line>& cells, bool facts) {
+void HtmlPage::row(const Row& cells, bool facts) {
   html_.open("tr");
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Style style = cells[i].empty() ? Style::plain : cells[i].front().style;
-    if (i == 0 && (facts || style == Style::code)) {
+    const Tone style = cells[i].empty() ? Tone::plain : cells[i].front().tone;
+    if (i == 0 && (facts || style == Tone::code)) {
       html_.open("th", {{"scope", "row"}});
-    } else if (style == Style::number) {
+    } else if (style == Tone::number) {
       html_.open("td", {{"class", "number"}});
     } else {
       html_.open("td");
@@ -207,8 +195,8 @@ void HtmlPage::row(const std::vector<Line>& cells, bool facts) {
   html_.close();
 }
 
-void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) {
-  if (rows.empty()) return;
+void HtmlPage::put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                         const std::string& /*label*/) {
   // What scrolls by itself is reached by the keyboard, too, and has a name.
   html_.open("div", {{"class", "scroll"}, {"role", "group"}, {"tabindex", "0"}, {"aria-label", section_}});
   html_.open("table", {{"class", head.empty() ? "facts" : "list"}});
@@ -226,8 +214,7 @@ void HtmlPage::table(const std::vector<std::string>& head, const std::vector<std
   html_.close();
 }
 
-void HtmlPage::commands(const std::vector<std::string>& commands) {
-  if (commands.empty()) return;
+void HtmlPage::put_commands(const std::vector<std::string>& commands) {
   html_.open("div", {{"class", "commands"}});
   html_.open("pre");
   html_.open("code");
@@ -244,7 +231,7 @@ void HtmlPage::badge(std::string_view kind) {
   html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
 }
 
-void HtmlPage::open_finding(std::size_t number, std::string_view kind, std::string_view title) {
+void HtmlPage::put_finding(std::size_t number, std::string_view kind, const std::string& title) {
   const std::string id = fmt::format("finding-{}", number);
   section_ = title;
   html_.open("section",
@@ -269,21 +256,22 @@ void HtmlPage::close_finding() {
   html_.close();
 }
 
-void HtmlPage::contents(const std::vector<std::pair<std::string_view, std::string>>& kinds_and_titles) {
+void HtmlPage::put_contents(const std::string& /*head*/,
+                            const std::vector<std::pair<std::string_view, std::string>>& findings) {
   html_.open("nav", {{"aria-label", "findings"}});
   html_.open("ol", {{"class", "contents"}});
-  for (std::size_t i = 0; i < kinds_and_titles.size(); ++i) {
+  for (std::size_t i = 0; i < findings.size(); ++i) {
     html_.open("li");
-    badge(kinds_and_titles[i].first);
+    badge(findings[i].first);
     html_.text(" ");
-    html_.element("a", kinds_and_titles[i].second, {{"href", fmt::format("#finding-{}", i + 1)}});
+    html_.element("a", findings[i].second, {{"href", fmt::format("#finding-{}", i + 1)}});
     html_.close();
   }
   html_.close();
   html_.close();
 }
 
-void HtmlPage::open_details(std::string_view summary) {
+void HtmlPage::put_details(const std::string& summary) {
   html_.open("details");
   html_.element("summary", summary);
 }

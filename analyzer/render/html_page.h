@@ -3,9 +3,8 @@
 // page.js), and a policy that forbids all but these two by their hashes. Without scripts it is as complete.
 #pragma once
 #include <initializer_list>
-#include <utility>
 
-#include "analyzer/render/share_page.h"
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 
@@ -32,29 +31,32 @@ class HtmlWriter {
   std::string out_;
 };
 
-class HtmlPage final : public SharePage {
+class HtmlPage final : public Document {
  public:
-  HtmlPage(std::string_view title, bool unlimited);
+  HtmlPage(std::string_view title, bool unlimited, Cleaner clean);
 
-  ShareLimits limits() const override;
+  Limits limits() const override;
   bool has_links() const override { return true; }
-  void heading(unsigned level, const Line& text) override;
-  void paragraph(const Line& text) override;
-  void list(const std::vector<Line>& items) override;
-  void table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) override;
-  void commands(const std::vector<std::string>& commands) override;
-  void open_finding(std::size_t number, std::string_view kind, std::string_view title) override;
   void close_finding() override;
-  void contents(const std::vector<std::pair<std::string_view, std::string>>& kinds_and_titles) override;
-  void open_details(std::string_view summary) override;
   void close_details() override;
 
   std::string take() &&;
 
  private:
+  void put_heading(unsigned level, const Line& text) override;
+  void put_paragraph(const Line& text, unsigned indent, unsigned hang) override;
+  void put_list(const std::vector<Line>& items) override;
+  void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                 const std::string& label) override;
+  void put_commands(const std::vector<std::string>& commands) override;
+  void put_finding(std::size_t number, std::string_view kind, const std::string& title) override;
+  void put_contents(const std::string& head,
+                    const std::vector<std::pair<std::string_view, std::string>>& findings) override;
+  void put_details(const std::string& summary) override;
+
   void line(const Line& text);
   void span(const Span& span);
-  void row(const std::vector<Line>& cells, bool facts);
+  void row(const Row& cells, bool facts);
   void badge(std::string_view kind);
   HtmlWriter html_;
   std::string section_;  ///< the last heading, which names the tables under it

@@ -6,8 +6,10 @@
 
 #include "analyzer/core/escape.h"
 #include "analyzer/core/text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/share_place.h"
+#include "analyzer/render/text_page.h"
 
 namespace kshim::analysis {
 namespace {
@@ -115,8 +117,8 @@ std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suite
 }
 
 TestCase test_case(const Finding& finding, std::string group) {
-  Page page({.unicode = true, .width = kWidth});
-  print_finding(finding, Detail::full, page);
+  TextPage page({.unicode = true, .width = kWidth});
+  write_finding(finding, 1, Detail::full, page);
   const bool error = finding.severity == Severity::error;
   const std::string cause(row_of(finding.cause).name);
   return {std::move(group),  title_of(finding),     error ? TestResult::failed : TestResult::passed, cause,

@@ -27,7 +27,7 @@ struct TestSuite {
 
 std::string junit_xml(std::string_view name, const std::vector<TestSuite>& suites);
 
-/// A finding, made harmless, as a case: an error fails, anything else passes and says so in its output.
+/// A finding as a case: an error fails, anything else passes and says so in its output.
 TestCase test_case(const Finding& finding, std::string group);
 
 }  // namespace kshim::analysis

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/clean.h"
 #include "analyzer/render/junit.h"
 #include "analyzer/render/render.h"
 #include "analyzer/render/share_place.h"
@@ -55,8 +54,7 @@ TestCase blind_case(const BlindProcess& process, bool alarming) {
 
 }  // namespace
 
-std::string render_junit(const Analysis& dirty, const RenderOptions& /*options*/) {
-  const Analysis analysis = cleaned(dirty, true);
+std::string render_junit(const Analysis& analysis) {
   const std::vector<std::string> names = names_of(analysis.processes);
   std::map<std::string, std::size_t> index;  // of a report
   std::vector<TestSuite> suites(analysis.processes.size());

@@ -11,10 +11,10 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr ShareLimits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
+constexpr Limits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
 constexpr std::size_t kIssueBytes = 65'536;  // characters, of which each has a byte at least
 constexpr std::size_t kNoteBytes = 400;
-constexpr ShareLimits kEverything = {
+constexpr Limits kEverything = {
     .rows = 1'000'000, .columns = 1'000'000, .findings = 1'000'000, .kernels = 1'000'000};
 
 enum class Where : std::uint8_t { block, cell };
@@ -106,21 +106,16 @@ std::string escaped(std::string_view text, Where where) {
 
 std::string marked(const Span& span, Where where) {
   // Where a sentence ends with a blank the next span begins behind it.
-  switch (span.style) {
-    case Style::code:
+  switch (span.tone) {
+    case Tone::code:
       return code_span(span.text, where);
-    case Style::strong: {
+    case Tone::strong: {
       const std::string inside = escaped(span.text, where);
       return inside.empty() || inside.front() == ' ' || inside.back() == ' ' ? inside : "**" + inside + "**";
     }
-    case Style::plain:
-    case Style::good:
-    case Style::bad:
-    case Style::dim:
-    case Style::number:
+    default:
       return (span.text.starts_with(' ') ? " " : "") + escaped(span.text, where);
   }
-  return {};
 }
 
 std::string joined(const Line& line, Where where) {
@@ -143,7 +138,7 @@ std::string table_row(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-ShareLimits MarkdownPage::limits() const { return unlimited_ ? kEverything : kIssue; }
+Limits MarkdownPage::limits() const { return unlimited_ ? kEverything : kIssue; }
 
 void MarkdownPage::block(std::string_view text) {
   if (text.empty()) return;
@@ -179,9 +174,9 @@ void MarkdownPage::shorten() {
   while (!blocks_.empty() && blocks_.back().text.starts_with('#') && blocks_.size() > 1) blocks_.pop_back();
   paragraph({strong("Shortened:"),
              {" GitHub takes 65,536 characters, and all of this would be more. Whole: "},
-             {"--verbose", Style::code},
+             {"--verbose", Tone::code},
              {", or "},
-             {"--format html", Style::code},
+             {"--format html", Tone::code},
              {"."}});
 }
 
@@ -192,13 +187,15 @@ std::string MarkdownPage::take() && {
   return out;
 }
 
-void MarkdownPage::heading(unsigned level, const Line& text) {
+void MarkdownPage::put_heading(unsigned level, const Line& text) {
   block(std::string(level, '#') + ' ' + joined(text, Where::block));
 }
 
-void MarkdownPage::paragraph(const Line& text) { block(escaped_start(joined(text, Where::block))); }
+void MarkdownPage::put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) {
+  block(escaped_start(joined(text, Where::block)));
+}
 
-void MarkdownPage::list(const std::vector<Line>& items) {
+void MarkdownPage::put_list(const std::vector<Line>& items) {
   std::string out;
   for (const Line& item : items) {
     if (!out.empty()) out += '\n';
@@ -207,8 +204,8 @@ void MarkdownPage::list(const std::vector<Line>& items) {
   block(out);
 }
 
-void MarkdownPage::table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) {
-  if (rows.empty()) return;
+void MarkdownPage::put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                             const std::string& /*label*/) {
   const std::size_t width = head.empty() ? rows.front().size() : head.size();
   std::vector<std::string> names;
   for (const std::string& name : head) names.push_back(escaped(name, Where::cell));
@@ -216,7 +213,7 @@ void MarkdownPage::table(const std::vector<std::string>& head, const std::vector
   std::vector<std::string> rule(width, "---");
   for (std::size_t i = 0; i < width; ++i) {
     const Line* first = i < rows.front().size() ? &rows.front()[i] : nullptr;
-    if (first != nullptr && !first->empty() && first->front().style == Style::number) rule[i] = "---:";
+    if (first != nullptr && !first->empty() && first->front().tone == Tone::number) rule[i] = "---:";
   }
   std::string out = table_row(names) + '\n' + table_row(rule);
   for (const auto& row : rows) {
@@ -228,20 +225,19 @@ void MarkdownPage::table(const std::vector<std::string>& head, const std::vector
   block(out);
 }
 
-void MarkdownPage::commands(const std::vector<std::string>& commands) {
-  if (commands.empty()) return;
+void MarkdownPage::put_commands(const std::vector<std::string>& commands) {
   std::size_t run = 2;
   for (const std::string& command : commands) run = std::max(run, longest_run(command, '`'));
   const std::string fence(run + 1, '`');
   block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
 }
 
-void MarkdownPage::open_finding(std::size_t /*number*/, std::string_view kind, std::string_view title) {
-  heading(2, {{fmt::format("{}: {}", kind, title)}});
+void MarkdownPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title) {
+  put_heading(2, {{fmt::format("{}: {}", kind, title)}});
 }
 
 // Behind the empty line GitHub reads Markdown again. The summary is ours, and HTML.
-void MarkdownPage::open_details(std::string_view summary) {
+void MarkdownPage::put_details(const std::string& summary) {
   folded_ = true;
   ++details_;
   block("<details>\n<summary>" + escape_markup(summary) + "</summary>");

@@ -2,23 +2,16 @@
 // GitHub-flavoured Markdown, to be pasted into an issue: nothing foreign may become markup, a mention, a link
 // to an issue or a picture.
 #pragma once
-#include "analyzer/render/share_page.h"
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 
-class MarkdownPage final : public SharePage {
+class MarkdownPage final : public Document {
  public:
-  explicit MarkdownPage(bool unlimited) : unlimited_(unlimited) {}
+  explicit MarkdownPage(bool unlimited, Cleaner clean = harmless_cleaner())
+      : Document(std::move(clean)), unlimited_(unlimited) {}
 
-  ShareLimits limits() const override;
-  void heading(unsigned level, const Line& text) override;
-  void paragraph(const Line& text) override;
-  void list(const std::vector<Line>& items) override;
-  void table(const std::vector<std::string>& head, const std::vector<std::vector<Line>>& rows) override;
-  void commands(const std::vector<std::string>& commands) override;
-  void open_finding(std::size_t number, std::string_view kind, std::string_view title) override;
-  void close_finding() override {}
-  void open_details(std::string_view summary) override;
+  Limits limits() const override;
   void close_details() override;
 
   /// Unless unlimited, what GitHub takes of an issue or a comment: what is folded goes first, the last before
@@ -30,6 +23,15 @@ class MarkdownPage final : public SharePage {
     std::string text;
     std::size_t details = 0;  ///< number of the folded part that it belongs to, from 1
   };
+  void put_heading(unsigned level, const Line& text) override;
+  void put_paragraph(const Line& text, unsigned indent, unsigned hang) override;
+  void put_list(const std::vector<Line>& items) override;
+  void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
+                 const std::string& label) override;
+  void put_commands(const std::vector<std::string>& commands) override;
+  void put_finding(std::size_t number, std::string_view kind, const std::string& title) override;
+  void put_details(const std::string& summary) override;
+
   void block(std::string_view text);
   void shorten();
   std::size_t size() const;

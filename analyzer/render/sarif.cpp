@@ -10,11 +10,11 @@
 
 #include "analyzer/core/escape.h"
 #include "analyzer/core/text.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/json_finding.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/render.h"
-#include "analyzer/render/share_finding.h"
 #include "kshim/base/hash.h"
 #include "kshim/version.h"
 
@@ -75,9 +75,9 @@ Json rule_json(Cause cause) {
   MarkdownPage page(true);
   page.paragraph({{when + " " + more}});
   page.paragraph({{"In a terminal: "},
-                  {"kshim analyze", Style::code},
+                  {"kshim analyze", Tone::code},
                   {" of the report, or "},
-                  {"kshim scan --target ARCHS", Style::code},
+                  {"kshim scan --target ARCHS", Tone::code},
                   {" of the file."}});
   out["help"] = {{"text", when + " " + more}, {"markdown", std::move(page).take()}};
   out["defaultConfiguration"] = {{"level", level_of(row.severity)}};
@@ -111,7 +111,7 @@ Json locations_json(const PlacedFinding& placed, const SourceRoot& root) {
   if (!placed.place.member.empty()) {
     logical.push_back({{"fullyQualifiedName", placed.place.member}, {"kind", "module"}});
   }
-  const std::vector<std::string>& kernels = placed.raw.kernels;
+  const std::vector<std::string>& kernels = placed.finding.kernels;
   for (std::size_t i = 0; i < std::min(kernels.size(), kKernels); ++i)
     logical.push_back({{"fullyQualifiedName", kernels[i]}, {"kind", "function"}});
   if (!logical.empty()) location["logicalLocations"] = std::move(logical);
@@ -121,8 +121,9 @@ Json locations_json(const PlacedFinding& placed, const SourceRoot& root) {
 // The file with the device code, where the result points at the user's own line.
 Json related_json(const PlacedFinding& placed, const SourceRoot& root) {
   Json out = Json::array();
-  if (!placed.raw.object.empty() && placed.place.line != 0 && placed.place.file != placed.raw.object) {
-    out.push_back(location_json({placed.raw.object, 0, {}}, root));
+  if (!placed.finding.object.empty() && placed.place.line != 0 &&
+      placed.place.file != placed.finding.object) {
+    out.push_back(location_json({placed.finding.object, 0, {}}, root));
     out.back()["message"] = text_json("holds the device code");
   }
   return out;
@@ -131,7 +132,7 @@ Json related_json(const PlacedFinding& placed, const SourceRoot& root) {
 std::string markdown_message(const Finding& finding) {
   MarkdownPage page(false);
   page.paragraph({strong(title_sentence(finding))});
-  share_fixes(finding, page);
+  write_fixes(finding, page);
   return std::move(page).take();
 }
 
@@ -156,12 +157,13 @@ std::string fingerprint(const Finding& finding) {
 Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole,
                  std::map<std::string, unsigned>& seen) {
   const Finding& finding = placed.finding;
-  const std::string hash = fingerprint(placed.raw);
+  const std::string hash = fingerprint(placed.finding);
   Json out = {{"ruleId", row_of(finding.cause).name},
               {"ruleIndex", static_cast<unsigned>(finding.cause)},
               {"level", level_of(finding.severity)},
               {"rank", finding.confidence * 100},
-              {"message", {{"text", message_text(finding)}, {"markdown", markdown_message(finding)}}}};
+              {"message",
+               {{"text", harmless_lines(message_text(finding))}, {"markdown", markdown_message(finding)}}}};
   out["locations"] = locations_json(placed, root);
   if (Json related = related_json(placed, root); !related.empty())
     out["relatedLocations"] = std::move(related);
@@ -169,7 +171,7 @@ Json result_json(const PlacedFinding& placed, const SourceRoot& root, bool whole
   const std::string print = fmt::format("{}:{}", hash, ++seen[hash]);
   out["partialFingerprints"] = {{"kshim/v1", print}, {"primaryLocationLineHash", print}};
   if (finding.count != 0) out["occurrenceCount"] = finding.count;
-  if (whole) out["properties"] = {{"finding", to_json(placed.raw)}};
+  if (whole) out["properties"] = {{"finding", to_json(placed.finding)}};
   return out;
 }
 
@@ -208,7 +210,7 @@ std::string sarif_log(const SarifRun& run) {
   return dumped(log);
 }
 
-std::string render_sarif(const Analysis& analysis, const RenderOptions& /*options*/) {
+std::string render_sarif(const Analysis& analysis) {
   SarifRun run{.id = "kshim-analyze/", .findings = {}, .notes = analysis.notes, .failures = {}};
   run.findings = placed(analysis.findings, run.root,
                         analysis.processes.empty() ? std::string() : analysis.processes.front().report);

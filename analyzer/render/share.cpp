@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "analyzer/core/text.h"
-#include "analyzer/render/each_string.h"
 #include "kshim/report/redact.h"
 
 namespace kshim::analysis {
@@ -187,25 +185,6 @@ std::string Shortener::shorten_rest(std::string_view text) const {
   return out;
 }
 
-namespace {
-
-template <class Whole>
-Whole shortened(Whole whole, const Shortener& shortener, bool full) {
-  each_string(
-      whole,
-      [&](std::string& text) {
-        text = harmless(text);
-        if (!full) text = shortener.text(text);
-      },
-      [&](std::string& command) {
-        command = harmless(command);
-        if (!full) command = shortener.command(command);
-      });
-  return whole;
-}
-
-}  // namespace
-
 std::vector<std::string> program_and_script(const std::vector<std::string>& arguments) {
   report::ArgumentRedactor redactor(report::ArgumentDetail::names);
   std::vector<std::string> out;
@@ -217,24 +196,6 @@ std::vector<std::string> program_and_script(const std::vector<std::string>& argu
       out.emplace_back(text.data(), size);
   }
   return out;
-}
-
-Analysis for_sharing(Analysis analysis, bool full) {
-  if (!full)
-    for (ProcessSummary& process : analysis.processes) process.argv = program_and_script(process.argv);
-  std::vector<std::string> hosts;
-  for (const ProcessSummary& process : analysis.processes) hosts.push_back(harmless(process.host));
-  for (const DeviceSummary& device : analysis.devices) hosts.push_back(harmless(device.host));
-  return shortened(std::move(analysis), Shortener::for_user(std::move(hosts)), full);
-}
-
-std::vector<Finding> for_sharing(std::vector<Finding> findings, bool full) {
-  return shortened(std::move(findings), Shortener::for_user({}), full);
-}
-
-std::string for_sharing(std::string_view text, bool full) {
-  const std::string clean = harmless(text);
-  return full ? clean : Shortener::for_user({}).text(clean);
 }
 
 }  // namespace kshim::analysis

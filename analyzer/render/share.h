@@ -7,8 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/verbs/analysis.h"
-
 namespace kshim::analysis {
 
 /// Shortens in any text:
@@ -37,11 +35,5 @@ class Shortener {
 
 /// Program and script of an argument list: what others may see of it.
 std::vector<std::string> program_and_script(const std::vector<std::string>& arguments);
-/// harmless() everywhere, and shortened unless `full`.
-Analysis for_sharing(Analysis analysis, bool full);
-/// The same for findings that no analysis holds.
-std::vector<Finding> for_sharing(std::vector<Finding> findings, bool full);
-/// The same for one string of theirs.
-std::string for_sharing(std::string_view text, bool full);
 
 }  // namespace kshim::analysis

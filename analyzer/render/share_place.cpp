@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/each_string.h"
 
 namespace kshim::analysis {
 
@@ -29,15 +28,21 @@ std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const So
   std::vector<PlacedFinding> out;
   out.reserve(findings.size());
   for (const Finding& finding : findings) {
-    out.push_back({harmless_finding(finding), finding, place_of(finding, root)});
+    out.push_back({finding, place_of(finding, root)});
     if (out.back().place.file.empty()) out.back().place.file = otherwise;
   }
   return out;
 }
 
-Finding harmless_finding(Finding finding) {
-  each_string(finding, [](std::string& text) { text = harmless(text); });
-  return finding;
+std::string harmless_lines(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (at != 0) out += '\n';
+    out += harmless(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
 }
 
 std::string clipped(std::string text, std::size_t bytes) {

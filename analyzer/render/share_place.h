@@ -16,8 +16,7 @@ struct FilePlace {
 };
 
 struct PlacedFinding {
-  Finding finding;  ///< made harmless
-  Finding raw;      ///< as found: for formats that escape everything
+  Finding finding;
   FilePlace place;
 };
 
@@ -28,8 +27,8 @@ FilePlace place_of(const Finding& finding, const SourceRoot& root);
 /// order is kept.
 std::vector<PlacedFinding> placed(const std::vector<Finding>& findings, const SourceRoot& root,
                                   const std::string& otherwise);
-/// The finding with every string harmless().
-Finding harmless_finding(Finding finding);
+/// harmless() of each line.
+std::string harmless_lines(std::string_view text);
 /// At most that many bytes, cut between characters, with an ellipsis where something is gone.
 std::string clipped(std::string text, std::size_t bytes);
 

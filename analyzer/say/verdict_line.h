@@ -2,7 +2,8 @@
 #pragma once
 #include <string>
 
-#include "analyzer/render/page.h"
+#include "analyzer/core/tone.h"
+#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

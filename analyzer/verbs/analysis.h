@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // From reports to findings and fixes: what `kshim analyze` and `kshim run` call.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +17,20 @@
 
 namespace kshim::analysis {
 
-enum class Format : std::uint8_t { text, json, markdown, html, sarif, junit, github };
-/// nullopt for a name that is not a format.
-std::optional<Format> parse_format(std::string_view name);
+enum class Format : std::uint8_t {
+#define KSHIM_FORMAT(id) id,
+#include "analyzer/core/formats.def"
+#undef KSHIM_FORMAT
+};
+inline constexpr std::array kFormats = {
+#define KSHIM_FORMAT(id) Format::id,
+#include "analyzer/core/formats.def"
+#undef KSHIM_FORMAT
+};
+/// nullopt for a name that is none of those formats.
+std::optional<Format> parse_format(std::string_view name, std::span<const Format> of = kFormats);
 /// "text, json": for messages and help.
-std::string_view format_names();
+std::string format_names(std::span<const Format> of = kFormats);
 
 /// A process that was not watched, or not all of it: the shim did not come to life there although it should
 /// have, as `kshim run` found out, or files went past it, as the report says.

@@ -14,9 +14,8 @@ namespace kshim::doctor {
 /// packages looked at, and no others.
 Facts examine(const Machine& machine, const std::string& program);
 
-std::string render_text(const Facts& facts, const analysis::RenderOptions& options);
-/// One block to paste into an issue.
-std::string render_markdown(const Facts& facts, const analysis::RenderOptions& options);
+/// As text or Markdown.
+std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
 /// "4 of 9 files (compiled from PTX)".
 std::string coverage_text(const GpuCoverage& gpu);
 /// Schema kshim-doctor/1.

@@ -65,7 +65,7 @@ Explanation explain_text(std::string_view text, const Options& options);
 Explanation explain_log(std::istream& in, const std::string& name, const Options& options,
                         const std::function<void(std::uint64_t)>& progress);
 
-std::string render_text(const Explanation& explanation, const analysis::RenderOptions& options);
+std::string render_text(const Explanation& explanation, analysis::RenderOptions options);
 std::string render_json(const Explanation& explanation);
 
 }  // namespace kshim::explain

@@ -125,8 +125,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.full = (choice >> 17 & 1U) != 0;
   options.unicode = (choice >> 18 & 3U) != 0;
   // Two formats an input: rendering all of them takes longer than all the rest.
-  constexpr std::array kFormats = {Format::text,  Format::json,  Format::markdown, Format::html,
-                                   Format::sarif, Format::junit, Format::github};
   for (const std::uint64_t which : {choice >> 20, choice >> 40}) {
     const Format format = kFormats[which % kFormats.size()];
     check(format, render(analysis, format, options));

@@ -25,7 +25,6 @@ KNOWN = {
     ("input/files/object.cpp", "diagnose/scan_coverage.h"),
     ("input/files/object.cpp", "verbs/scan_findings.h"),
     ("input/files/object.h", "verbs/scan.h"),
-    ("say/verdict_line.h", "render/page.h"),
     ("verbs/explain.cpp", "render/finding_text.h"),
     ("verbs/explain.cpp", "say/log_titles.def"),
 }

@@ -3,15 +3,14 @@
 #include <fmt/core.h>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/each_string.h"
+#include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/render/page.h"
 #include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 namespace {
 
-using analysis::Page;
+using analysis::Document;
 using analysis::Tone;
 
 std::string names_of(const Meaning& meaning) {
@@ -20,106 +19,88 @@ std::string names_of(const Meaning& meaning) {
   return meaning.runtime_name + ", " + meaning.driver_name;
 }
 
-// Every string that a log can have put there, before anything is laid out.
-Explanation cleaned(Explanation dirty, bool unicode) {
-  const auto clean = [unicode](std::string& text) {
-    text = unicode ? analysis::harmless(text) : analysis::ascii(text);
-  };
-  analysis::each_string(dirty.findings, clean);
-  for (auto* list : {&dirty.facts, &dirty.notes, &dirty.nearest}) {
-    for (std::string& text : *list) clean(text);
-  }
-  clean(dirty.subject);
-  clean(dirty.quote);
-  return dirty;
-}
-
-analysis::RenderOptions options_for(const Explanation& explanation, analysis::RenderOptions options) {
-  options.whole_commands = explanation.windows;
-  return options;
-}
-
-class Writer {
+class ExplanationWriter {
  public:
-  Writer(const Explanation& dirty, const analysis::RenderOptions& options)
-      : explanation_(cleaned(dirty, options.unicode)),
-        page_(options_for(dirty, options)),
-        verbose_(options.verbose) {}
+  ExplanationWriter(const Explanation& explanation, Document& document)
+      : explanation_(explanation), doc_(document) {}
 
-  std::string write() {
-    print_head();
-    print_facts();
-    for (const analysis::Finding& finding : explanation_.findings)
-      print_finding(finding, verbose_ ? analysis::Detail::everything : analysis::Detail::full, page_);
-    print_also();
-    print_next();
-    for (const std::string& note : explanation_.notes) {
-      page_.blank();
-      page_.titled(Tone::strong, "note:", note);
-    }
-    return std::move(page_).take();
+  void write() {
+    head();
+    if (!explanation_.recognised) not_recognised();
+    facts();
+    write_findings(explanation_.findings,
+                   doc_.brief() ? analysis::Detail::full : analysis::Detail::everything, doc_);
+    also();
+    next();
+    std::vector<analysis::Note> notes;
+    for (const std::string& note : explanation_.notes) notes.push_back({note});
+    doc_.notes(notes);
   }
 
  private:
-  void print_head() {
+  void head() {
     for (const Meaning& meaning : explanation_.meanings) {
-      page_.titled(Tone::strong, fmt::format("{}:", meaning.code), meaning.message, Tone::strong);
-      page_.paragraph(names_of(meaning), 2);
-      if (!meaning.note.empty()) page_.paragraph(meaning.note, 2);
+      doc_.say(Tone::strong, fmt::format("{}:", meaning.code), meaning.message, Tone::strong);
+      doc_.paragraph({{names_of(meaning)}}, 2);
+      if (!meaning.note.empty()) doc_.paragraph({{meaning.note}}, 2);
     }
-    if (explanation_.asked == Asked::log && explanation_.line != 0) {
-      page_.blank();
-      page_.row("line", fmt::format("{} of {}", explanation_.line, explanation_.subject));
-      page_.row("says", explanation_.quote);
-    }
-    if (explanation_.recognised) return;
-    page_.titled(Tone::warning, "not recognised:",
-                 explanation_.asked == Asked::log
-                     ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
-                     : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
+    if (explanation_.asked != Asked::log || explanation_.line == 0) return;
+    doc_.gap();
+    doc_.facts({{"line", {{fmt::format("{} of {}", explanation_.line, explanation_.subject)}}},
+                {"says", {{explanation_.quote}}}});
+  }
+
+  void not_recognised() {
+    doc_.say(Tone::warning, "not recognised:",
+             explanation_.asked == Asked::log
+                 ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
+                 : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
     if (!explanation_.nearest.empty())
-      page_.paragraph(fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", ")),
-                      2);
-    page_.paragraph(
-        "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
-        "really fails.",
+      doc_.paragraph(
+          {{fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", "))}}, 2);
+    doc_.paragraph(
+        {{"Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
+          "really fails."}},
         2);
   }
 
-  void print_facts() {
-    if (explanation_.facts.empty()) return;
-    page_.blank();
-    for (std::size_t i = 0; i < explanation_.facts.size(); ++i)
-      page_.row(i == 0 ? "read" : "", explanation_.facts[i]);
+  void facts() {
+    std::vector<analysis::Fact> facts;
+    for (const std::string& fact : explanation_.facts)
+      facts.push_back({facts.empty() ? "read" : "", {{fact}}});
+    doc_.gap();
+    doc_.facts(std::move(facts));
   }
 
-  void print_also() {
+  void also() {
     if (explanation_.also.empty()) return;
-    page_.blank();
-    page_.line(page_.paint(Tone::strong, "It can also be"));
+    doc_.heading(2, {{"It can also be"}});
+    std::vector<analysis::Line> items;
     for (const Possibility& also : explanation_.also)
-      page_.paragraph(fmt::format("- {}: {}", analysis::row_of(also.cause).name, also.when), 2, 2);
+      items.push_back({{fmt::format("{}: {}", analysis::row_of(also.cause).name, also.when)}});
+    doc_.list(std::move(items));
   }
 
-  void print_next() {
+  void next() {
     if (explanation_.next.empty()) return;
-    page_.blank();
-    page_.line(page_.paint(Tone::strong, "To know for certain"));
+    doc_.heading(2, {{"To know for certain"}});
     for (const NextStep& step : explanation_.next) {
-      page_.command(step.command, 4);
-      page_.paragraph(analysis::as_sentence(step.why), 6);
+      doc_.commands({step.command});
+      doc_.paragraph({{analysis::as_sentence(step.why)}}, 6);
     }
   }
 
-  const Explanation explanation_;
-  Page page_;
-  bool verbose_;
+  const Explanation& explanation_;
+  Document& doc_;
 };
 
 }  // namespace
 
-std::string render_text(const Explanation& explanation, const analysis::RenderOptions& options) {
-  return Writer(explanation, options).write();
+std::string render_text(const Explanation& explanation, analysis::RenderOptions options) {
+  options.whole_commands = explanation.windows;
+  return analysis::write_document(
+      analysis::Format::text, "kshim explain", options, {},
+      [&](Document& document) { ExplanationWriter(explanation, document).write(); });
 }
 
 }  // namespace kshim::explain

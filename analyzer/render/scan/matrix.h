@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by architectures, as text: who has SASS, who has PTX, and who runs on the targets.
+// Files by architectures: which has SASS, which has PTX, and which runs on the targets.
 #pragma once
 #include "analyzer/core/text.h"
-#include "analyzer/render/page.h"
 #include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
@@ -31,11 +30,6 @@ struct MatrixRow {
 
 /// Objects by themselves, or summed by distribution where that makes fewer lines.
 std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution);
-/// At most `most` rows, the largest ones; says how many are left out. `width`: of the terminal, which may be
-/// less than what a page takes for its text.
-void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t most, std::size_t width,
-                  analysis::Page& page);
-
 using analysis::size_text;
 
 }  // namespace kshim::scan

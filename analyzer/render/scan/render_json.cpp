@@ -73,7 +73,7 @@ Json to_json(const ScannedObject& object) {
 
 }  // namespace
 
-std::string render_json(const Scan& scan, const analysis::RenderOptions& /*options*/) {
+std::string render_json(const Scan& scan) {
   Json out = {{"schema", "kshim-scan/1"}};
   out["objects"] = json_list(scan.objects, [](const ScannedObject& object) { return to_json(object); });
   out["findings"] =

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "analyzer/render/junit.h"
-#include "analyzer/render/scan/clean.h"
 #include "analyzer/render/scan/render.h"
 
 namespace kshim::scan {
@@ -70,8 +69,7 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
 
 }  // namespace
 
-std::string render_junit(const Scan& dirty, const analysis::RenderOptions& /*options*/) {
-  const Scan scan = cleaned(dirty, true);
+std::string render_junit(const Scan& scan) {
   ByObject findings;
   for (const Finding& finding : scan.findings) {
     findings[finding.object].push_back(&finding);

@@ -80,8 +80,7 @@ TEST(DiffJson, WrongTypesAreEmpty) {
       diff.b = side;
       compare({}, diff);
       EXPECT_FALSE(diff.lost()) << key << value;
-      for (const Format format : {Format::text, Format::json, Format::markdown, Format::html, Format::github})
-        render(diff, format, {.unicode = true});
+      for (const analysis::Format format : kFormats) render(diff, format, {.unicode = true});
     }
   }
   Side side;
@@ -100,17 +99,17 @@ TEST(DiffRender, NothingOfAStrangerSteersAnything) {
   diff.a.notes = {evil};
   compare({}, diff);
   EXPECT_TRUE(diff.lost());
-  for (const Format format : {Format::text, Format::json, Format::markdown, Format::html, Format::github}) {
+  for (const analysis::Format format : kFormats) {
     const std::string text = render(diff, format, {.unicode = true, .verbose = true});
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find("\n::error::x"), std::string::npos);
-    if (format != Format::github) {
+    if (format != analysis::Format::github) {
       EXPECT_EQ(text.find("##["), std::string::npos) << text;
     }
-    if (format == Format::html) {
+    if (format == analysis::Format::html) {
       EXPECT_EQ(text.find("<script>alert"), std::string::npos);
     }
-    if (format == Format::markdown) {
+    if (format == analysis::Format::markdown) {
       EXPECT_EQ(text.find("\n@octocat"), std::string::npos);
     }
   }

@@ -103,10 +103,10 @@ TEST(FormatMarkdown, SaysWhatWhereAndTheFix) {
   EXPECT_HAS(text, "| cubin | `sm_80` | 2 | \u2717 | runs on 8.x GPUs only |\n");
   EXPECT_HAS(text, "| PTX 8.4 | `compute_90` | 1 | \u2713 | fits |\n");
   EXPECT_HAS(text,
-             "### Fix: Rebuild\n\n```sh\nnvcc -o libx.so SOURCES\n```\n\nWhy.\n\n**Note:** A caveat.\n");
+             "### Fix: Rebuild\n\n```sh\nnvcc -o libx.so SOURCES\n```\n\nWhy.\n\n**Note:** a caveat.\n");
   EXPECT_HAS(text, "- **waiting**: nothing changes\n");
   EXPECT_HAS(text,
-             "<details>\n<summary>Evidence</summary>\n\n- A sentence. `r/host.1.jsonl:6`\n\n</details>\n");
+             "<details>\n<summary>Evidence in r/</summary>\n\n- `host.1.jsonl:6`: A sentence.\n\n</details>\n");
   EXPECT_HAS(text, "## Environment\n");
 }
 
@@ -132,7 +132,8 @@ TEST(FormatMarkdown, ScanHasBothMatrices) {
 
 TEST(FormatHtml, EscapesAndFolds) {
   Finding one = finding(Cause::no_image_for_arch);
-  one.kernels.assign(10, "f<int>(A&)");
+  for (int i = 0; i < 9; ++i) one.kernels.push_back("f" + std::to_string(i));
+  one.kernels.emplace_back("f<int>(A&)");
   const std::string text = render(analysis_of({one}), Format::html, {});
   EXPECT_TRUE(text.starts_with("<!DOCTYPE html><html lang=\"en\">")) << text;
   EXPECT_HAS(text, "default-src &#39;none&#39;");

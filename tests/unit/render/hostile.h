@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/render/each_string.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/scan.h"
+#include "each_string.h"
 
 namespace kshim::test {
 

@@ -7,7 +7,7 @@
 
 #include "analyzer/core/escape.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/render/page.h"
+#include "analyzer/render/text_page.h"
 
 namespace kshim::analysis {
 namespace {
@@ -197,12 +197,12 @@ TEST(NoCommand, TheRunnerFindsNone) {
 
 TEST(NoCommand, NoLineOfAPageIsOne) {
   const std::string evil = "::error::x " + std::string(50, 'w') + " ::stop-commands::y ##[add-mask]z";
-  Page page({.unicode = true, .width = 60});
-  page.paragraph(evil, 2);
-  page.row("file", evil);
-  page.line(evil);
-  page.command(evil, 4);
-  page.titled(Tone::error, "error:", evil);
+  TextPage page({.unicode = true, .width = 60});
+  page.paragraph({{evil}}, 2);
+  page.facts({{"file", {{evil}}}});
+  page.heading(3, {{evil}});
+  page.commands({evil});
+  page.say(Tone::error, "error:", evil);
   const std::string text = std::move(page).take();
   std::size_t lines = 0;
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1, ++lines)

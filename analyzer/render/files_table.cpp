@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/render/share_matrix.h"
+#include "analyzer/render/files_table.h"
 
 #include <fmt/core.h>
 
@@ -15,10 +15,8 @@ namespace {
 
 constexpr std::size_t kArchs = 24;
 constexpr std::size_t kDevices = 12;
-constexpr const char* kYes = "\u2713";
-constexpr const char* kNo = "\u2717";
 
-struct Row {
+struct FileRow {
   std::map<std::string, Line> archs;
   std::map<std::string, Line> devices;
 };
@@ -42,9 +40,9 @@ class Matrix {
     if (finding.object.empty() || (finding.images.empty() && finding.have.empty())) return;
     const auto [at, added] = rows_.try_emplace(finding.object);
     if (added) order_.push_back(finding.object);
-    Row& row = at->second;
+    FileRow& row = at->second;
     for (const ImageVerdict& image : finding.images) {
-      Span cell = image.fits ? Span{kYes, Style::good} : Span{kNo, Style::bad};
+      Span cell = mark(image.fits);
       cell.hover = reason_text(image);
       cell.finding = number;
       add_once(archs_, image.arch);
@@ -53,7 +51,7 @@ class Matrix {
     if (finding.images.empty()) {
       for (const std::string& arch : finding.have) {
         add_once(archs_, arch);
-        row.archs.try_emplace(arch, Line{{"built for", Style::plain, {}, number}});
+        row.archs.try_emplace(arch, Line{{"built for", Tone::plain, {}, number}});
       }
     }
     for (const Device& about : finding.devices) {
@@ -62,7 +60,7 @@ class Matrix {
       Line& cell = row.devices[device];
       if (!cell.empty()) cell.push_back({", "});
       cell.push_back({std::string(row_of(finding.cause).name),
-                      finding.severity == Severity::error ? Style::bad : Style::plain,
+                      finding.severity == Severity::error ? Tone::error : Tone::plain,
                       title_sentence(finding), number});
     }
   }
@@ -70,7 +68,7 @@ class Matrix {
   bool is_worth_it() const { return order_.size() > 1 || devices_.size() > 1; }
   bool empty() const { return order_.empty(); }
 
-  void share(SharePage& page) {
+  void write(Document& document) {
     std::sort(archs_.begin(), archs_.end(),
               [](const std::string& a, const std::string& b) { return arch_order(a) < arch_order(b); });
     const std::size_t archs = std::min(archs_.size(), kArchs);
@@ -78,25 +76,23 @@ class Matrix {
     std::vector<std::string> head = {"File"};
     for (std::size_t i = 0; i < devices; ++i) head.push_back(devices_[i]);
     for (std::size_t i = 0; i < archs; ++i) head.push_back(archs_[i]);
-    std::vector<std::vector<Line>> table;
-    const std::size_t shown = std::min(order_.size(), page.limits().rows);
-    for (std::size_t i = 0; i < shown; ++i) {
-      const Row& row = rows_.at(order_[i]);
-      std::vector<Line> cells = {{code(order_[i])}};
+    std::vector<Row> table;
+    for (const std::string& file : order_) {
+      const FileRow& row = rows_.at(file);
+      Row cells = {{code(file)}};
       for (std::size_t k = 0; k < devices; ++k) cells.push_back(cell_of(row.devices, devices_[k], "-"));
       for (std::size_t k = 0; k < archs; ++k) cells.push_back(cell_of(row.archs, archs_[k], ""));
       table.push_back(std::move(cells));
     }
-    if (order_.size() > shown) table.push_back({{{fmt::format("and {} more", order_.size() - shown)}}});
-    page.heading(2, {{"Files and GPUs"}});
+    document.heading(2, {{"Files and GPUs"}});
     std::string legend =
         "What became of each file with a finding on each GPU, what it is built for, and whether that fits "
         "there.";
     if (archs < archs_.size() || devices < devices_.size())
       legend += fmt::format(" {} further architectures and {} further GPUs are left out.",
                             archs_.size() - archs, devices_.size() - devices);
-    page.paragraph({{std::move(legend)}});
-    page.table(head, table);
+    document.paragraph({{std::move(legend)}});
+    document.table(std::move(head), std::move(table));
   }
 
  private:
@@ -105,10 +101,10 @@ class Matrix {
   }
   static Line cell_of(const std::map<std::string, Line>& cells, const std::string& name, const char* none) {
     const auto found = cells.find(name);
-    return found == cells.end() ? Line{{none, Style::dim}} : found->second;
+    return found == cells.end() ? Line{{none, Tone::dim}} : found->second;
   }
 
-  std::map<std::string, Row> rows_;
+  std::map<std::string, FileRow> rows_;
   std::vector<std::string> order_;
   std::vector<std::string> archs_;
   std::vector<std::string> devices_;
@@ -116,10 +112,10 @@ class Matrix {
 
 }  // namespace
 
-void share_matrix(std::span<const Finding> findings, bool always, SharePage& page) {
+void write_files_table(std::span<const Finding> findings, bool always, Document& document) {
   Matrix matrix;
   for (std::size_t i = 0; i < findings.size(); ++i) matrix.add(findings[i], i + 1);
-  if (!matrix.empty() && (always || matrix.is_worth_it())) matrix.share(page);
+  if (!matrix.empty() && (always || matrix.is_worth_it())) matrix.write(document);
 }
 
 }  // namespace kshim::analysis

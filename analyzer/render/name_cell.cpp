@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/render/scan/name_cell.h"
+#include "analyzer/render/name_cell.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
-namespace kshim::scan {
+namespace kshim::analysis {
 namespace {
 
 constexpr std::string_view kGap = "...";
@@ -180,4 +180,4 @@ std::vector<std::string> name_cells(const std::vector<std::string>& names, std::
   return cells;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::analysis

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// One screen: what is wrong first, then what there is.
+// A machine for people: what is wrong first, then what there is. As Markdown it is a block to paste into an
+// issue.
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/page.h"
+#include "analyzer/render/document.h"
 #include "analyzer/verbs/doctor.h"
 
 namespace kshim::doctor {
 namespace {
 
-using analysis::Page;
+using analysis::Document;
+using analysis::join;
 using analysis::Severity;
 using analysis::Tone;
 
-class Writer {
- public:
-  Writer(const Facts& facts, const analysis::RenderOptions& options)
-      : facts_(facts), page_(options), unicode_(options.unicode) {}
+std::string name_of(image::Version version) {
+  return version.known() ? std::string(image::to_name(version).view()) : "?";
+}
 
-  std::string write() {
+class MachineWriter {
+ public:
+  MachineWriter(const Facts& facts, Document& document) : facts_(facts), doc_(document) {}
+
+  void write() {
+    doc_.title("kshim doctor");
     checks();
     system();
     gpus();
@@ -28,21 +34,19 @@ class Writer {
     toolkits();
     pythons();
     coverage();
-    libraries();
-    preloads();
-    program();
-    return std::move(page_).take();
+    for (const Library& found : facts_.libraries) library("loads", found);
+    if (facts_.libraries.empty()) row("loads", "none of CUDA's libraries by name alone");
+    for (const Preload& preload : facts_.preloads)
+      row("preload", preload.path + (preload.note.empty() ? "" : ": " + preload.note));
+    if (facts_.program) program(*facts_.program);
+    doc_.gap();
+    doc_.facts(std::move(rows_));
   }
 
  private:
-  // Names of files and variables are strangers' texts.
-  std::string clean(const std::string& text) const {
-    return unicode_ ? analysis::harmless(text) : analysis::ascii(text);
-  }
   /// A label in front of the first of several rows.
-  void row(std::string_view label, const std::string& text) {
-    if (last_.empty()) page_.blank();
-    page_.row(label == last_ ? std::string_view() : label, clean(text));
+  void row(const std::string& label, std::string text) {
+    rows_.push_back({label == last_ ? std::string() : label, {{std::move(text)}}});
     last_ = label;
   }
 
@@ -52,16 +56,15 @@ class Writer {
     const bool no_driver = std::any_of(facts_.checks.begin(), facts_.checks.end(),
                                        [](const Check& check) { return check.id == "no-libcuda"; });
     if (!wrong && no_driver)
-      page_.titled(Tone::strong, "no GPU:",
-                   "CUDA programs find no GPU on this machine; `kshim run --simulate` gives them one");
+      doc_.say(Tone::strong,
+               "no GPU:", "CUDA programs find no GPU on this machine; `kshim run --simulate` gives them one");
     else if (!wrong)
-      page_.titled(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
+      doc_.say(Tone::good, "ok:", "nothing here gets in the way of CUDA programs or of libkshim.so");
     for (const Check& check : facts_.checks) {
       const bool note = check.severity == Severity::info;
       const Tone tone = note ? Tone::strong : check.severity == Severity::error ? Tone::error : Tone::warning;
-      page_.titled(tone, note ? "note:" : fmt::format("{}:", analysis::to_name(check.severity)),
-                   clean(check.text));
-      if (!check.advice.empty()) page_.paragraph(clean(check.advice), 2, 0);
+      doc_.say(tone, note ? "note:" : fmt::format("{}:", analysis::to_name(check.severity)), check.text);
+      if (!check.advice.empty()) doc_.paragraph({{check.advice}}, 2);
     }
   }
   void system() {
@@ -70,7 +73,9 @@ class Writer {
     for (const std::string& part : {system.os, system.kernel, system.machine})
       if (!part.empty()) parts.push_back(part);
     if (!system.glibc.empty()) parts.push_back("glibc " + system.glibc);
-    if (!parts.empty()) row("system", analysis::join(parts, ", "));
+    if (!doc_.terminal() && facts_.place.container) parts.emplace_back("in a container");
+    if (!doc_.terminal() && facts_.place.wsl) parts.emplace_back("WSL");
+    if (!parts.empty()) row("system", join(parts, ", "));
   }
   void gpus() {
     for (const Gpu& gpu : facts_.gpus) {
@@ -90,17 +95,14 @@ class Writer {
     const Driver& driver = facts_.driver;
     std::string text = driver.kernel_module;
     if (driver.cuda.known())
-      text +=
-          fmt::format("{}for CUDA {} and PTX {} and older (by {})", text.empty() ? "" : ", ",
-                      image::to_name(driver.cuda).view(), image::to_name(driver.isa).view(), driver.asked);
+      text += fmt::format("{}for CUDA {} and PTX {} and older (by {})", text.empty() ? "" : ", ",
+                          name_of(driver.cuda), name_of(driver.isa), driver.asked);
     row("driver", text.empty() ? "none" : text);
   }
   void toolkits() {
     for (const Toolkit& toolkit : facts_.toolkits)
-      row("toolkit",
-          fmt::format("{} in {} ({}{})",
-                      toolkit.version.known() ? image::to_name(toolkit.version).view() : "?", toolkit.folder,
-                      analysis::join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
+      row("toolkit", fmt::format("{} in {} ({}{})", name_of(toolkit.version), toolkit.folder,
+                                 join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
     if (!facts_.nvcc.empty()) row("nvcc", facts_.nvcc);
     if (!facts_.ptxas.empty()) row("ptxas", facts_.ptxas);
   }
@@ -110,54 +112,55 @@ class Writer {
       for (const PythonWheel& wheel : python.wheels) wheels.push_back(wheel.name + " " + wheel.version);
       const std::string how = python.manager.empty() ? std::string() : " (" + python.manager + ")";
       row("Python", fmt::format("{} {}{}: {}", python.interpreter, python.version, how,
-                                wheels.empty() ? "none of CUDA's packages" : analysis::join(wheels, ", ")));
+                                wheels.empty() ? "none of CUDA's packages" : join(wheels, ", ")));
     }
   }
   void coverage() {
     for (const PackageCoverage& package : facts_.coverage) {
       std::string text = fmt::format("{}: {}", package.package.empty() ? "no package" : package.package,
-                                     analysis::join(package.archs, " "));
+                                     join(package.archs, " "));
       for (const GpuCoverage& gpu : package.gpus)
         text += fmt::format("; runs on {}: {}", image::to_name(gpu.cc).view(), coverage_text(gpu));
       row("built for", text);
     }
   }
-  void library(std::string_view label, const Library& library) {
+  void library(const std::string& label, const Library& library) {
     const bool link = library.file.real != library.file.path;
     row(label, fmt::format("{}: {}{} (by {})", library.name, library.file.path,
                            link && !library.version.empty() ? ", " + library.version : "", library.file.how));
   }
-  void libraries() {
-    for (const Library& found : facts_.libraries) library("loads", found);
-    if (facts_.libraries.empty()) row("loads", "none of CUDA's libraries by name alone");
-  }
-  void preloads() {
-    for (const Preload& preload : facts_.preloads)
-      row("preload", preload.path + (preload.note.empty() ? "" : ": " + preload.note));
-  }
-  void program() {
-    if (!facts_.program) return;
-    const Program& program = *facts_.program;
+  void program(const Program& program) {
     std::vector<std::string> chain = program.chain;
     chain.push_back(program.path);
-    row("program", analysis::join(chain, " -> "));
+    row("program", join(chain, " -> "));
     row("program", program.library                  ? "a library: what loads it decides whether it is watched"
                    : !program.found || !program.elf ? "no program that can be read"
                    : program.blind.empty()          ? "libkshim.so can be preloaded into it"
                                                     : "blind: " + program.blind);
     for (const Library& found : program.libraries) library("program", found);
+    if (!doc_.terminal())
+      for (const std::string& missing : program.missing) row("not found", missing);
   }
 
   const Facts& facts_;
-  Page page_;
-  bool unicode_;
+  Document& doc_;
+  std::vector<analysis::Fact> rows_;
   std::string last_;
 };
 
 }  // namespace
 
-std::string render_text(const Facts& facts, const analysis::RenderOptions& options) {
-  return Writer(facts, options).write();
+std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options) {
+  return analysis::write_document(format, "kshim doctor", options, {},
+                                  [&](Document& document) { MachineWriter(facts, document).write(); });
+}
+
+std::string coverage_text(const GpuCoverage& gpu) {
+  if (gpu.files == 0) return "no kernels";
+  if (gpu.run == 0) return "no";
+  const std::string how = gpu.jit != 0 ? " (compiled from PTX)" : "";
+  if (gpu.run == gpu.files) return "yes" + how;
+  return fmt::format("{} of {} files{}", gpu.run, gpu.files, how);
 }
 
 }  // namespace kshim::doctor

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kshim::scan {
+namespace kshim::analysis {
 
 /// Columns that a terminal takes for a UTF-8 text: two for East Asian wide characters and emoji, none for
 /// combining marks.
@@ -15,4 +15,4 @@ std::size_t terminal_columns(std::string_view text);
 /// part in which names differ: "...cupy/cuda/cufft...so".
 std::vector<std::string> name_cells(const std::vector<std::string>& names, std::size_t width);
 
-}  // namespace kshim::scan
+}  // namespace kshim::analysis

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analysis for people: the most important line first; on a terminal one screen, which people paste into
+// issues.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/merge.h"
+#include "analyzer/render/files_table.h"
+#include "analyzer/render/finding_page.h"
+#include "analyzer/render/finding_text.h"
+#include "analyzer/render/fleet_text.h"
+#include "analyzer/render/render.h"
+#include "analyzer/render/share.h"
+#include "analyzer/say/verdict_line.h"
+
+namespace kshim::analysis {
+namespace {
+
+bool is_problem(const Finding& finding) { return finding.severity > Severity::info; }
+
+// A library that tries what it has before it settles on something is no news either.
+bool is_by_design(const Finding& finding) {
+  return finding.cause == Cause::benign_probe || finding.is_by_design;
+}
+
+// What to name on a command line to read the same reports again.
+std::string reports_path(const Analysis& analysis) {
+  const auto typed = [](const std::string& path, const char* otherwise) {
+    const std::string word = shell_quote(path);
+    return word.front() == kNoShellWord ? std::string(otherwise) : word;
+  };
+  if (analysis.processes.size() == 1) return typed(analysis.processes.front().report, "REPORT");
+  std::string folder;
+  for (const ProcessSummary& process : analysis.processes) {
+    const std::string own = process.report.substr(0, process.report.rfind('/') + 1);
+    if (!folder.empty() && folder != own) return "REPORTS";
+    folder = own;
+  }
+  return folder.empty() ? "." : typed(folder, "REPORTS");
+}
+
+class AnalysisWriter {
+ public:
+  AnalysisWriter(const Analysis& analysis, bool full, Document& document)
+      : analysis_(analysis), full_(full), doc_(document) {}
+
+  void write() {
+    headline();
+    const bool terminal = doc_.terminal();
+    problems_ = static_cast<std::size_t>(
+        std::count_if(analysis_.findings.begin(), analysis_.findings.end(), is_problem));
+    if (!terminal || problems_ > 1) contents();
+    if (!terminal) write_files_table(analysis_.findings, doc_.has_links(), doc_);
+    findings();
+    write_fleet(analysis_.fleet, doc_);
+    if (!terminal && !(analysis_.devices.empty() && analysis_.processes.empty())) {
+      doc_.heading(2, {{"Environment"}});
+      devices();
+      processes();
+    }
+    std::vector<Note> notes;
+    for (const BlindProcess& process : analysis_.blind)
+      notes.push_back({fmt::format("{} (pid {}): {}", process.exe, process.pid, process.reason),
+                       "not watched:", Tone::warning});
+    for (const std::string& note : analysis_.notes) notes.push_back({note});
+    doc_.notes(notes);
+  }
+
+ private:
+  void headline() {
+    const std::string counted = counted_findings(analysis_.findings);
+    const VerdictLine verdict = verdict_line(analysis_);
+    const std::string name(to_name(analysis_.verdict));
+    doc_.title("kshim: " + (verdict.head.empty() && !counted.empty() ? counted : name));
+    if (!verdict.head.empty()) {
+      doc_.say(verdict.tone, verdict.head, verdict.text);
+      if (!counted.empty() && !doc_.terminal()) doc_.paragraph({{fmt::format("Also {}.", counted)}});
+    }
+    // Of "ok" the sentence has the ending; on a screen so has a finding.
+    if (analysis_.verdict == Verdict::ok || (doc_.terminal() && !analysis_.findings.empty())) return;
+    if (!analysis_.term_signal && analysis_.exit_status.value_or(0) == 0) return;
+    doc_.gap();
+    doc_.say(Tone::strong, "note:",
+             analysis_.term_signal
+                 ? fmt::format("the program was ended by signal {}", *analysis_.term_signal)
+                 : fmt::format("the program exited with status {}", *analysis_.exit_status));
+  }
+
+  void contents() {
+    std::string head = counted_findings(analysis_.findings);
+    if (analysis_.processes.size() > 1) head += fmt::format(" in {} processes", analysis_.processes.size());
+    write_contents(analysis_.findings, head, doc_);
+  }
+
+  void findings() {
+    const std::size_t most = std::min(analysis_.findings.size(), doc_.limits().findings);
+    bool left_out = false;
+    bool first = true;
+    bool apart = false;
+    for (std::size_t i = 0; i < most; ++i) {
+      const Finding& finding = analysis_.findings[i];
+      if (!is_problem(finding) && doc_.brief()) continue;
+      if (!first && !apart && is_hypothetical(finding)) {
+        apart = true;
+        doc_.heading(2, {{"What would fail on the targets; nothing of it has failed yet"}});
+      }
+      const Detail detail = !doc_.brief()    ? (doc_.terminal() ? Detail::everything : Detail::full)
+                            : problems_ <= 1 ? Detail::full
+                            : first          ? Detail::shared
+                                             : Detail::brief;
+      const bool room = first || doc_.has_room();
+      if (room) write_finding(finding, i + 1, detail, doc_);
+      left_out = left_out || detail < Detail::full || !room;
+      first = false;
+    }
+    write_left_out(analysis_.findings.size() - most, "more finding", doc_);
+    // What is no problem takes one line each; what is how such libraries work takes none.
+    for (const Finding& finding : analysis_.findings) {
+      if (!doc_.brief() || is_problem(finding) || is_by_design(finding)) continue;
+      doc_.gap();
+      doc_.say(Tone::strong, "note:", title_of(finding));
+    }
+    if (left_out) doc_.more("Everything:", "kshim analyze --verbose " + reports_path(analysis_));
+  }
+
+  void devices() {
+    std::vector<Row> rows;
+    for (const DeviceSummary& device : analysis_.devices)
+      rows.push_back({{{std::to_string(device.ordinal), Tone::number}},
+                      {{device.name}},
+                      {{device.cc ? std::string(image::to_name(*device.cc).view()) : "?"}},
+                      {{device.driver_cuda}},
+                      {{device.kernel_module}},
+                      {code(device.uuid)},
+                      {code(device.host)}});
+    doc_.table({"GPU", "Name", "Compute capability", "Driver serves CUDA", "Driver", "UUID", "Host"},
+               std::move(rows));
+  }
+
+  void processes() {
+    std::vector<Row> rows;
+    for (const ProcessSummary& process : analysis_.processes) {
+      const auto arguments = full_ ? process.argv : program_and_script(process.argv);
+      rows.push_back({{{std::to_string(process.pid), Tone::number}},
+                      {{process.rank ? std::to_string(*process.rank) : ""}},
+                      {code(arguments.empty() ? process.exe : join(arguments, " "))},
+                      {{std::to_string(process.modules), Tone::number}},
+                      {{std::to_string(process.failures), Tone::number}},
+                      {code(process.report)},
+                      {{process.complete ? "" : "no end"}}});
+    }
+    doc_.table({"Process", "Rank", "Command", "Modules", "Failures", "Report", ""}, std::move(rows));
+  }
+
+  const Analysis& analysis_;
+  bool full_;
+  Document& doc_;
+  std::size_t problems_ = 0;
+};
+
+}  // namespace
+
+std::string render_page(const Analysis& analysis, Format format, const RenderOptions& options) {
+  std::vector<std::string> hosts;
+  for (const ProcessSummary& process : analysis.processes) hosts.push_back(process.host);
+  for (const DeviceSummary& device : analysis.devices) hosts.push_back(device.host);
+  return write_document(format, "kshim", options, std::move(hosts), [&](Document& document) {
+    AnalysisWriter(analysis, options.full, document).write();
+  });
+}
+
+}  // namespace kshim::analysis

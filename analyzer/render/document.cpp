@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/document.h"
+
+#include <fmt/core.h>
+
+#include <memory>
+
+#include "analyzer/core/text.h"
+#include "analyzer/render/html_page.h"
+#include "analyzer/render/markdown_page.h"
+#include "analyzer/render/share.h"
+#include "analyzer/render/text_page.h"
+#include "kshim/version.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::string_view kYes = "\u2713";
+constexpr std::string_view kNo = "\u2717";
+
+template <class T>
+std::size_t cut(std::vector<T>& items, std::size_t most) {
+  const std::size_t left = items.size() - shown_of(items.size(), most);
+  items.resize(items.size() - left);
+  return left;
+}
+
+std::string more_text(std::size_t count) { return fmt::format("and {} more", count); }
+
+}  // namespace
+
+Span mark(bool good) { return {std::string(good ? kYes : kNo), good ? Tone::good : Tone::error}; }
+
+Cleaner harmless_cleaner() { return {harmless, harmless}; }
+
+void Document::clean_line(Line& line) const {
+  for (Span& span : line) {
+    if (span.text != kYes && span.text != kNo) span.text = clean(span.text);
+    span.hover = clean(span.hover);
+  }
+}
+
+void Document::title(const std::string& text) {
+  if (!terminal()) heading(1, {{text}});
+}
+
+void Document::heading(unsigned level, Line text) {
+  clean_line(text);
+  put_heading(level, text);
+}
+
+void Document::say(Tone tone, const std::string& head, const std::string& text, Tone text_tone,
+                   unsigned level) {
+  if (level != 0 && !terminal()) return heading(level, {{head + " " + text}});
+  put_sentence(tone, clean(head), clean(text), text_tone);
+}
+
+void Document::put_sentence(Tone, const std::string& head, const std::string& text, Tone) {
+  put_paragraph({strong(head), {" " + text}}, 0, 0);
+}
+
+void Document::paragraph(Line text, unsigned indent, unsigned hang) {
+  clean_line(text);
+  put_paragraph(text, indent, hang);
+}
+
+void Document::list(std::vector<Line> items) {
+  if (const std::size_t left = cut(items, limits().rows); left != 0) items.push_back({{more_text(left)}});
+  for (Line& item : items) clean_line(item);
+  put_list(items);
+}
+
+void Document::facts(std::vector<Fact> rows) {
+  std::erase_if(rows, [](const Fact& fact) {
+    return fact.text.empty() || (fact.text.size() == 1 && fact.text.front().text.empty());
+  });
+  for (Fact& fact : rows) {
+    fact.label = clean(fact.label);
+    clean_line(fact.text);
+  }
+  if (!rows.empty()) put_facts(rows);
+}
+
+void Document::put_facts(const std::vector<Fact>& rows) {
+  std::vector<Row> table;
+  for (const Fact& fact : rows) {
+    std::string label = fact.label;
+    if (!label.empty() && label.front() >= 'a' && label.front() <= 'z')
+      label.front() = static_cast<char>(label.front() - 'a' + 'A');
+    table.push_back({{{std::move(label), fact.tone == Tone::dim ? Tone::plain : fact.tone}}, fact.text});
+  }
+  put_table({}, table, {});
+}
+
+void Document::table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label) {
+  if (rows.empty()) return;
+  if (const std::size_t left = cut(rows, limits().rows); left != 0) rows.push_back({{{more_text(left)}}});
+  for (std::string& name : head) name = clean(name);
+  for (Row& row : rows)
+    for (Line& cell : row) clean_line(cell);
+  put_table(head, rows, label);
+}
+
+void Document::commands(std::vector<std::string> commands) {
+  for (std::string& command : commands) command = clean_.command(command);
+  if (!commands.empty()) put_commands(commands);
+}
+
+void Document::open_finding(std::size_t number, std::string_view kind, const std::string& title) {
+  put_finding(number, kind, clean(title));
+}
+
+void Document::contents(const std::string& head,
+                        std::vector<std::pair<std::string_view, std::string>> findings) {
+  for (auto& finding : findings) finding.second = clean(finding.second);
+  put_contents(head, findings);
+}
+
+void Document::open_details(const std::string& summary) { put_details(clean(summary)); }
+
+void Document::notes(const std::vector<Note>& notes) {
+  if (notes.empty()) return;
+  if (terminal()) {
+    const std::size_t shown = shown_of(notes.size(), limits().rows);
+    for (std::size_t i = 0; i < shown; ++i) {
+      gap();
+      say(notes[i].tone, notes[i].head, notes[i].text);
+    }
+    if (shown < notes.size()) paragraph({{more_text(notes.size() - shown) + " notes"}});
+    return;
+  }
+  heading(2, {{"Notes"}});
+  std::vector<Line> items;
+  for (const Note& note : notes)
+    items.push_back({{note.tone == Tone::strong ? note.text : note.head + " " + note.text}});
+  list(std::move(items));
+}
+
+void Document::footer() {
+  constexpr std::string_view kHash = KSHIM_GIT_HASH;
+  if (terminal()) return;
+  paragraph({{fmt::format("kshim {}{}", KSHIM_VERSION, kHash.empty() ? "" : fmt::format(" ({})", kHash)),
+              Tone::dim}});
+}
+
+std::string write_document(Format format, const std::string& title, const RenderOptions& options,
+                           std::vector<std::string> hosts, const std::function<void(Document&)>& fill) {
+  const auto written = [&](auto&& page) {
+    fill(page);
+    page.footer();
+    return std::move(page).take();
+  };
+  if (format == Format::text) return written(TextPage(options));
+  Cleaner clean = harmless_cleaner();
+  if (!options.full) {
+    for (std::string& host : hosts) host = harmless(host);
+    const auto shortener = std::make_shared<Shortener>(Shortener::for_user(std::move(hosts)));
+    clean = {[shortener](std::string_view text) { return shortener->text(harmless(text)); },
+             [shortener](std::string_view text) { return shortener->command(harmless(text)); }};
+  }
+  if (format == Format::html) return written(HtmlPage(title, options.verbose, std::move(clean)));
+  return written(MarkdownPage(options.verbose, std::move(clean)));
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/finding_page.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/core/text.h"
+#include "analyzer/render/finding_text.h"
+
+namespace kshim::analysis {
+namespace {
+
+// Of a terminal's screen, unless all is asked for.
+constexpr std::size_t kKernels = 3;
+constexpr std::size_t kImages = 9;
+constexpr std::size_t kEvidence = 3;
+constexpr std::size_t kSharedEvidence = 2;
+constexpr std::size_t kPlaces = 2;
+constexpr std::size_t kDevices = 4;
+constexpr std::size_t kDeadEnds = 4;
+constexpr double kSure = 0.9;
+
+class FindingWriter {
+ public:
+  FindingWriter(const Finding& finding, Detail detail, Document& document)
+      : finding_(finding), detail_(detail), doc_(document) {}
+
+  void write() {
+    if (detail_ == Detail::brief) {
+      doc_.facts({{"seen in", {{finding_.seen_in}}}, {"where", first_place()}});
+      if (!finding_.fixes.empty()) fix(0);
+      return;
+    }
+    // What to do stands under what is wrong; what proves it comes after.
+    if (!finding_.fixes.empty()) fix(0);
+    doc_.gap();
+    devices();
+    add("seen in", {{finding_.seen_in}});
+    add("file", {code(finding_.object)});
+    add("package", {{finding_.package.text()}});
+    add("call", call());
+    places();
+    kernels();
+    if (doc_.terminal()) images();
+    if (finding_.images.empty())
+      add(finding_.cause == Cause::nvrtc_arch_unsupported ? "compiles" : "built for",
+          {{join(finding_.have, ", ")}});
+    if (!doc_.terminal() || nothing_near()) add("needed", {{finding_.need}});
+    add("cause", {code(std::string(row_of(finding_.cause).name)), {sure()}});
+    if (doc_.terminal()) add("", {{join(finding_.remarks, " ")}});
+    doc_.facts(std::move(facts_));
+    if (!doc_.terminal()) {
+      images();
+      if (!finding_.remarks.empty()) doc_.paragraph({{join(finding_.remarks, " ")}});
+    }
+    other_fixes();
+    if (!doc_.terminal()) details();
+    evidence();
+  }
+
+  void fixes() {
+    if (!finding_.fixes.empty()) fix(0);
+    other_fixes();
+  }
+
+ private:
+  /// How many of a list: on a screen `few`, unless all is asked for.
+  std::size_t most(std::size_t few) const {
+    return doc_.terminal() && detail_ != Detail::everything ? few : doc_.limits().rows;
+  }
+  void add(std::string label, Line text) { facts_.push_back({std::move(label), std::move(text)}); }
+  void add_more(std::size_t count, std::string_view unsure = {}) {
+    if (count != 0) add("", {{fmt::format("and {} more{}", count, unsure)}});
+  }
+  Line first_place() const {
+    return finding_.where.empty() ? Line() : Line{code(place_text(finding_.where.front()))};
+  }
+  std::string sure() const {
+    if (finding_.confidence >= kSure || counts(finding_)) return {};
+    return fmt::format(" ({:.0f} % sure)", finding_.confidence * 100);
+  }
+
+  void devices() {
+    const std::size_t shown = shown_of(finding_.devices.size(), most(kDevices));
+    for (std::size_t i = 0; i < shown; ++i) {
+      const Device& device = finding_.devices[i];
+      const bool target = device.kind == Device::Kind::target && device.cc;
+      std::string text = text_of(device);
+      if (target || (device.kind == Device::Kind::present && device.ordinal))
+        text.erase(0, text.find(' ') + 1);
+      add(i != 0 ? "" : target ? "target" : "GPU", {{std::move(text)}});
+    }
+    add_more(finding_.devices.size() - shown);
+  }
+
+  Line call() const {
+    Line out;
+    if (!finding_.failed_call.empty()) out.push_back(code(finding_.failed_call));
+    if (finding_.code) {
+      if (!out.empty()) out.push_back({" returned "});
+      out.push_back(code(
+          fmt::format("{}{}{}", *finding_.code, finding_.code_name.empty() ? "" : " ", finding_.code_name)));
+    }
+    if (const std::string often = how_often(finding_); !often.empty() && !out.empty()) out.push_back({often});
+    return out;
+  }
+
+  // Each once: without line numbers two calls of one function look the same.
+  void places() {
+    if (!doc_.terminal()) return add("where", first_place());  // all of them are folded away below
+    std::vector<std::string> rows;
+    for (const Place& place : finding_.where) {
+      std::string row = place_text(place);
+      if (rows.size() < most(kPlaces) && std::find(rows.begin(), rows.end(), row) == rows.end())
+        rows.push_back(std::move(row));
+    }
+    for (const std::string& row : rows) add(&row == rows.data() ? "where" : "", {code(row)});
+  }
+
+  // Names as they are shown, each once: instances of one template often differ only in what was cut away.
+  std::vector<std::string> kernel_rows() const {
+    std::vector<std::string> rows;
+    const auto add = [&](const std::string& name) {
+      // The kernel that failed may take two lines.
+      const std::size_t room = doc_.limits().columns;
+      std::string row = detail_ == Detail::everything ? name : shorten(name, rows.empty() ? 2 * room : room);
+      if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+    };
+    if (!finding_.failed_kernel.empty()) add(finding_.failed_kernel);
+    for (const std::string& kernel : finding_.kernels) add(kernel);
+    return rows;
+  }
+
+  void kernels() {
+    kernels_ = kernel_rows();
+    if (kernels_.empty()) return;
+    const std::size_t total =
+        std::max({std::size_t{finding_.kernels_total}, finding_.kernels.size(), std::size_t{1}});
+    const std::size_t shown = shown_of(
+        kernels_.size(), detail_ == Detail::everything && doc_.terminal() ? kernels_.size() : kKernels);
+    for (std::size_t i = 0; i < shown; ++i) {
+      add(i != 0 ? "" : total == 1 ? "kernel" : "kernels", {code(kernels_[i])});
+      if (i == 0 && !finding_.kernel_source.file.empty())
+        add("", {{"defined at "}, code(place_text(finding_.kernel_source))});
+    }
+    if (total > shown) return add_more(total - shown, finding_.kernels_complete ? "" : ", perhaps others");
+    if (!finding_.kernels_complete) add("", {{"and perhaps others"}});
+  }
+
+  void images() {
+    doc_.facts(std::exchange(facts_, {}));
+    std::vector<Row> rows;
+    const std::size_t shown = shown_of(finding_.images.size(), most(kImages));
+    for (std::size_t i = 0; i < shown; ++i) {
+      const ImageVerdict& image = finding_.images[i];
+      const std::string kind = image.kind != "ptx" ? image.kind
+                               : image.isa.empty() ? "PTX"
+                                                   : "PTX " + image.isa;
+      rows.push_back({{{fmt::format("{:<7}", kind)}},
+                      {code(image.arch)},
+                      {{std::to_string(image.count), Tone::number}},
+                      {mark(image.fits)},
+                      {{image.reason}}});
+    }
+    if (shown < finding_.images.size())
+      rows.push_back({{{fmt::format("and {} more", finding_.images.size() - shown)}}});
+    doc_.table({"Image", "For", "Count", "Fits", "Why"}, std::move(rows), "built for");
+  }
+
+  // What would run is worth saying only where it is known what there is, and none of it would.
+  bool nothing_near() const {
+    if (finding_.images.empty() && finding_.have.empty()) return false;
+    return std::none_of(finding_.images.begin(), finding_.images.end(),
+                        [](const ImageVerdict& image) { return image.fits || image.would_fit; });
+  }
+
+  void fix(std::size_t i) {
+    const Fix& fix = finding_.fixes[i];
+    doc_.gap();
+    doc_.say(Tone::good, i == 0 ? "Fix:" : "Or:", fix.title, Tone::strong, 3);
+    doc_.commands(fix.commands);
+    // Another way of doing the same shares the reason.
+    const bool same = i != 0 && fix.why == finding_.fixes[i - 1].why;
+    if (!fix.why.empty() && !same) doc_.paragraph({{as_sentence(fix.why)}}, 2);
+    if (!fix.caveat.empty())
+      doc_.paragraph({strong("Note:"), {as_sentence("note: " + fix.caveat).substr(5)}}, 2);
+  }
+
+  void other_fixes() {
+    const bool shared = detail_ == Detail::shared;
+    const std::size_t fixes =
+        shared ? std::min<std::size_t>(finding_.fixes.size(), 2) : finding_.fixes.size();
+    for (std::size_t i = 1; i < fixes; ++i) fix(i);
+    if (shared || finding_.dead_ends.empty()) return;
+    doc_.heading(3, {{"Will not help"}});
+    const std::size_t all = finding_.dead_ends.size();
+    const std::size_t shown = shown_of(all, most(kDeadEnds));
+    std::vector<Line> items;
+    for (const DeadEnd& end : std::span(finding_.dead_ends).first(shown))
+      items.push_back({strong(end.action), {": " + end.why}});
+    if (all > shown) items.push_back({{fmt::format("and {} more: kshim analyze --verbose", all - shown)}});
+    doc_.list(std::move(items));
+  }
+
+  void fold(const std::string& summary, const std::vector<std::string>& items) {
+    doc_.open_details(summary);
+    std::vector<Line> lines;
+    for (const std::string& item : items) lines.push_back({code(item)});
+    doc_.list(std::move(lines));
+    doc_.close_details();
+  }
+
+  void details() {
+    if (kernels_.size() > kKernels + 1) fold(counted(kernels_.size(), "kernel"), kernels_);
+    if (finding_.where.size() < 2) return;
+    std::vector<std::string> frames;
+    for (const Place& place : finding_.where) frames.push_back(place_text(place));
+    fold("Stack, innermost first", frames);
+  }
+
+  // Report and line first, so that they can be found at a glance; the folder once, where it is the same for
+  // all.
+  void evidence() {
+    std::vector<const Evidence*> rows;
+    for (const Evidence& evidence : finding_.evidence) {
+      // What a fact says in the same words needs no proof on a screen.
+      const bool told = doc_.terminal() && detail_ != Detail::everything && evidence.id == EvidenceId::device;
+      if (!told) rows.push_back(&evidence);
+    }
+    if (rows.empty()) return;
+    const auto folder_of = [](const std::string& file) { return file.substr(0, file.rfind('/') + 1); };
+    const std::string folder = folder_of(rows.front()->at.file);
+    const bool common = std::all_of(rows.begin(), rows.end(), [&](const Evidence* evidence) {
+      return evidence->at.empty() || folder_of(evidence->at.file) == folder;
+    });
+    doc_.open_details(common && !folder.empty() ? "Evidence in " + folder : "Evidence");
+    const std::size_t shown =
+        shown_of(rows.size(), most(detail_ == Detail::shared ? kSharedEvidence : kEvidence));
+    std::vector<Line> items;
+    for (const Evidence* row : std::span(rows).first(shown)) {
+      const std::string location = row->at.text();
+      const std::string place(common ? basename_of(location) : std::string_view(location));
+      items.push_back(place.empty() ? Line{{row->text}} : Line{code(place), {": " + row->text}});
+    }
+    if (rows.size() > shown) items.push_back({{fmt::format("and {} more", rows.size() - shown)}});
+    doc_.list(std::move(items));
+    doc_.close_details();
+  }
+
+  const Finding& finding_;
+  Detail detail_;
+  Document& doc_;
+  std::vector<Fact> facts_;
+  std::vector<std::string> kernels_;
+};
+
+}  // namespace
+
+void write_finding(const Finding& finding, std::size_t number, Detail detail, Document& document) {
+  document.open_finding(number, kind_of(finding), title_of(finding));
+  FindingWriter(finding, detail, document).write();
+  document.close_finding();
+}
+
+void write_fixes(const Finding& finding, Document& document) {
+  FindingWriter(finding, Detail::full, document).fixes();
+}
+
+void write_contents(std::span<const Finding> findings, const std::string& head, Document& document) {
+  std::vector<std::pair<std::string_view, std::string>> contents;
+  for (const Finding& finding : findings.first(std::min(findings.size(), document.limits().findings)))
+    contents.emplace_back(kind_of(finding), title_of(finding));
+  if (contents.size() > 1) document.contents(head, std::move(contents));
+}
+
+void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
+  const std::size_t shown = std::min(findings.size(), document.limits().findings);
+  for (std::size_t i = 0; i < shown; ++i) write_finding(findings[i], i + 1, detail, document);
+  write_left_out(findings.size() - shown, "more finding", document);
+}
+
+void write_left_out(std::size_t count, std::string_view noun, Document& document) {
+  if (count == 0) return;
+  document.gap();
+  document.paragraph(
+      {{fmt::format("And {}: ", counted(count, noun))}, code("--format json"), {" has them all."}});
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scan for people: what is wrong on top, then what each file is built for, then the totals.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analyzer/core/text.h"
+#include "analyzer/input/files/kernel_needs.h"
+#include "analyzer/render/finding_page.h"
+#include "analyzer/render/finding_text.h"
+#include "analyzer/render/fleet_text.h"
+#include "analyzer/render/scan/matrix.h"
+#include "analyzer/render/scan/render.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::code;
+using analysis::counted;
+using analysis::Detail;
+using analysis::Document;
+using analysis::Finding;
+using analysis::Line;
+using analysis::Row;
+using analysis::Severity;
+using analysis::Tone;
+using image::ImageKind;
+
+constexpr std::size_t kFindings = 12;
+constexpr std::size_t kNamedKernels = 3;
+
+bool is_problem(const Finding& finding) { return finding.severity > Severity::info; }
+
+std::string name_of(image::Arch arch) { return std::string(image::to_name(ImageKind::cubin, arch).view()); }
+
+/// "90a": an architecture without sm_, for the head of a column.
+std::string number_of(image::Arch arch) { return name_of(arch).substr(3); }
+
+/// "SP": SASS and PTX; or in words.
+std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, name] :
+       {std::pair{ImageKind::cubin, "SASS"}, std::pair{ImageKind::ptx, "PTX"},
+        std::pair{ImageKind::ltoir, "LTO-IR"}, std::pair{ImageKind::tileir, "Tile IR"}}) {
+    const bool has = std::any_of(row.images.begin(), row.images.end(), [&, k = kind](const auto& image) {
+      return image.candidate.kind == k && image.candidate.arch == arch;
+    });
+    if (has) kinds.push_back(letters ? std::string(name, 1) : name);
+  }
+  return kinds.empty() && letters ? "." : analysis::join(kinds, letters ? "" : ", ");
+}
+
+/// One word of a column.
+Line verdict_word(const RowVerdict& verdict) {
+  if (verdict.mixed())
+    return {{fmt::format("{}/{}", verdict.files - verdict.files_none, verdict.files), Tone::warning}};
+  switch (verdict.worst) {
+    case Outcome::none:
+      return {{"none", Tone::error}};
+    case Outcome::part:
+      return {{"part", Tone::warning}};
+    case Outcome::jit:
+      return {{"jit"}};
+    case Outcome::sass:
+      return {{"ok", Tone::good}};
+    case Outcome::no_kernels:
+      break;
+  }
+  return {{"-", Tone::dim}};
+}
+
+/// A mark and what it means.
+Line marked(bool good, std::string text) {
+  Line out = {analysis::mark(good)};
+  if (!text.empty()) out.insert(out.end(), {{" "}, {std::move(text)}});
+  return out;
+}
+
+Line verdict_cell(const RowVerdict& verdict, std::size_t files) {
+  const std::string modules = counted(verdict.sass + verdict.jit + verdict.lacking, "module");
+  if (verdict.mixed())
+    return {{fmt::format("{} of {} files; {} built for other GPUs only", verdict.files - verdict.files_none,
+                         verdict.files,
+                         verdict.files_none == 1 ? "1 is" : fmt::format("{} are", verdict.files_none))}};
+  switch (verdict.worst) {
+    case Outcome::none:
+      return marked(false, files == 1 ? "nothing runs" : "nothing runs of any file");
+    case Outcome::part:
+      if (verdict.lacking == 0)
+        return marked(false,
+                      fmt::format("{} without code", counted(verdict.kernels_lacking.value_or(0), "kernel")));
+      return marked(false, fmt::format("{} of {} lack code", verdict.lacking, modules));
+    case Outcome::sass:
+    case Outcome::jit:
+      if (verdict.picks && verdict.lacking != 0)
+        return marked(true,
+                      fmt::format("picks by GPU: {} of {} have code", verdict.sass + verdict.jit, modules));
+      return marked(true, verdict.jit == 0 ? "" : fmt::format("{} compiled from PTX", verdict.jit));
+    case Outcome::no_kernels:
+      break;
+  }
+  return {{"no kernels", Tone::dim}};
+}
+
+/// Numbers of findings by the file and the GPU that they are about.
+class FindingNumbers {
+ public:
+  explicit FindingNumbers(const std::vector<Finding>& findings) : findings_(findings) {
+    for (std::size_t i = 0; i < findings.size(); ++i)
+      numbers_.try_emplace({findings[i].object, findings[i].need}, i + 1);
+  }
+  /// The cell, led to the finding that says why.
+  Line linked(Line cell, const ScannedObject& object, image::Arch target) const {
+    const auto found = numbers_.find({object.name(), name_of({target.cc, image::Suffix::none})});
+    if (found == numbers_.end() || cell.empty()) return cell;
+    cell.back().finding = found->second;
+    cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
+    return cell;
+  }
+
+ private:
+  const std::vector<Finding>& findings_;
+  std::map<std::pair<std::string, std::string>, std::size_t> numbers_;
+};
+
+class ScanWriter {
+ public:
+  ScanWriter(const Scan& scan, Document& document) : scan_(scan), doc_(document) {}
+
+  void write() {
+    headline();
+    if (!doc_.terminal()) {
+      write_contents(scan_.findings, {}, doc_);
+      tables();
+    }
+    findings();
+    write_fleet(scan_.fleet, doc_);
+    if (doc_.terminal()) tables();
+    kernels();
+    totals();
+    std::vector<analysis::Note> notes;
+    for (const std::string& note : scan_.notes) notes.push_back({note});
+    doc_.notes(notes);
+  }
+
+ private:
+  void headline() {
+    const std::string found = analysis::counted_findings(scan_.findings);
+    doc_.title(!found.empty()          ? "kshim scan: " + found
+               : scan_.incomplete()    ? "kshim scan: incomplete"
+               : scan_.objects.empty() ? "kshim scan: no device code"
+               : scan_.targets.empty() ? "kshim scan"
+                                       : "kshim scan: ok");
+    const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
+    if (scan_.incomplete() && !problems) {
+      // Never "ok": what was not read was not judged.
+      doc_.say(Tone::warning, "incomplete:",
+               fmt::format("{} could not be read and {} not judged: see the notes below",
+                           counted(scan_.notes.size(), "place"), scan_.notes.size() == 1 ? "is" : "are"));
+    } else if (scan_.objects.empty()) {
+      doc_.say(Tone::strong, "no device code:", fmt::format("in {} looked at", counted(scan_.files, "file")));
+    } else if (!scan_.targets.empty() && !problems) {
+      std::vector<std::string> names;
+      for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
+      doc_.say(Tone::good, "ok:",
+               fmt::format("{} with device code, no problem on {}", counted(scan_.objects.size(), "file"),
+                           analysis::enumerate(names)));
+    }
+  }
+
+  void findings() {
+    if (!doc_.brief())
+      return write_findings(scan_.findings, doc_.terminal() ? Detail::everything : Detail::full, doc_);
+    // The most severe come first; what is no problem is left to --verbose.
+    const auto total =
+        static_cast<std::size_t>(std::count_if(scan_.findings.begin(), scan_.findings.end(), is_problem));
+    if (total == 0) return;
+    if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
+    // Most findings of one scan are one finding about many files: a line each, and the first with all there
+    // is to it.
+    const std::size_t shown = analysis::shown_of(total, kFindings);
+    write_contents(std::span(scan_.findings).first(shown), {}, doc_);
+    if (shown < total) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", total - shown)}});
+    write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+  }
+
+  /// The largest first where not all are shown; one object a row, unless there are too many.
+  void tables() {
+    rows_ = matrix_rows(scan_, false);
+    const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
+    if (!single) {
+      rows_ = matrix_rows(scan_, true);
+      std::stable_sort(rows_.begin(), rows_.end(),
+                       [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
+    }
+    if (rows_.empty()) return;
+    for (const MatrixRow& row : rows_)
+      for (const analysis::ImageCount& image : row.images) archs_.push_back(image.candidate.arch);
+    std::sort(archs_.begin(), archs_.end());
+    archs_.erase(std::unique(archs_.begin(), archs_.end()), archs_.end());
+    if (doc_.terminal()) return matrix();
+    runs_on(single);
+    built_for();
+  }
+
+  // Files by architectures in letters, and how they do on the targets in a word.
+  void matrix() {
+    std::vector<std::string> head = {""};
+    for (const image::Arch arch : archs_) head.push_back(number_of(arch));
+    if (!scan_.targets.empty()) head.emplace_back("|");
+    for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
+    std::vector<Row> table;
+    for (const MatrixRow& row : rows_) {
+      Row cells = {{{row.name}}};
+      for (const image::Arch arch : archs_) {
+        const std::string kinds = kinds_of(row, arch, true);
+        cells.push_back({{kinds, kinds == "." ? Tone::dim : Tone::plain}});
+      }
+      if (!row.targets.empty()) cells.push_back({{"|"}});
+      for (const RowVerdict& verdict : row.targets) cells.push_back(verdict_word(verdict));
+      table.push_back(std::move(cells));
+    }
+    doc_.table(std::move(head), std::move(table));
+  }
+
+  /// `single`: each row is one object of the scan, in its order.
+  void runs_on(bool single) {
+    if (scan_.targets.empty()) return;
+    const FindingNumbers numbers(scan_.findings);
+    std::vector<std::string> head = {"File"};
+    for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
+    std::vector<Row> table;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      Row cells = {{code(rows_[i].name)}};
+      for (const RowVerdict& verdict : rows_[i].targets) {
+        Line cell = verdict_cell(verdict, rows_[i].files);
+        cells.push_back(single ? numbers.linked(std::move(cell), scan_.objects[i], verdict.target) : cell);
+      }
+      table.push_back(std::move(cells));
+    }
+    doc_.heading(2, {{"Runs on"}});
+    if (scan_.driver.known())
+      doc_.paragraph(
+          {{fmt::format("With a driver that serves CUDA {}.", image::to_name(scan_.driver).view())}});
+    doc_.table(std::move(head), std::move(table));
+  }
+
+  void built_for() {
+    std::vector<std::string> head = {"File", "Size"};
+    for (const image::Arch arch : archs_) {
+      const char* suffix = arch.suffix == image::Suffix::a ? "a" : arch.suffix == image::Suffix::f ? "f" : "";
+      head.push_back(fmt::format("{}{}", image::to_name(arch.cc).view(), suffix));
+    }
+    std::vector<Row> table;
+    for (const MatrixRow& row : rows_) {
+      Row cells = {{code(row.name)}, {{size_text(row.bytes), Tone::number}}};
+      for (const image::Arch arch : archs_) cells.push_back({{kinds_of(row, arch, false)}});
+      table.push_back(std::move(cells));
+    }
+    doc_.heading(2, {{"Built for"}});
+    doc_.table(std::move(head), std::move(table));
+  }
+
+  void kernels() {
+    std::size_t room = doc_.limits().kernels;
+    for (const ScannedObject& object : scan_.objects) {
+      if (!object.kernels || object.kernels->empty()) continue;
+      if (doc_.terminal()) {
+        kernel_groups(object);
+        continue;
+      }
+      if (room == 0)
+        return doc_.paragraph(
+            {{"Kernels of further files are left out: "}, code("--format json"), {" has them all."}});
+      doc_.heading(2, {{"Kernels of "}, code(object.name())});
+      doc_.open_details(counted(object.kernels->size(), "kernel"));
+      std::vector<Row> table;
+      for (const ScannedKernel& kernel : *object.kernels) {
+        if (room == 0) break;
+        --room;
+        table.push_back({{code(analysis::shorten(kernel.demangled, doc_.limits().columns))},
+                         {{analysis::join(kernel.archs(), ", ")}},
+                         {{needs_text(kernel)}}});
+      }
+      doc_.table({"Kernel", "In images for", "Takes"}, std::move(table));
+      doc_.close_details();
+    }
+  }
+
+  // Kernels of one file, grouped by the architectures that they have: what differs from the rest is the news.
+  void kernel_groups(const ScannedObject& object) {
+    constexpr unsigned kIndent = 11;
+    std::map<std::vector<std::string>, std::vector<const ScannedKernel*>> groups;
+    for (const ScannedKernel& kernel : *object.kernels) groups[kernel.archs()].push_back(&kernel);
+    std::vector<decltype(groups)::const_pointer> order;
+    for (const auto& group : groups) order.push_back(&group);
+    std::stable_sort(order.begin(), order.end(),
+                     [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
+    doc_.heading(2, {{fmt::format("{}: {}", object.name(), counted(object.kernels->size(), "kernel"))}});
+    for (const auto* group : order) {
+      const auto& [archs, kernels] = *group;
+      doc_.paragraph({{fmt::format("{:>7}  {}", kernels.size(), analysis::join(archs, " "))}}, 2, 9);
+      const std::size_t most = !doc_.brief()       ? kernels.size()
+                               : order.size() == 1 ? 0
+                                                   : std::min(kNamedKernels, kernels.size());
+      for (const ScannedKernel* kernel : std::span(kernels).first(most)) {
+        doc_.paragraph({{analysis::shorten(kernel->demangled, doc_.limits().columns)}}, kIndent, 2);
+        const std::string needs = doc_.brief() ? std::string() : needs_text(*kernel);
+        if (!needs.empty()) doc_.paragraph({{needs, Tone::dim}}, kIndent + 2);
+      }
+      if (most != 0 && most < kernels.size())
+        doc_.paragraph({{fmt::format("and {} more", kernels.size() - most)}}, kIndent);
+    }
+  }
+
+  void totals() {
+    std::uint64_t fatbins = 0;
+    std::uint64_t images = 0;
+    bool ltoir = false;
+    bool tileir = false;
+    for (const ScannedObject& object : scan_.objects) {
+      fatbins += object.fatbins;
+      for (const analysis::ImageCount& row : object.images) {
+        images += row.count;
+        ltoir = ltoir || row.candidate.kind == ImageKind::ltoir;
+        tileir = tileir || row.candidate.kind == ImageKind::tileir;
+      }
+    }
+    doc_.gap();
+    doc_.paragraph({{fmt::format(
+        "{} ({}){}: {} with device code, {}, {}", counted(scan_.files, "file"), size_text(scan_.bytes),
+        scan_.duplicates == 0 ? "" : fmt::format(" and {} to them", counted(scan_.duplicates, "link")),
+        scan_.objects.size(), counted(fatbins, "fatbin"), counted(images, "image"))}});
+    for (const ScannedImage& image : scan_.images)
+      doc_.paragraph({{fmt::format(
+          "{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
+          image.platform.empty() ? "" : " for " + image.platform, counted(image.layers, "layer"))}});
+    if (!doc_.terminal() || scan_.objects.empty()) return;
+    std::string legend = "S = SASS (cubin), P = PTX";
+    if (ltoir) legend += ", L = LTO-IR";
+    if (tileir) legend += ", T = Tile IR";
+    if (!scan_.targets.empty()) legend += verdict_legend(ltoir);
+    doc_.paragraph({{std::move(legend), Tone::dim}});
+  }
+
+  /// What the words of the targets' columns mean, as far as they are there.
+  std::string verdict_legend(bool ltoir) const {
+    std::string out =
+        "; ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
+        "none = nothing runs, - = no kernels";
+    if (ltoir) out += " (LTO-IR alone runs nothing)";
+    const bool picks =
+        std::any_of(scan_.objects.begin(), scan_.objects.end(), [](const ScannedObject& object) {
+          return std::any_of(object.targets.begin(), object.targets.end(), [](const TargetVerdict& verdict) {
+            return verdict.picks && verdict.lacking != 0 && !verdict.nothing_fits();
+          });
+        });
+    if (picks) out += "; a library that picks its code by GPU is ok with the modules it has for that GPU";
+    if (std::any_of(rows_.begin(), rows_.end(), [](const MatrixRow& row) { return row.files > 1; }))
+      out += "; 4/9 = something runs of 4 of 9 files, the others are built for other GPUs only";
+    return out;
+  }
+
+  const Scan& scan_;
+  Document& doc_;
+  std::vector<MatrixRow> rows_;
+  std::vector<image::Arch> archs_;
+};
+
+}  // namespace
+
+std::string render_page(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options) {
+  return analysis::write_document(format, "kshim scan", options, {},
+                                  [&](Document& document) { ScanWriter(scan, document).write(); });
+}
+
+}  // namespace kshim::scan
