@@ -30,6 +30,8 @@
 #include "kshim/base/hash.h"
 #include "kshim/files/open_file.h"
 #include "kshim/image/arch.h"
+#include "kshim/image/compute_capability.h"
+#include "kshim/image/select.h"
 
 namespace kshim::exports {
 namespace {
@@ -201,17 +203,39 @@ class Rows {
   void image_rows(const analysis::ObjectRecord& object, const analysis::ReportIndex& index) {
     const File file = file_of(index, &object);
     if (!listed_.insert(file.id).second) return;
+    std::vector<image::Candidate> candidates;
     if (object.images) {
-      for (const analysis::ImageEntry& image : *object.images) image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
+      for (const analysis::ImageEntry& image : *object.images) {
+        image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
+        const auto kind = image::parse_kind(image.kind);
+        const auto arch = image::parse_arch(image.arch);
+        if (kind && arch) candidates.push_back({*kind, *arch, image::parse_version(image.isa).value_or(image::Version{})});
+      }
     } else if (const analysis::ObjectFile* found = files_.find(object)) {
       for (const analysis::ImageCount& image : found->image_counts()) {
         const image::Candidate& candidate = image.candidate;
         image_row(file, image::to_name(candidate.kind), std::string(image::to_name(candidate.kind, candidate.arch).view()),
                   candidate.kind == image::ImageKind::ptx ? std::string(image::to_name(candidate.isa).view()) : std::string(),
                   image.count, image.bytes);
+        candidates.push_back(candidate);
       }
     } else {
       listed_.erase(file.id);  // another report may know
+    }
+    if (!candidates.empty()) serves_rows(file, candidates);
+  }
+
+  void serves_rows(const File& file, const std::vector<image::Candidate>& candidates) {
+    for (const image::ComputeCapabilityInfo& gpu : image::compat_tables().gpus) {
+      const image::Selection selection = image::select_image(candidates, {.device = gpu.cc, .driver = {}, .jit = {}});
+      constexpr std::array kHow = {"sass", "jit", "none"};
+      const std::string capability(image::to_name(gpu.cc).view());
+      Row row(Table::serves);
+      row.text(C::serves_row_id, fmt::format("{}/{}", file.id, capability))
+          .text(C::serves_file_id, file.id)
+          .text(C::serves_compute_capability, capability)
+          .text(C::serves_how, kHow.at(static_cast<std::size_t>(selection.choice)));
+      out_.add(row, day_);
     }
   }
 
