@@ -13,8 +13,8 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/verbs/ranks.h"
 #include "analyzer/export/export.h"
+#include "analyzer/verbs/ranks.h"
 
 namespace kshim::cli {
 namespace {
@@ -30,7 +30,8 @@ struct ExportOptions {
 std::atomic<bool> stop = false;
 
 void export_once(const ExportOptions& options, bool quiet) {
-  exports::Options how{.folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .progress = {}};
+  exports::Options how{
+      .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .progress = {}};
   exports::Result result;
   {
     ProgressBar bar("exporting reports");
@@ -43,8 +44,10 @@ void export_once(const ExportOptions& options, bool quiet) {
   for (const auto& [table, count] : result.rows) rows += count;
   fmt::print("{} reports, {} rows", analysis::grouped_number(result.reports), analysis::grouped_number(rows));
   if (result.known != 0) fmt::print("; {} exported before", analysis::grouped_number(result.known));
-  if (result.unsettled != 0) fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
-  if (result.rejected != 0) fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
+  if (result.unsettled != 0)
+    fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
+  if (result.rejected != 0)
+    fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
   fmt::print("\n");
   if (!quiet && result.reports + result.known + result.unsettled == 0)
     throw UserError("there is no report in what was named", exit_status::kNoInput);
@@ -57,7 +60,8 @@ int export_facts(const ExportOptions& options) {
   constexpr int kTicks = 300;
   while (!stop) {
     std::fflush(stdout);
-    for (int tick = 0; tick < kTicks && !stop; ++tick) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int tick = 0; tick < kTicks && !stop; ++tick)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (!stop) export_once(options, true);
   }
   return exit_status::kOk;
@@ -78,18 +82,21 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command export_command() {
-  return {.name = "export",
-          .synopsis = "write reports as tables for DuckDB, Spark and others",
-          .usage = "[OPTIONS] PATH... -o DIR",
-          .details =
-              "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, loads, "
-              "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
-              "was exported before is not exported again.",
-          .example =
-              "  kshim export /var/spool/kshim -o /data/kshim\n"
-              "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n",
-          .footer = "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report in what was named.",
-          .set_up = set_up};
+  return {
+      .name = "export",
+      .synopsis = "write reports as tables for DuckDB, Spark and others",
+      .usage = "[OPTIONS] PATH... -o DIR",
+      .details =
+          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, loads, "
+          "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
+          "was exported before is not exported again.",
+      .example =
+          "  kshim export /var/spool/kshim -o /data/kshim\n"
+          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n",
+      .footer =
+          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report in what was "
+          "named.",
+      .set_up = set_up};
 }
 
 }  // namespace kshim::cli

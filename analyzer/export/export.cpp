@@ -49,9 +49,7 @@ struct Input {
   std::string id() const { return fmt::format("{}\n{}\n{}", path.string(), bytes, changed_ns); }
 };
 
-std::string hash_of(std::string_view text) {
-  return fmt::format("{:016x}", content_hash(bytes_of(text)));
-}
+std::string hash_of(std::string_view text) { return fmt::format("{:016x}", content_hash(bytes_of(text))); }
 
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
@@ -84,7 +82,8 @@ std::string user_name(uid_t uid) {
   return row->second;
 }
 
-std::string_view first_set(const std::map<std::string, std::string>& env, std::initializer_list<const char*> names) {
+std::string_view first_set(const std::map<std::string, std::string>& env,
+                           std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const auto row = env.find(name);
     if (row != env.end() && !row->second.empty()) return row->second;
@@ -109,14 +108,17 @@ class Rows {
     for (const analysis::ObjectRecord& object : report.objects) image_rows(object, index);
     load_rows(report, index);
     const std::map<std::uint64_t, std::size_t> explained = finding_rows(report, analysis);
-    for (const analysis::FailureRecord& failure : report.failures) failure_row(report, index, failure, analysis, explained);
+    for (const analysis::FailureRecord& failure : report.failures)
+      failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
     for (const analysis::ReportNote& note : report.notes) reject(report.path, note.line, note.text);
   }
 
   void reject(const std::string& path, std::uint64_t line, std::string_view why) {
     Row row(Table::rejected);
-    row.text(C::rejected_row_id, fmt::format("{}:{}", path, line)).text(C::rejected_path, path).text(C::rejected_reason, why);
+    row.text(C::rejected_row_id, fmt::format("{}:{}", path, line))
+        .text(C::rejected_path, path)
+        .text(C::rejected_reason, why);
     if (line != 0) row.integer(C::rejected_line, line);
     out_.add(row, today());
   }
@@ -151,15 +153,17 @@ class Rows {
         .integer(C::processes_rank, process.rank)
         .text(C::processes_user, user_name(owner))
         .text(C::processes_job, first_set(process.env, {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}))
-        .text(C::processes_account, first_set(process.env, {"SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME"}))
+        .text(C::processes_account,
+              first_set(process.env, {"SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME"}))
         .text(C::processes_queue, first_set(process.env, {"SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE"}))
         .text(C::processes_exe, process.exe)
         .texts(C::processes_argv, process.argv)
         .text(C::processes_shim, process.shim)
         .text(C::processes_verdict, analysis::to_name(analysis.verdict))
         .boolean(C::processes_complete, report.end.has_value())
-        .integer(C::processes_modules, report.end ? std::max<std::uint64_t>(report.end->modules, report.modules.size())
-                                                  : report.modules.size())
+        .integer(C::processes_modules,
+                 report.end ? std::max<std::uint64_t>(report.end->modules, report.modules.size())
+                            : report.modules.size())
         .integer(C::processes_failures, report.failures.size())
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
         .integer(C::processes_sample, std::uint64_t{1})
@@ -186,7 +190,8 @@ class Rows {
 
   File file_of(const analysis::ReportIndex& index, const analysis::ObjectRecord* object) {
     if (object == nullptr) return {};
-    File file{object->build_id.empty() ? object->path : object->build_id, object->path, object->build_id, {}, {}};
+    File file{
+        object->build_id.empty() ? object->path : object->build_id, object->path, object->build_id, {}, {}};
     if (const analysis::PackageRecord* package = index.package(object->id)) {
       file.package = package->name;
       file.version = package->version;
@@ -209,13 +214,16 @@ class Rows {
         image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
         const auto kind = image::parse_kind(image.kind);
         const auto arch = image::parse_arch(image.arch);
-        if (kind && arch) candidates.push_back({*kind, *arch, image::parse_version(image.isa).value_or(image::Version{})});
+        if (kind && arch)
+          candidates.push_back({*kind, *arch, image::parse_version(image.isa).value_or(image::Version{})});
       }
     } else if (const analysis::ObjectFile* found = files_.find(object)) {
       for (const analysis::ImageCount& image : found->image_counts()) {
         const image::Candidate& candidate = image.candidate;
-        image_row(file, image::to_name(candidate.kind), std::string(image::to_name(candidate.kind, candidate.arch).view()),
-                  candidate.kind == image::ImageKind::ptx ? std::string(image::to_name(candidate.isa).view()) : std::string(),
+        image_row(file, image::to_name(candidate.kind),
+                  std::string(image::to_name(candidate.kind, candidate.arch).view()),
+                  candidate.kind == image::ImageKind::ptx ? std::string(image::to_name(candidate.isa).view())
+                                                          : std::string(),
                   image.count, image.bytes);
         candidates.push_back(candidate);
       }
@@ -227,7 +235,8 @@ class Rows {
 
   void serves_rows(const File& file, const std::vector<image::Candidate>& candidates) {
     for (const image::ComputeCapabilityInfo& gpu : image::compat_tables().gpus) {
-      const image::Selection selection = image::select_image(candidates, {.device = gpu.cc, .driver = {}, .jit = {}});
+      const image::Selection selection =
+          image::select_image(candidates, {.device = gpu.cc, .driver = {}, .jit = {}});
       constexpr std::array kHow = {"sass", "jit", "none"};
       const std::string capability(image::to_name(gpu.cc).view());
       Row row(Table::serves);
@@ -239,8 +248,8 @@ class Rows {
     }
   }
 
-  void image_row(const File& file, std::string_view kind, const std::string& arch, const std::string& isa, std::uint64_t count,
-                 std::uint64_t bytes) {
+  void image_row(const File& file, std::string_view kind, const std::string& arch, const std::string& isa,
+                 std::uint64_t count, std::uint64_t bytes) {
     Row row(Table::images);
     row.text(C::images_row_id, fmt::format("{}/{}/{}/{}", file.id, kind, arch, isa))
         .text(C::images_file_id, file.id)
@@ -255,7 +264,8 @@ class Rows {
         .integer(C::images_bytes, bytes);
     if (const auto parsed = image::parse_arch(arch)) {
       row.number(C::images_capability, parsed->cc.major + parsed->cc.minor / 10.0);
-      if (parsed->suffix != image::Suffix::none) row.text(C::images_suffix, std::string_view(arch).substr(arch.size() - 1));
+      if (parsed->suffix != image::Suffix::none)
+        row.text(C::images_suffix, std::string_view(arch).substr(arch.size() - 1));
     }
     out_.add(row, day_);
   }
@@ -304,7 +314,8 @@ class Rows {
   }
 
   /// Which finding explains the failure record on a line.
-  std::map<std::uint64_t, std::size_t> finding_rows(const Report& report, const analysis::Analysis& analysis) {
+  std::map<std::uint64_t, std::size_t> finding_rows(const Report& report,
+                                                    const analysis::Analysis& analysis) {
     std::map<std::uint64_t, std::size_t> explained;
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
       const analysis::Finding& finding = analysis.findings[number];
@@ -332,10 +343,12 @@ class Rows {
       if (!finding.devices.empty() && finding.devices.front().cc)
         row.text(C::findings_compute_capability, image::to_name(*finding.devices.front().cc).view());
       if (!finding.fixes.empty()) {
-        row.text(C::findings_fix, finding.fixes.front().id).text(C::findings_command, analysis::join(finding.fixes.front().commands, "\n"));
+        row.text(C::findings_fix, finding.fixes.front().id)
+            .text(C::findings_command, analysis::join(finding.fixes.front().commands, "\n"));
       }
       if (!finding.where.empty() && !finding.where.front().file.empty())
-        row.text(C::findings_where_file, finding.where.front().file).integer(C::findings_where_line, std::uint64_t{finding.where.front().line});
+        row.text(C::findings_where_file, finding.where.front().file)
+            .integer(C::findings_where_line, std::uint64_t{finding.where.front().line});
       out_.add(row, day_);
     }
     return explained;
@@ -343,10 +356,13 @@ class Rows {
 
   std::string finding_id(std::size_t number) const { return fmt::format("{}/finding{}", id_, number); }
 
-  void failure_row(const Report& report, const analysis::ReportIndex& index, const analysis::FailureRecord& failure,
-                   const analysis::Analysis& analysis, const std::map<std::uint64_t, std::size_t>& explained) {
+  void failure_row(const Report& report, const analysis::ReportIndex& index,
+                   const analysis::FailureRecord& failure, const analysis::Analysis& analysis,
+                   const std::map<std::uint64_t, std::size_t>& explained) {
     const analysis::ModuleRecord* module = index.module(failure.module);
-    const File file = file_of(index, index.object(failure.object ? failure.object : module ? module->object : std::nullopt));
+    const File file = file_of(index, index.object(failure.object ? failure.object
+                                                  : module       ? module->object
+                                                                 : std::nullopt));
     Row row(Table::failures);
     row.text(C::failures_row_id, fmt::format("{}/failure{}", id_, failure.id))
         .text(C::failures_process_id, id_)
@@ -365,14 +381,16 @@ class Rows {
           .text(C::failures_cause, analysis::row_of(analysis.findings[finding->second].cause).name);
     }
     if (!failure.layers.empty()) {
-      if (failure.layers.front().code >= 0) row.integer(C::failures_code, static_cast<std::uint64_t>(failure.layers.front().code));
+      if (failure.layers.front().code >= 0)
+        row.integer(C::failures_code, static_cast<std::uint64_t>(failure.layers.front().code));
       row.text(C::failures_name, failure.layers.front().name);
     }
     if (const analysis::DeviceRecord* device = index.device(failure.device))
       row.text(C::failures_compute_capability, device->compute_capability);
     if (report.driver) row.text(C::failures_driver, report.driver->cuda_version);
     if (!failure.python.empty())
-      row.text(C::failures_python_file, failure.python.front().file).integer(C::failures_python_line, std::uint64_t{failure.python.front().line});
+      row.text(C::failures_python_file, failure.python.front().file)
+          .integer(C::failures_python_line, std::uint64_t{failure.python.front().line});
     out_.add(row, day_);
   }
 
@@ -400,7 +418,8 @@ class Rows {
   std::set<std::string> listed_;
 };
 
-void write_manifest(const fs::path& folder, const std::string& name, const std::vector<Input>& inputs, const Result& result) {
+void write_manifest(const fs::path& folder, const std::string& name, const std::vector<Input>& inputs,
+                    const Result& result) {
   nlohmann::json manifest;
   manifest["schema"] = "kshim-facts/1";
   manifest["host"] = host_name();
@@ -411,9 +430,11 @@ void write_manifest(const fs::path& folder, const std::string& name, const std::
   fs::create_directories(folder, error);
   const fs::path temporary = folder / ("." + name + ".unfinished");
   fs::remove(temporary, error);
-  TableFiles::write_file(temporary, manifest.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
+  TableFiles::write_file(temporary,
+                         manifest.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
   fs::rename(temporary, path, error);
-  if (error) throw cli::UserError(fmt::format("{}: {}", path.string(), error.message()), cli::exit_status::kMisuse);
+  if (error)
+    throw cli::UserError(fmt::format("{}: {}", path.string(), error.message()), cli::exit_status::kMisuse);
 }
 
 }  // namespace
@@ -424,7 +445,9 @@ Result export_reports(const std::vector<fs::path>& paths, const Options& options
   const std::set<std::string> known = known_inputs(manifests);
   std::vector<Input> inputs;
   std::vector<uid_t> owners;
-  const std::int64_t now_s = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::int64_t now_s =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
   std::uint64_t total = 0;
   for (const analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
     struct stat status {};

@@ -80,7 +80,8 @@ void TableFiles::flush(const Key& key, File& file) {
   }
   const bool fresh = file.path.empty();
   if (fresh) {
-    const fs::path folder = folder_ / fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
+    const fs::path folder = folder_ /
+                            fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
                             fmt::format("date={}", key.second);
     std::error_code error;
     fs::create_directories(folder, error);

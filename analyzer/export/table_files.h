@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of one export: DIR/table=NAME/date=DAY/EXPORT[.N].ndjson[.zst]. Rows are collected under another name and renamed at the
-// end, so that a reader never sees half a file and a failed export leaves none.
+// The files of one export: DIR/table=NAME/date=DAY/EXPORT[.N].ndjson[.zst]. Rows are collected under another
+// name and renamed at the end, so that a reader never sees half a file and a failed export leaves none.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -76,9 +76,11 @@ std::string recorded_environment() {
 
 std::string facts_tables() {
   std::string out;
-#define KSHIM_TABLE(table, meaning) \
-  out += std::string(out.empty() ? "" : "\n") + "**`" #table "`**: " + meaning + "\n\n| column | type | meaning |\n| --- | --- | --- |\n";
-#define KSHIM_COLUMN(table, column, type, meaning) out += "| `" #column "` | " #type " | " + cell(meaning) + " |\n";
+#define KSHIM_TABLE(table, meaning)                                              \
+  out += std::string(out.empty() ? "" : "\n") + "**`" #table "`**: " + meaning + \
+         "\n\n| column | type | meaning |\n| --- | --- | --- |\n";
+#define KSHIM_COLUMN(table, column, type, meaning) \
+  out += "| `" #column "` | " #type " | " + cell(meaning) + " |\n";
 #include "analyzer/export/facts.def"
 #undef KSHIM_TABLE
 #undef KSHIM_COLUMN
@@ -88,12 +90,12 @@ std::string facts_tables() {
 // Its texts hold no character that JSON wants escaped.
 std::string facts_schema() {
   std::string out;
-#define KSHIM_TABLE(table, meaning)                                             \
+#define KSHIM_TABLE(table, meaning)                                                                          \
   out += std::string(out.empty() ? "" : "\n  }},\n") + "  \"" #table "\": {\n   \"meaning\": \"" + meaning + \
          "\",\n   \"columns\": {";
-#define KSHIM_COLUMN(table, column, type, meaning)                                                          \
-  out += std::string(out.back() == '{' ? "\n" : ",\n") + "    \"" #column "\": {\"type\": \"" #type "\", \"meaning\": \"" + \
-         meaning + "\"}";
+#define KSHIM_COLUMN(table, column, type, meaning)       \
+  out += std::string(out.back() == '{' ? "\n" : ",\n") + \
+         "    \"" #column "\": {\"type\": \"" #type "\", \"meaning\": \"" + meaning + "\"}";
 #include "analyzer/export/facts.def"
 #undef KSHIM_TABLE
 #undef KSHIM_COLUMN
