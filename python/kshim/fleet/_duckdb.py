@@ -5,6 +5,7 @@ import pathlib
 import re
 from typing import Dict, Iterable, Optional
 
+from .. import _files
 from . import TABLES, Question
 
 TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "time": "TIMESTAMP", "texts": "VARCHAR[]"}
@@ -26,8 +27,7 @@ def connect(memory: str = "2GB"):
 
 def schema() -> dict:
     """Columns and types of kshim-facts/1, by table."""
-    with open(pathlib.Path(__file__).parent / "facts.json", encoding="utf-8") as file:
-        return json.load(file)["tables"]
+    return json.loads(_files.text(str(pathlib.Path(__file__).parent / "facts.json")))["tables"]
 
 
 def quoted(text) -> str:
@@ -54,10 +54,11 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
     for table in TABLES:
         for folder in sorted((facts / f"table={table}").glob("date=*")):
             files = sorted(path for path in folder.iterdir()
-                           if path.name.endswith((".ndjson", ".ndjson.zst")) and not path.name.startswith("."))
+                           if path.is_file() and not path.is_symlink() and path.name.endswith((".ndjson", ".ndjson.zst"))
+                           and not path.name.startswith("."))
             day = lake / table / folder.name
             done = day / "ingested.json"
-            known = set(json.loads(done.read_text())) if done.exists() else set()
+            known = set(json.loads(_files.text(str(done)))) if done.exists() else set()
             fresh = [path for path in files if path.name not in known]
             if not fresh:
                 continue
