@@ -105,8 +105,9 @@ TEST(FormatMarkdown, SaysWhatWhereAndTheFix) {
   EXPECT_HAS(text,
              "### Fix: Rebuild\n\n```sh\nnvcc -o libx.so SOURCES\n```\n\nWhy.\n\n**Note:** a caveat.\n");
   EXPECT_HAS(text, "- **waiting**: nothing changes\n");
-  EXPECT_HAS(text,
-             "<details>\n<summary>Evidence in r/</summary>\n\n- `host.1.jsonl:6`: A sentence.\n\n</details>\n");
+  EXPECT_HAS(
+      text,
+      "<details>\n<summary>Evidence in r/</summary>\n\n- `host.1.jsonl:6`: A sentence.\n\n</details>\n");
   EXPECT_HAS(text, "## Environment\n");
 }
 
