@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::array<std::string_view, kFormats.size()> kNames = {
 #define KSHIM_FORMAT(id) #id,
-#include "analyzer/core/formats.def"
+#include "analyzer/render/formats.def"
 #undef KSHIM_FORMAT
 };
 

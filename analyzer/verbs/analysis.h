@@ -19,12 +19,12 @@ namespace kshim::analysis {
 
 enum class Format : std::uint8_t {
 #define KSHIM_FORMAT(id) id,
-#include "analyzer/core/formats.def"
+#include "analyzer/render/formats.def"
 #undef KSHIM_FORMAT
 };
 inline constexpr std::array kFormats = {
 #define KSHIM_FORMAT(id) Format::id,
-#include "analyzer/core/formats.def"
+#include "analyzer/render/formats.def"
 #undef KSHIM_FORMAT
 };
 /// nullopt for a name that is none of those formats.

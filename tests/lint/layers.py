@@ -25,6 +25,7 @@ KNOWN = {
     ("input/files/object.cpp", "diagnose/scan_coverage.h"),
     ("input/files/object.cpp", "verbs/scan_findings.h"),
     ("input/files/object.h", "verbs/scan.h"),
+    ("verbs/analysis.h", "render/formats.def"),
     ("verbs/explain.cpp", "render/finding_text.h"),
     ("verbs/explain.cpp", "say/log_titles.def"),
 }
