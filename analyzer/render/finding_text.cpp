@@ -74,7 +74,10 @@ std::string kernel_name(std::string_view demangled) {
 }
 
 std::string file_name(const Finding& finding) {
-  if (finding.object.empty()) return "an image in memory";
+  if (finding.object.empty()) {
+    const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;
+    return of_log || finding.images.empty() ? "what failed" : "an image in memory";
+  }
   std::string name(basename_of(finding.object));
   const std::string package = finding.package.label();
   if (package.empty()) return name;
@@ -284,30 +287,6 @@ std::string place_text(const Place& place) {
     return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
   }
   return fmt::format("{} +0x{:x}", place.object, place.offset);
-}
-
-namespace {
-
-// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
-bool begins_with_name(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
-                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
-  std::string_view word = text.substr(0, text.find(' '));
-  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
-  return !std::all_of(word.begin(), word.end(), is_plain) ||
-         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-}
-
-}  // namespace
-
-std::string as_sentence(std::string text) {
-  if (text.empty()) return text;
-  if (text.front() >= 'a' && text.front() <= 'z' && !begins_with_name(text))
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
-  return text;
 }
 
 bool counts(const Finding& finding) {

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "analyzer/core/text.h"
-#include "analyzer/input/files/kernel_needs.h"
 #include "analyzer/render/each_string.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/scan/clean.h"
@@ -15,6 +14,7 @@
 #include "analyzer/render/share.h"
 #include "analyzer/render/share_analysis.h"
 #include "analyzer/render/share_finding.h"
+#include "analyzer/say/kernel_needs.h"
 
 namespace kshim::scan {
 namespace {

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "analyzer/core/text.h"
-#include "analyzer/input/files/kernel_needs.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/page.h"
 #include "analyzer/render/scan/clean.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/say/kernel_needs.h"
 
 namespace kshim::scan {
 namespace {
