@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/compiler_fixes.h"
@@ -11,23 +12,28 @@
 #include "analyzer/advise/driver_fixes.h"
 #include "analyzer/advise/gpu_driver.h"
 #include "analyzer/advise/interpreter.h"
+#include "analyzer/advise/library_fixes.h"
 #include "analyzer/advise/own_source.h"
+#include "analyzer/advise/package_fixes.h"
 #include "analyzer/advise/printable.h"
-#include "analyzer/advise/program.h"
 #include "analyzer/advise/rebuild.h"
 #include "analyzer/advise/releases.h"
 #include "analyzer/advise/remarks.h"
+#include "analyzer/advise/remedies.h"
+#include "analyzer/advise/settle.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/advise/windows.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/rules.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
 
-void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
+void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   struct Row {
     Cause cause;
     int code;
@@ -60,13 +66,13 @@ void add_plain_fixes(const Situation& at, std::vector<Fix>& fixes) {
   }
 }
 
-void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
   const char* why = bypassed ? "the file holds code for this GPU; without the switch the driver takes it"
                              : "the PTX fits this GPU; without the switch the driver compiles it";
   constexpr const char* kWhere =
       "set where the program is started: a shell profile, a job script or a container image";
-  if (at.switches.empty()) {
+  if (at.switch_names.empty()) {
     // The code says that one of them is on, and no list of the environment which.
     std::vector<std::string> names;
     std::string unset = "env";
@@ -86,17 +92,17 @@ void add_switch_fix(const Situation& at, std::vector<Fix>& fixes) {
                      "start-without-switch"});
     return;
   }
-  const bool one = at.switches.size() == 1;
+  const bool one = at.switch_names.size() == 1;
   fixes.push_back({FixKind::environment,
-                   fmt::format("Unset {}", enumerate(at.switches)),
-                   {"unset " + join(at.switches, " ")},
+                   fmt::format("Unset {}", enumerate(at.switch_names)),
+                   {"unset " + join(at.switch_names, " ")},
                    why,
                    fmt::format("{} {}", one ? "it is" : "they are", kWhere),
                    "unset-switch"});
 }
 
 // Somebody else built it: the user has no source to mend, and its makers may have done so.
-void add_other_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::string package = shell_quote(at.package);
   const bool conda = at.manager == "conda";
   fixes.push_back(
@@ -111,7 +117,7 @@ void add_other_release_fix(const Situation& at, std::vector<Fix>& fixes) {
        "try-other-release"});
 }
 
-void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_kernel_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(
       {FixKind::code,
        "Compile the kernel for this GPU's architecture too",
@@ -127,7 +133,7 @@ void add_kernel_fix(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 // The name asked for is text in the program: it must be the one that the image has.
-void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_name_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   constexpr std::size_t kNamed = 4;
   const std::string lowered =
       at.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
@@ -165,7 +171,7 @@ void add_name_fix(const Situation& at, std::vector<Fix>& fixes) {
                    "correct-kernel-name"});
 }
 
-void add_cache_fix(const Situation& at, Advice& advice) {
+void add_cache_fix(const AdviceInput& at, Advice& advice) {
   advice.fixes.push_back(
       {FixKind::environment, fmt::format("Delete it from {}'s cache", at.cache),
        at.removable.empty() ? std::vector<std::string>() : std::vector{"rm -r " + shell_quote(at.removable)},
@@ -179,7 +185,7 @@ void add_cache_fix(const Situation& at, Advice& advice) {
   advice.dead_ends.push_back({fmt::format("installing {} again", at.cache), "its cache stays as it is"});
 }
 
-void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if ((comes_built(at) || !at.manager.empty()) && !at.package.empty()) {
     const std::string package = shell_quote(at.package);
     fixes.push_back(
@@ -203,8 +209,113 @@ void add_invalid_image_fix(const Situation& at, std::vector<Fix>& fixes) {
                    "build-file-again"});
 }
 
+// What is in files that lie elsewhere.
+void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const std::size_t named = std::min<std::size_t>(at.unread.size(), 3);
+  std::string files;
+  for (std::size_t i = 0; i < named; ++i) files += " " + shell_quote(at.unread[i]);
+  fixes.push_back(
+      {FixKind::environment,
+       "Look at the files where they are",
+       {fmt::format("kshim scan --target {}{}", at.need, files)},
+       "it needs no GPU and runs nothing",
+       at.unread.size() > named ? fmt::format("{} more files are named below", at.unread.size() - named) : "",
+       "scan-files"});
+  fixes.push_back({FixKind::environment,
+                   "Record the run with the question",
+                   {fmt::format("kshim run --target {} -- PROGRAM", at.need)},
+                   "the shim then looks at everything that is registered or loaded",
+                   "",
+                   "record-target"});
+}
+
+// The image for the GPU is there, and its source leaves nothing of the kernel in it.
+void add_body_fixes(const AdviceInput& at, Advice& advice) {
+  if (at.taken && at.device && at.taken->arch.cc < *at.device) {
+    const std::string need(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
+    advice.fixes.push_back(
+        {FixKind::rebuild,
+         fmt::format("Build it for {} as well", need),
+         {fmt::format("nvcc -gencode arch=compute_{0},code=sm_{0} ...", need.substr(3))},
+         fmt::format("the guard may let {} through: {} was compiled as {}, which it did not", need,
+                     image::to_name(at.taken->kind, at.taken->arch).view(),
+                     at.taken->arch.cc.major == at.device->major ? "an older one of its generation"
+                                                                 : "an older architecture"),
+         "the source tells: look for __CUDA_ARCH__ in the kernel",
+         "rebuild"});
+  }
+  advice.fixes.push_back(
+      {FixKind::code,
+       "Give the kernel a body for this GPU, or launch another one",
+       {"grep -rnE '__CUDA_ARCH__|CUTE_ARCH|ENABLE_SM' --include='*.cu*' --include='*.h*' ."},
+       "an #if __CUDA_ARCH__ in its source leaves nothing of it for this architecture",
+       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have",
+       "write-kernel-body"});
+  advice.fixes.push_back(
+      {FixKind::environment,
+       "Use what the program has for such GPUs",
+       {},
+       "such kernels belong to a fast path that needs a newer GPU: another data type, backend or option "
+       "avoids it",
+       "",
+       "use-other-path"});
+  if (!at.taken) return;
+  advice.dead_ends.push_back(
+      {fmt::format("rebuilding for {} alone", image::to_name(at.taken->kind, at.taken->arch).view()),
+       "it has that image, and the source leaves nothing in it"});
+  advice.dead_ends.push_back(no_driver_update("it loaded the right image"));
+}
+
+void add_left_error_fixes(const AdviceInput& at, Advice& advice) {
+  const std::string library = at.software.empty() ? "the library" : at.software;
+  advice.fixes.push_back(
+      {FixKind::code,
+       fmt::format("Call cudaGetLastError() once after {} has been set up", library),
+       {},
+       "that clears what its probing has left; no kernel of the reporting library has failed",
+       "",
+       "clear-left-error"});
+  advice.fixes.push_back({FixKind::reinstall,
+                          fmt::format("Use a version of {} that clears its errors", library),
+                          {},
+                          "the library is to clean up after its own probing",
+                          "newer releases of NCCL do so: pip install --upgrade nvidia-nccl-cu12 (or -cu13)",
+                          "use-other-release"});
+  if (!at.caller.empty())
+    advice.dead_ends.push_back(
+        {fmt::format("rebuilding {} for this GPU", at.caller), "none of its kernels was refused"});
+}
+
+// What works already, and takes time at each start.
+void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
+  if (at.jit_cache_off)
+    fixes.push_back({FixKind::environment,
+                     "Let the driver keep what it has compiled",
+                     {"unset CUDA_CACHE_DISABLE"},
+                     "with its cache (~/.nv/ComputeCache) it compiles once, and not at every start",
+                     "CUDA_CACHE_MAXSIZE bounds the cache",
+                     "keep-jit-cache"});
+  const bool forced = (at.switches.force_ptx_jit || at.switches.force_jit) && at.device &&
+                      !at.images.empty() && select(at.images, at, {}).choice == image::Choice::sass;
+  if (forced) {
+    fixes.push_back({FixKind::environment,
+                     fmt::format("Unset {}", enumerate(at.switch_names)),
+                     {"unset " + join(at.switch_names, " ")},
+                     "a cubin for this GPU is there; without the switch the driver takes it",
+                     "",
+                     "unset-switch"});
+    return;
+  }
+  if (at.loose) return;  // compiled on purpose, by what made it
+  // Without a file, nobody knows who would have to build what.
+  if (at.object.empty()) add_plain_fixes(at, fixes);
+  const std::size_t before = fixes.size();
+  add_rebuild_fixes(at, fixes);
+  if (!at.object.empty()) fixes.resize(std::min(fixes.size(), before + 1));  // it works: one way is enough
+}
+
 // Which GPU it is decides everything else.
-void add_fix_for_any_gpu(const Situation& at, std::vector<Fix>& fixes) {
+void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(
       {comes_built(at) ? FixKind::reinstall : FixKind::rebuild,
        comes_built(at) ? "Install a build that has code for your GPU" : "Have code for your GPU built in",
@@ -216,7 +327,7 @@ void add_fix_for_any_gpu(const Situation& at, std::vector<Fix>& fixes) {
        "have-code-built"});
 }
 
-void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
   // A UUID is one GPU in every order.
   const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
@@ -233,12 +344,12 @@ void add_hiding_fix(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 // A run of a framework that has a way without a GPU, or the name of one.
-bool may_do_without(const Situation& at) {
+bool may_do_without(const AdviceInput& at) {
   return at.python || at.torch || (at.object.empty() && !wheel_name(at.package).distribution.empty());
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
-void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
+void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool may = is_image_cause(at.cause) || at.cause == Cause::library_refuses ||
                    at.cause == Cause::nvrtc_arch_unsupported;
   const bool quick = std::any_of(fixes.begin(), fixes.end(), [](const Fix& fix) {
@@ -255,8 +366,8 @@ void add_fallback(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 // What follows from what is said: the package from the software, the toolkit from the flavour.
-Situation completed(const Situation& given) {
-  Situation at = given;
+AdviceInput completed(const AdviceInput& given) {
+  AdviceInput at = given;
   if (at.package.empty() && at.object.empty()) at.package = at.software;
   const WheelName wheel = wheel_name(at.package, at.package_version, at.variant);
   if (at.variant.empty()) at.variant = wheel.variant;
@@ -269,13 +380,28 @@ Situation completed(const Situation& given) {
   return at;
 }
 
+// Commands that go to the Python that failed, that a shell takes as they stand, and that another user has no
+// word in.
+void keep_usable(const AdviceInput& at, std::vector<Fix>& fixes) {
+  for_interpreter(fixes, at.python_env);
+  keep_printable(fixes);
+  if (!at.foreign.empty()) keep_free_of(at.foreign, fixes);
+}
+
 }  // namespace
 
-Advice advise(const Situation& given) {
-  const Situation told = completed(given);
-  const Serving serving = serving_of(told);
+Advice advise(const AdviceInput& given) {
   Advice advice;
-  const Situation at = asks_for_the_driver(told) ? with_serving_driver(told, serving) : told;
+  if (given.conflict || given.missing || !given.unread.empty()) {
+    if (given.conflict) add_library_advice(given, advice);
+    if (given.missing) add_missing_library_advice(*given.missing, advice);
+    if (!given.unread.empty()) add_look_fixes(given, advice.fixes);
+    keep_usable(given, advice.fixes);
+    return advice;
+  }
+  const AdviceInput told = completed(given);
+  const Serving serving = serving_of(told);
+  const AdviceInput at = asks_for_the_driver(told) ? with_serving_driver(told, serving) : told;
   if (asks_for_the_driver(told)) add_gpu_driver_fix(told, serving, advice.fixes);
   if (has_trait(at.cause, cause_trait::switched)) add_switch_fix(at, advice.fixes);
   switch (at.cause) {
@@ -294,11 +420,7 @@ Advice advise(const Situation& given) {
       add_cache_fix(at, advice);
       break;
     case Cause::jit_tax:
-      // Without a file, nobody knows who would have to build what.
-      if (at.object.empty()) add_plain_fixes(at, advice.fixes);
-      add_rebuild_fixes(at, advice.fixes);
-      if (!at.object.empty() && advice.fixes.size() > 1)
-        advice.fixes.resize(1);  // it works: one way is enough
+      add_jit_fixes(at, advice.fixes);
       break;
     case Cause::latent_gap:
       // What is there already, no list of architectures can add.
@@ -327,7 +449,26 @@ Advice advise(const Situation& given) {
     case Cause::invalid_image:
       add_invalid_image_fix(at, advice.fixes);
       break;
+    case Cause::compiled_out:
+      add_body_fixes(at, advice);
+      break;
+    case Cause::unchecked_failure:
+      advice.fixes.push_back({FixKind::code,
+                              "Check the launch: cudaGetLastError() after <<<>>>",
+                              {},
+                              "a launch that is refused leaves its output as it was",
+                              "compute-sanitizer PROGRAM names the call",
+                              "check-launch"});
+      break;
+    case Cause::stale_error:
+      add_left_error_fixes(at, advice);
+      break;
     case Cause::driver_too_old:
+      // No program failed: a GPU was asked about.
+      if (!at.code && serving == Serving::too_old) {
+        add_gpu_driver_fix(at, serving, advice.fixes);
+        break;
+      }
       add_runtime_fixes(at, advice);
       add_plain_fixes(at, advice.fixes);
       break;
@@ -357,9 +498,26 @@ Advice advise(const Situation& given) {
   add_fallback(at, advice.fixes);
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
-  for_interpreter(advice.fixes, at.python_env);
-  keep_printable(advice.fixes);
+  explain::add_remedies(at, advice);
+  keep_usable(at, advice.fixes);
+  if (at.windows) explain::translate(advice);
   return advice;
+}
+
+void advise(std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    if (!finding.about) continue;
+    AdviceInput at = *finding.about;
+    if (at.foreign.empty())
+      at.removable = removable_cache_entry(at.cache_entry.empty() ? extension_folder(at) : at.cache_entry);
+    Advice advice = advise(at);
+    finding.fixes = std::move(advice.fixes);
+    finding.dead_ends = std::move(advice.dead_ends);
+    finding.remarks.insert(finding.remarks.begin(), std::make_move_iterator(advice.remarks.begin()),
+                           std::make_move_iterator(advice.remarks.end()));
+  }
+  settle(findings);
+  for (Finding& finding : findings) finding.about.reset();
 }
 
 }  // namespace kshim::analysis

@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "analyzer/advise/arch_lists.h"
+#include "analyzer/core/text.h"
 #include "kshim/image/compute_capability.h"
 
 namespace kshim::analysis {
@@ -138,38 +138,29 @@ const ToolkitRow* last_with_code_for(ComputeCapability device) {
   return found;
 }
 
+std::string_view pip_install(Pip how) {
+  return how == Pip::here ? "pip install --no-build-isolation --no-cache-dir --force-reinstall --no-deps"
+                          : "pip install --no-cache-dir --force-reinstall --no-deps";
+}
+
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
   const bool other = !words.toolkit.empty();
-  const std::array<std::pair<std::string_view, std::string>, 14> values = {{
-      {"{nvcc}", words.nvcc},
-      {"{mode}", words.mode},
-      {"{toolkit}", other ? words.toolkit : "/usr/local/cuda"},
-      {"{home}", other ? fmt::format("CUDA_HOME={} ", words.toolkit) : ""},
-      {"{path}", other ? fmt::format("PATH={}/bin:\"$PATH\" ", words.toolkit) : ""},
-      {"{compiler}", other ? fmt::format(" --fresh -DCMAKE_CUDA_COMPILER={}", words.nvcc) : ""},
-      {"{cuda}", image::to_name(plan.toolkit->version).c_str()},
-      {"{list}", arch_list(plan, recipe.list)},
-      {"{newest}", newest_plain(plan)},
-      {"{output}", words.output},
-      {"{build}", words.build},
-      {"{package}", words.package},
-      {"{tag}", words.tag},
-      {"{program}", words.program},
-  }};
-  // One pass from left to right: a value that happens to hold a placeholder is not expanded again.
-  std::string out;
-  for (std::string_view rest = recipe.command; !rest.empty();) {
-    const auto found =
-        std::find_if(values.begin(), values.end(), [&](const auto& v) { return rest.starts_with(v.first); });
-    if (found != values.end()) {
-      out += found->second;
-      rest.remove_prefix(found->first.size());
-    } else {
-      out += rest.front();
-      rest.remove_prefix(1);
-    }
-  }
-  return out;
+  return expand(recipe.command,
+                {{"pip", std::string(pip_install(recipe.pip))},
+                 {"nvcc", words.nvcc},
+                 {"mode", words.mode},
+                 {"toolkit", other ? words.toolkit : "/usr/local/cuda"},
+                 {"home", other ? fmt::format("CUDA_HOME={} ", words.toolkit) : ""},
+                 {"path", other ? fmt::format("PATH={}/bin:\"$PATH\" ", words.toolkit) : ""},
+                 {"compiler", other ? fmt::format(" --fresh -DCMAKE_CUDA_COMPILER={}", words.nvcc) : ""},
+                 {"cuda", image::to_name(plan.toolkit->version).c_str()},
+                 {"list", arch_list(plan, recipe.list)},
+                 {"newest", newest_plain(plan)},
+                 {"output", words.output},
+                 {"build", words.build},
+                 {"package", words.package},
+                 {"tag", words.tag},
+                 {"program", words.program}});
 }
 
 }  // namespace kshim::analysis

@@ -5,6 +5,6 @@
 
 namespace kshim::analysis {
 
-void add_compiler_fixes(const Situation& at, Advice& advice);
+void add_compiler_fixes(const AdviceInput& at, Advice& advice);
 
 }  // namespace kshim::analysis

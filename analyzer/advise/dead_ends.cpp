@@ -19,7 +19,7 @@ namespace {
 std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 
 // "The same major version is enough": the image of it that does not fit, by the rules.
-void add_same_major(const Situation& at, std::vector<DeadEnd>& out) {
+void add_same_major(const AdviceInput& at, std::vector<DeadEnd>& out) {
   for (const image::Candidate& image : at.have) {
     if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.device->major) continue;
     const image::Verdict verdict = image::judge(image, {*at.device, at.driver, {}});
@@ -41,14 +41,14 @@ std::string alternatives(std::vector<std::string> items) {
 }
 
 // A package that PyTorch's variable could have built, where no process was seen.
-bool knows_torch_list(const Situation& at) {
+bool knows_torch_list(const AdviceInput& at) {
   if (!at.object.empty()) return false;
   const BuildRow* build = find_build(at.package, "");
   return build != nullptr && row_of(build->recipe).list == ArchList::torch;
 }
 
 // A wheel that helped the owner of another GPU.
-void add_other_flavours(const Situation& at, std::vector<DeadEnd>& out) {
+void add_other_flavours(const AdviceInput& at, std::vector<DeadEnd>& out) {
   const std::vector<std::string> useless = useless_variants(at);
   if (useless.empty()) return;
   out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
@@ -56,7 +56,7 @@ void add_other_flavours(const Situation& at, std::vector<DeadEnd>& out) {
 }
 
 // The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
-void add_guard(const Situation& at, std::vector<DeadEnd>& out) {
+void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
   const bool guard = at.cause == Cause::compiled_out || (at.cause == Cause::latent_gap && at.guarded) ||
                      (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());
   if (guard)
@@ -76,7 +76,7 @@ bool updates_driver(const Advice& advice) {
                      [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
 }
 
-void add_attempts(const Situation& at, Advice& advice) {
+void add_attempts(const AdviceInput& at, Advice& advice) {
   auto& out = advice.dead_ends;
   const bool installed = comes_built(at);
   const bool image =
@@ -93,7 +93,7 @@ void add_attempts(const Situation& at, Advice& advice) {
   add_guard(at, out);
 }
 
-void add_driver_update(const Situation& at, Serving serving, Advice& advice) {
+void add_driver_update(const AdviceInput& at, Serving serving, Advice& advice) {
   const bool switched = has_trait(at.cause, cause_trait::switched);
   // The GPU of a latent gap need not be in this machine.
   if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
@@ -108,12 +108,12 @@ void add_driver_update(const Situation& at, Serving serving, Advice& advice) {
     why = switched ? "it serves this GPU already, and heeds the same switch"
                    : "it serves this GPU already, and brings no code for your kernels";
   }
-  advice.dead_ends.push_back({"updating the driver", std::move(why)});
+  advice.dead_ends.push_back(no_driver_update(std::move(why)));
 }
 
 // The last toolkit with code for the GPU, under whatever name: Thor is 10.1 to CUDA 12 and 11.0 to CUDA 13.
 // nullptr where the newest has it.
-const ToolkitRow* last_before_dropped(const Situation& at) {
+const ToolkitRow* last_before_dropped(const AdviceInput& at) {
   if (!at.device) return nullptr;
   const ToolkitRow* last = last_with_code_for(*at.device);
   return last == nullptr || last == &toolkits().back() ? nullptr : last;
@@ -121,7 +121,9 @@ const ToolkitRow* last_before_dropped(const Situation& at) {
 
 }  // namespace
 
-void add_dead_ends(const Situation& at, Serving serving, Advice& advice) {
+DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::move(why), true}; }
+
+void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice) {
   auto& out = advice.dead_ends;
   const bool switched = has_trait(at.cause, cause_trait::switched);
   const bool latent = at.cause == Cause::latent_gap;
@@ -161,8 +163,7 @@ void add_dead_ends(const Situation& at, Serving serving, Advice& advice) {
     out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
   }
   add_attempts(at, advice);
-  if (updates_driver(advice))
-    std::erase_if(out, [](const DeadEnd& row) { return row.action == "updating the driver"; });
+  if (updates_driver(advice)) std::erase_if(out, [](const DeadEnd& row) { return row.of_driver; });
 }
 
 }  // namespace kshim::analysis

@@ -6,6 +6,6 @@
 namespace kshim::analysis {
 
 /// What people try in this situation although it cannot help, with why not.
-void add_dead_ends(const Situation& at, Serving serving, Advice& advice);
+void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice);
 
 }  // namespace kshim::analysis

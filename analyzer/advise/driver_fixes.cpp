@@ -20,7 +20,7 @@ using image::Version;
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 // The PTX version that did not fit: what was said, else the oldest of the images.
-Version refused_isa(const Situation& at) {
+Version refused_isa(const AdviceInput& at) {
   if (at.ptx.known()) return at.ptx;
   Version isa;
   for (const image::Candidate& image : at.have) {
@@ -32,7 +32,7 @@ Version refused_isa(const Situation& at) {
 
 // What the driver has to be for at least: of the PTX itself, else of the toolkit that made it, else the next
 // after its own.
-Version needed_cuda(const Situation& at, Version isa) {
+Version needed_cuda(const AdviceInput& at, Version isa) {
   if (isa.known()) return image::cuda_of_ptx_isa(isa);
   if (!at.have.empty()) return {};
   const ToolkitRow* reads = toolkit_that_driver_reads(at);
@@ -46,18 +46,17 @@ Version needed_cuda(const Situation& at, Version isa) {
 }
 
 // A driver update helps only as far as the GPU is still supported.
-void add_driver_fix(const Situation& at, Advice& advice) {
+void add_driver_fix(const AdviceInput& at, Advice& advice) {
   const Version isa = refused_isa(at);
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const bool exact = isa.known() || at.toolkit.known();
   Version needed = needed_cuda(at, isa);
   if (needed.known() && last.known() && needed > last) {
-    advice.dead_ends.push_back(
-        {"updating the driver",
-         fmt::format("R{} is the last driver branch for {} GPUs and reads PTX for CUDA {} at most; "
-                     "this PTX needs CUDA {}",
-                     gpu->last_branch, gpu->family, name(last), name(needed))});
+    advice.dead_ends.push_back(no_driver_update(
+        fmt::format("R{} is the last driver branch for {} GPUs and reads PTX for CUDA {} at most; "
+                    "this PTX needs CUDA {}",
+                    gpu->last_branch, gpu->family, name(last), name(needed))));
     return;
   }
   // Nor one that does not know the GPU.
@@ -80,7 +79,7 @@ void add_driver_fix(const Situation& at, Advice& advice) {
 
 // PTX without a file was made at run time, by NVRTC or what is built on it: its version is that of this
 // compiler.
-void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_older_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* row = toolkit_that_driver_reads(at);
   if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, row->version))) return;
   fixes.push_back(
@@ -95,12 +94,12 @@ void add_older_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
 
 }  // namespace
 
-const ToolkitRow* toolkit_that_driver_reads(const Situation& at) {
+const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
   if (at.driver.known()) return toolkit_at_most(at.driver);
   return at.reads.known() ? toolkit_of_isa(at.reads) : nullptr;
 }
 
-void add_newer_ptx_fixes(const Situation& at, Advice& advice) {
+void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   const bool at_run_time = at.origin == Origin::memory;
   if (at_run_time && !at.loose) {
     // Whoever compiles for the GPU that is there is not mended by building it for that GPU.
@@ -126,16 +125,15 @@ void add_newer_ptx_fixes(const Situation& at, Advice& advice) {
 }
 
 // Within a CUDA major version, an older driver reads newer cubins.
-void add_newer_driver_fixes(const Situation& at, Advice& advice) {
+void add_newer_driver_fixes(const AdviceInput& at, Advice& advice) {
   const bool newer_cubin = at.newest_cubin.major > at.driver.major;
   const Version needed = newer_cubin ? Version{at.newest_cubin.major, 0} : image::kFirstZstdDriver;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
   const ToolkitRow* row = toolkit_at_most(needed);
   if (last.known() && needed > last) {
-    advice.dead_ends.push_back(
-        {"updating the driver",
-         fmt::format("R{} is the last driver branch for {} GPUs", gpu->last_branch, gpu->family)});
+    advice.dead_ends.push_back(no_driver_update(
+        fmt::format("R{} is the last driver branch for {} GPUs", gpu->last_branch, gpu->family)));
   } else if (newer_cubin && row != nullptr) {
     advice.fixes.push_back({FixKind::upgrade_driver,
                             row->driver.empty()
@@ -159,7 +157,7 @@ void add_newer_driver_fixes(const Situation& at, Advice& advice) {
 
 // 35: within a CUDA major version any driver of that version will do; an image of a container names the minor
 // version, too.
-void add_runtime_fixes(const Situation& at, Advice& advice) {
+void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   if (at.code != kInsufficientDriver || !at.runtime.known()) return;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   const Version last = gpu != nullptr ? last_driver_cuda(*gpu) : Version{};
@@ -177,8 +175,8 @@ void add_runtime_fixes(const Situation& at, Advice& advice) {
   }
   if (beyond) {
     advice.dead_ends.push_back(
-        {"updating the driver", fmt::format("R{} is the last branch for {} GPUs, and serves CUDA {} at most",
-                                            gpu->last_branch, gpu->family, name(last))});
+        no_driver_update(fmt::format("R{} is the last branch for {} GPUs, and serves CUDA {} at most",
+                                     gpu->last_branch, gpu->family, name(last))));
   } else if (!oldest.empty()) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,

@@ -11,7 +11,7 @@ using image::Version;
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 // "550.54.15, for CUDA 12.4", and what of it is known.
-std::string described(const Situation& at) {
+std::string described(const AdviceInput& at) {
   if (!at.driver.known()) return at.kernel_module;
   const std::string cuda = fmt::format("for CUDA {}", name(at.driver));
   return at.kernel_module.empty() ? cuda : fmt::format("{}, {}", at.kernel_module, cuda);
@@ -19,12 +19,12 @@ std::string described(const Situation& at) {
 
 }  // namespace
 
-Serving serving_of(const Situation& at) {
+Serving serving_of(const AdviceInput& at) {
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   return gpu == nullptr ? Serving::unknown : serving_of(*gpu, at.driver, at.kernel_module);
 }
 
-void add_gpu_driver_fix(const Situation& at, Serving serving, std::vector<Fix>& fixes) {
+void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes) {
   if (serving != Serving::too_old && serving != Serving::too_new) return;
   const GpuRow& gpu = *find_gpu(*at.device);
   if (serving == Serving::too_new) {
@@ -44,13 +44,14 @@ void add_gpu_driver_fix(const Situation& at, Serving serving, std::vector<Fix>& 
               : first != nullptr
                   ? fmt::format("Update the driver to {} or newer", first->driver)
                   : fmt::format("Update the driver to one for CUDA {} or newer", name(gpu.first_toolkit));
+  if (first != nullptr) fix.arguments = {{"driver", std::string(first->driver)}};
   if (gpu.last_branch != 0)
     fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu.last_branch);
   fixes.push_back(std::move(fix));
 }
 
-Situation with_serving_driver(const Situation& at, Serving serving) {
-  Situation out = at;
+AdviceInput with_serving_driver(const AdviceInput& at, Serving serving) {
+  AdviceInput out = at;
   if (serving != Serving::too_old && serving != Serving::too_new) return out;
   const GpuRow& gpu = *find_gpu(*at.device);
   out.driver = serving == Serving::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
@@ -58,7 +59,7 @@ Situation with_serving_driver(const Situation& at, Serving serving) {
   return out;
 }
 
-void add_driver_remark(const Situation& at, Serving serving, std::vector<std::string>& remarks) {
+void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks) {
   switch (serving) {
     case Serving::unknown:
       // A GPU that no table knows.

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/program.h"
 
 namespace kshim::analysis {
 namespace {
@@ -27,12 +27,12 @@ std::vector<std::string> entries_of(const std::string& search_path) {
 
 bool names_folder_of(std::string_view entry, const CudaLibrary& library) {
   while (entry.size() > 1 && entry.ends_with('/')) entry.remove_suffix(1);
-  return entry == folder_of(library.record->path) || entry == folder_of(library.path) ||
+  return entry == folder_of(library.record.path) || entry == folder_of(library.path) ||
          entry == library.folder;
 }
 
 // One of them comes by LD_LIBRARY_PATH, which goes before the RUNPATH by which the other is found.
-void add_search_path(const LibrarySituation& at, Advice& out) {
+void add_search_path(const LibraryConflict& at, Advice& out) {
   std::vector<std::string> kept;
   std::vector<std::string> dropped;
   for (const std::string& entry : entries_of(at.search_path)) {
@@ -62,11 +62,11 @@ bool in_wheel(const CudaLibrary& library) {
          library.path.find("/dist-packages/") != std::string::npos;
 }
 
-bool in_conda(const LibrarySituation& at, const CudaLibrary& library) {
+bool in_conda(const LibraryConflict& at, const CudaLibrary& library) {
   return !at.conda.empty() && library.path.starts_with(at.conda + "/") && !in_wheel(library);
 }
 
-void add_conda(const LibrarySituation& at, Advice& out) {
+void add_conda(const LibraryConflict& at, Advice& out) {
   const auto conda = std::find_if(at.libraries.begin(), at.libraries.end(),
                                   [&](const CudaLibrary& library) { return in_conda(at, library); });
   const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(), in_wheel);
@@ -75,12 +75,12 @@ void add_conda(const LibrarySituation& at, Advice& out) {
       {FixKind::reinstall,
        "Keep one of the two: what conda installed, or what pip did",
        {"conda list | grep -iE 'cuda|cublas|cudnn|nccl'", "python -m pip list | grep -i nvidia"},
-       fmt::format("{} is conda's, and {} is pip's", conda->record->soname, wheel->record->soname),
+       fmt::format("{} is conda's, and {} is pip's", conda->record.soname, wheel->record.soname),
        "an environment with only one of them is the safest: a new one, if need be",
        "keep-one-manager"});
 }
 
-void add_reinstall(const LibrarySituation& at, Advice& out) {
+void add_reinstall(const LibraryConflict& at, Advice& out) {
   const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(),
                                   [](const CudaLibrary& library) { return !library.package.empty(); });
   if (wheel == at.libraries.end() || at.kind == Mixture::dropped || at.kind == Mixture::built ||
@@ -93,10 +93,11 @@ void add_reinstall(const LibrarySituation& at, Advice& out) {
                     wheel->version.find('.') == std::string::npos ? "" : "==" + wheel->version)},
        "its files are then of one release again, where they were replaced in part",
        "it does not help against a copy from elsewhere that is found first",
-       "install-again"});
+       "install-again",
+       {{"package", wheel->package}}});
 }
 
-void add_majors(const LibrarySituation& at, Advice& out) {
+void add_majors(const LibraryConflict& at, Advice& out) {
   if (at.kind != Mixture::majors) return;
   for (const CudaLibrary& library : at.libraries) {
     if (library.package.empty() || library.package.find("-cu") == std::string::npos) continue;
@@ -116,7 +117,8 @@ void add_majors(const LibrarySituation& at, Advice& out) {
                        "build-with-one-toolkit"});
 }
 
-void add_cudnn(const LibrarySituation& at, Advice& out) {
+void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapability>& device,
+               Advice& out) {
   if (at.libraries.empty()) return;
   const CudaLibrary& cudnn = at.libraries.front();
   if (at.kind == Mixture::built && at.libraries.size() > 1) {
@@ -126,7 +128,8 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
             {},
             "each release of cuDNN is built for each CUDA major apart",
             "",
-            "install-cudnn-for-cuda"};
+            "install-cudnn-for-cuda",
+            {{"package", fmt::format("nvidia-cudnn-cu{}", wanted)}}};
     if (!cudnn.package.empty()) {
       fix.commands = {fmt::format("python -m pip uninstall -y {}", cudnn.package),
                       fmt::format("python -m pip install --force-reinstall nvidia-cudnn-cu{}", wanted)};
@@ -135,17 +138,17 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
     out.fixes.push_back(std::move(fix));
   }
   if (at.kind == Mixture::older) {
-    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted), {}, "", "",
-            "use-newer-cudnn"};
+    Fix fix{FixKind::reinstall, fmt::format("Use cuDNN {} or newer", at.wanted),     {}, "", "",
+            "use-newer-cudnn",  {{"package", cudnn.package}, {"release", at.wanted}}};
     fix.why = "a cuDNN serves what was built with it or with an older one of its major version";
     if (!cudnn.package.empty())
       fix.commands = {
           fmt::format("python -m pip install '{}>={},<{}'", cudnn.package, at.wanted, cudnn.major + 1)};
     out.fixes.push_back(std::move(fix));
   }
-  if (at.kind != Mixture::dropped || !at.device) return;
-  const auto* last = last_library_for("cuDNN", *at.device);
-  const auto* first = first_library_for("cuDNN", *at.device);
+  if (at.kind != Mixture::dropped || !device) return;
+  const auto* last = last_library_for("cuDNN", *device);
+  const auto* first = first_library_for("cuDNN", *device);
   if (last == nullptr || first == nullptr) return;
   const bool newer = last->last == "0";
   Fix fix;
@@ -154,7 +157,8 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
   fix.title = newer ? fmt::format("Use cuDNN {} or newer", first->first)
                     : fmt::format("Use cuDNN {} or older", last->last);
   fix.why = "what a release of cuDNN serves is fixed in it";
-  const ToolkitRow* toolkit = last_toolkit_for({*at.device, image::Suffix::none});
+  fix.arguments = {{"package", cudnn.package}, {"release", std::string(newer ? first->first : last->last)}};
+  const ToolkitRow* toolkit = last_toolkit_for({*device, image::Suffix::none});
   if (!newer && toolkit != nullptr && cudnn.cuda && toolkit->version.major < *cudnn.cuda) {
     // nvidia-cudnn-cu13 began after the releases that serve such a GPU.
     fix.title = fmt::format("Use a build of the program for CUDA {}, with cuDNN {} or older",
@@ -175,35 +179,72 @@ void add_cudnn(const LibrarySituation& at, Advice& out) {
   out.fixes.push_back(std::move(fix));
 }
 
-void add_dead_ends(const LibrarySituation& at, Advice& out) {
-  out.dead_ends.push_back({"updating the driver", at.kind == Mixture::dropped
-                                                      ? "the library's list of GPUs is its own"
-                                                      : "one driver serves all these releases"});
+void add_dead_ends(const LibraryConflict& at, Advice& out) {
+  out.dead_ends.push_back(no_driver_update(at.kind == Mixture::dropped
+                                               ? "the library's list of GPUs is its own"
+                                               : "one driver serves all these releases"));
   if (at.kind != Mixture::dropped)
     out.dead_ends.push_back({"setting CUDA_HOME", "it decides what is built with, and not what is loaded"});
 }
 
+bool is_driver(const std::string& name) {
+  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-");
+}
+
 }  // namespace
 
-Advice advise_libraries(const LibrarySituation& at) {
-  Advice out;
+void add_missing_library_advice(const MissingLibrary& missing, Advice& out) {
+  const std::string library = missing.name.substr(0, missing.name.find(".so"));
+  if (!missing.folder.empty()) {
+    out.fixes.push_back({FixKind::environment,
+                         fmt::format("Name the folder that has {}", missing.name),
+                         {fmt::format("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
+                                      shell_quote(missing.folder))},
+                         "the linker looks there before it gives up",
+                         "whatever else is started with it looks there, too; a program that is linked with "
+                         "-Wl,-rpath,FOLDER needs no such variable",
+                         "name-library-folder"});
+  }
+  if (is_driver(missing.name)) {
+    out.fixes.push_back({FixKind::environment,
+                         "Install the driver, or give the container its GPU",
+                         {"ls -l /dev/nvidia*; ldconfig -p | grep libcuda.so.1"},
+                         fmt::format("{} comes with the driver and with nothing else", missing.name),
+                         "docker run --gpus all, or the NVIDIA runtime",
+                         "install-driver"});
+  } else {
+    out.fixes.push_back(
+        {FixKind::reinstall,
+         fmt::format("Install {} as the program was linked with it", missing.name),
+         {fmt::format("ldconfig -p | grep {}", shell_quote(library))},
+         "the number behind .so is the major version, and another one does not count",
+         "from NVIDIA's toolkit or its runtime packages, or the wheel nvidia-...-cuN of that version",
+         "install-library"});
+    out.dead_ends.push_back(no_driver_update("it does not bring this library"));
+  }
+  out.dead_ends.push_back(
+      {fmt::format("a symbolic link from {} to another version", missing.name),
+       "functions of the same name take other arguments there: what begins then ends in a crash"});
+}
+
+void add_library_advice(const AdviceInput& input, Advice& out) {
+  const LibraryConflict& at = *input.conflict;
   add_search_path(at, out);
-  add_cudnn(at, out);
+  add_cudnn(at, input.device, out);
   add_conda(at, out);
   add_reinstall(at, out);
   add_majors(at, out);
   if (out.fixes.empty()) {
-    out.fixes.push_back(
-        {FixKind::environment,
-         "See what is found first, and why",
-         {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'", for_program("PROGRAM", at.program),
-                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
-         "the loader says which folders it looks through for each library",
-         "kshim doctor PROGRAM says it without running the program",
-         "see-what-is-found"});
+    out.fixes.push_back({FixKind::environment,
+                         "See what is found first, and why",
+                         {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'",
+                                      for_program("PROGRAM", input.program),
+                                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
+                         "the loader says which folders it looks through for each library",
+                         "kshim doctor PROGRAM says it without running the program",
+                         "see-what-is-found"});
   }
   add_dead_ends(at, out);
-  return out;
 }
 
 }  // namespace kshim::analysis

@@ -4,8 +4,9 @@
 #include <algorithm>
 
 #include "analyzer/advise/driver_fixes.h"
-#include "analyzer/advise/program.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/program.h"
 
 namespace kshim::analysis {
 namespace {
@@ -17,35 +18,28 @@ constexpr OtherWayRow kOtherWays[] = {
 #undef KSHIM_OTHER_WAY
 };
 
-std::string filled(std::string_view text, std::string_view cuda) {
-  constexpr std::string_view kWord = "{cuda}";
-  std::string out(text);
-  for (std::size_t found = 0; (found = out.find(kWord, found)) != std::string::npos; found += cuda.size())
-    out.replace(found, kWord.size(), cuda);
-  return out;
-}
-
 }  // namespace
 
 std::span<const OtherWayRow> other_ways() { return kOtherWays; }
 
-bool has_other_ways(const Situation& at) {
+bool has_other_ways(const AdviceInput& at) {
   return std::any_of(std::begin(kOtherWays), std::end(kOtherWays),
                      [&](const OtherWayRow& row) { return row.package == at.package; });
 }
 
-bool add_other_ways(const Situation& at, std::vector<Fix>& fixes) {
+bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
-  const image::ShortName name = image::to_name(toolkit != nullptr ? toolkit->version : image::Version{});
+  const TemplateWords words = {
+      {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
   for (const OtherWayRow& row : kOtherWays) {
     if (row.package != at.package) continue;
-    const bool needs_cuda = row.command.find("{cuda}") != std::string_view::npos;
+    const bool needs_cuda = asks_for(row.command, "cuda");
     if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
     fixes.push_back({row.kind,
-                     filled(row.title, name.view()),
-                     {for_program(filled(row.command, name.view()), at.program)},
-                     filled(row.why, name.view()),
-                     filled(row.caveat, name.view()),
+                     expand(row.title, words),
+                     {for_program(expand(row.command, words), at.program)},
+                     expand(row.why, words),
+                     expand(row.caveat, words),
                      "workaround"});
   }
   return has_other_ways(at);

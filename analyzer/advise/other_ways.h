@@ -20,8 +20,8 @@ struct OtherWayRow {
 };
 std::span<const OtherWayRow> other_ways();
 
-bool has_other_ways(const Situation& at);
+bool has_other_ways(const AdviceInput& at);
 /// Whether the package is one of them. Its fixes, where a row has the cause, are added.
-bool add_other_ways(const Situation& at, std::vector<Fix>& fixes);
+bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes);
 
 }  // namespace kshim::analysis

@@ -9,7 +9,7 @@
 
 namespace kshim::analysis {
 
-std::string extension_folder(const Situation& at) {
+std::string extension_folder(const AdviceInput& at) {
   if (at.object.find("/../") != std::string::npos) return {};
   constexpr std::string_view kCache = "/torch_extensions/";
   const std::size_t cache = at.object.find(kCache);
@@ -18,7 +18,7 @@ std::string extension_folder(const Situation& at) {
   return slash > cache + kCache.size() ? at.object.substr(0, slash) : std::string();
 }
 
-void add_extension_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
   fixes.push_back(
@@ -31,7 +31,7 @@ void add_extension_fix(const Situation& at, std::vector<Fix>& fixes) {
        "delete-compiled-extension"});
 }
 
-void add_package_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.package.empty()) return;
   const std::string package = shell_quote(at.package);
   Fix fix{FixKind::reinstall,

@@ -9,10 +9,10 @@ namespace kshim::analysis {
 
 /// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one
 /// extension; empty for any other file.
-std::string extension_folder(const Situation& at);
+std::string extension_folder(const AdviceInput& at);
 /// A file in PyTorch's cache of compiled extensions: it is compiled anew once it is gone.
-void add_extension_fix(const Situation& at, std::vector<Fix>& fixes);
+void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// What conda, apt or dnf installed, where nothing better is known.
-void add_package_fix(const Situation& at, std::vector<Fix>& fixes);
+void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 
 }  // namespace kshim::analysis

@@ -34,7 +34,7 @@ struct Chosen {
   bool other_toolkit = false;  ///< not the one that built the file
 };
 
-std::string output_name(const Situation& at) {
+std::string output_name(const AdviceInput& at) {
   if (at.object.empty()) return at.bare ? "OUTPUT.fatbin" : "OUTPUT";
   std::string_view name = basename_of(at.object);
   if (!at.bare) return shell_quote(name);
@@ -44,7 +44,7 @@ std::string output_name(const Situation& at) {
 
 // The release in a project's repository: of a version that is nothing but numbers, and not a text from
 // elsewhere.
-std::string release_tag(const Situation& at) {
+std::string release_tag(const AdviceInput& at) {
   const std::string version = at.package_version.substr(0, at.package_version.find('+'));
   if (version.empty() || version.find_first_not_of("0123456789.") != std::string::npos) return {};
   return "@v" + version;
@@ -52,7 +52,7 @@ std::string release_tag(const Situation& at) {
 
 // What a build of one's own has to serve: the GPUs of this machine. What is built to be passed on keeps its
 // list.
-std::vector<image::Candidate> list_to_keep(const Situation& at) {
+std::vector<image::Candidate> list_to_keep(const AdviceInput& at) {
   if (!comes_built(at)) return at.have;
   std::vector<image::Candidate> out;
   for (const ComputeCapability cc : at.other_devices)
@@ -60,7 +60,7 @@ std::vector<image::Candidate> list_to_keep(const Situation& at) {
   return out;
 }
 
-RecipeWords words_for(const Situation& at, const Chosen& chosen) {
+RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
   RecipeWords words;
   if (chosen.other_toolkit) {
     // Where NVIDIA's packages and runfiles install a toolkit.
@@ -77,19 +77,19 @@ RecipeWords words_for(const Situation& at, const Chosen& chosen) {
 }
 
 // The build systems that may have made the file, likeliest first.
-std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
+std::vector<Recipe> recipes_for(const AdviceInput& at, const Chosen& chosen) {
   const Recipe nvcc = at.bare             ? Recipe::nvcc_fatbin
                       : at.object_file    ? Recipe::nvcc_object
                       : at.shared_library ? Recipe::nvcc_library
                                           : Recipe::nvcc;
   const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
   const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
-  const BuildRow* build = find_build(at.package, at.object);
-  if (build != nullptr) {
-    if (build->recipe == Recipe::torch) return {torch};
-    if (build->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
+  const BuildRow* own = find_build(at.package, at.object);
+  if (own != nullptr) {
+    if (own->recipe == Recipe::torch) return {torch};
+    if (own->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
       return {Recipe::flash_attn_nvcc};
-    return {build->recipe};
+    return {own->recipe};
   }
   if (at.links_torch) return {torch};
   if (at.build_system == "make") return {Recipe::make, Recipe::make_sms};
@@ -109,7 +109,7 @@ std::vector<Recipe> recipes_for(const Situation& at, const Chosen& chosen) {
   }
 }
 
-std::string caveat_for(const Situation& at, const Chosen& chosen) {
+std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
   std::vector<std::string> parts;
   if (comes_built(at)) {
     parts.emplace_back(at.other_devices.empty()
@@ -146,7 +146,7 @@ std::string caveat_for(const Situation& at, const Chosen& chosen) {
   return join(parts, "; ");
 }
 
-Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
+Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
   std::string added;
   for (const PlannedArch& row : chosen.plan.archs) {
@@ -156,6 +156,7 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
   }
   Fix fix;
   fix.id = "rebuild";
+  fix.arguments = {{"architecture", added}, {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
                                                                                         : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
@@ -193,17 +194,17 @@ Fix rebuild_fix(const Situation& at, const Chosen& chosen) {
 
 // A fix for each build system: the commands of one fix are run one after the other, never instead of each
 // other.
-void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fixes) {
+void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& fixes) {
   const RecipeWords words = words_for(at, chosen);
   bool first = true;
-  for (const Recipe recipe : recipes_for(at, chosen)) {
-    const RecipeRow& row = row_of(recipe);
+  for (const Recipe each : recipes_for(at, chosen)) {
+    const RecipeRow& row = row_of(each);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
-    if (at.manager == "conda" && row.command.find("pip ") != std::string_view::npos) continue;
-    OwnBuild build{expand(row, chosen.plan, words), std::string(row.caveat)};
-    if (!at.source.empty()) build = build_from(at.source, std::move(build.command), row.caveat);
-    const std::string& caveat = build.caveat;
+    if (at.manager == "conda" && row.pip != Pip::none) continue;
+    RecipeCommand recipe =
+        at.source.empty() ? build(row, chosen.plan, words) : build_from(at.source, row, chosen.plan, words);
+    const std::string& caveat = recipe.caveat;
     Fix fix = rebuild_fix(at, chosen);
     const bool explains_itself =
         row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
@@ -218,7 +219,7 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
     if (first && explains_itself && words.package == RecipeWords{}.package) {
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
     }
-    fix.commands.push_back(std::move(build.command));
+    fix.commands.push_back(std::move(recipe.command));
     fixes.push_back(std::move(fix));
     first = false;
   }
@@ -226,7 +227,7 @@ void add_rebuild(const Situation& at, const Chosen& chosen, std::vector<Fix>& fi
 
 // Code made in memory: there is no file to build again, but a compiler in the process (NVRTC, or what is
 // built on it) that was told which GPU to compile for.
-void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* at_hand = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   const ToolkitRow* other = recommend_toolkit(*at.device, std::nullopt, at.driver, {});
   std::optional<BuildPlan> plan;
@@ -261,7 +262,7 @@ void add_compiler_fix(const Situation& at, std::vector<Fix>& fixes) {
 }
 
 // What nobody says of a toolkit: that of the newest published builds.
-std::optional<Version> near_published(const Situation& at) {
+std::optional<Version> near_published(const AdviceInput& at) {
   if (!comes_built(at)) return std::nullopt;
   const std::string distribution = wheel_of(at).distribution;
   Version newest;
@@ -273,10 +274,10 @@ std::optional<Version> near_published(const Situation& at) {
 }
 
 // The authors leave this GPU out on purpose: their source has nothing for it.
-const LibrarySupportRow* left_out_by(const Situation& at) {
-  const BuildRow* build = find_build(at.package, at.object);
-  if (build == nullptr || build->distribution.empty()) return nullptr;
-  const LibrarySupportRow* row = find_library_support(build->distribution, at.package_version);
+const LibrarySupportRow* left_out_by(const AdviceInput& at) {
+  const BuildRow* own = find_build(at.package, at.object);
+  if (own == nullptr || own->distribution.empty()) return nullptr;
+  const LibrarySupportRow* row = find_library_support(own->distribution, at.package_version);
   return row != nullptr && *at.device < row->min ? row : nullptr;
 }
 
@@ -300,7 +301,7 @@ Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
 
 }  // namespace
 
-void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto have = list_to_keep(at);
   const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
   if (other == nullptr || other->version.major > at.driver.major) return;
@@ -315,8 +316,8 @@ void add_rebuild_for_driver(const Situation& at, std::vector<Fix>& fixes) {
       fmt::format("it is for CUDA {}, and CUDA {} built the file", name(at.driver), name(at.newest_cubin));
 }
 
-void add_extension_rebuild(const Situation& at, std::vector<Fix>& fixes) {
-  Situation extension = at;
+void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
+  AdviceInput extension = at;
   extension.origin = Origin::python_extension;
   extension.package.clear();
   extension.package_version.clear();
@@ -338,7 +339,7 @@ void add_extension_rebuild(const Situation& at, std::vector<Fix>& fixes) {
        "rebuild-extension"});
 }
 
-void add_rebuild_fixes(const Situation& at, std::vector<Fix>& fixes) {
+void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
   if (is_vendors(at)) return add_release_fix(at, fixes);

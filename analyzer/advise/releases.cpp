@@ -34,13 +34,13 @@ std::string toolkit_range(const std::vector<image::Arch>& archs) {
   return fmt::format("CUDA {} to {}", name(first->version), name(last->version));
 }
 
-const VendorLibraryRow* vendor_of(const Situation& at) {
+const VendorLibraryRow* vendor_of(const AdviceInput& at) {
   return find_vendor_library(at.archive.empty() ? at.object : at.archive);
 }
 
 // cuBLAS of CUDA 13.0 for x86-64 lacks sm_87, which the toolkit knows: the release that knows the GPU is no
 // answer where the file is of such a release itself.
-bool range_tells(const Situation& at, bool part_of_cuda) {
+bool range_tells(const AdviceInput& at, bool part_of_cuda) {
   if (!part_of_cuda) return false;
   const ToolkitRow* own = at.toolkit.known() ? toolkit_at_most(at.toolkit) : nullptr;
   return own == nullptr || !builds_for(*own, {*at.device, image::Suffix::none});
@@ -57,12 +57,12 @@ std::string toolkit_range(const BuildPlan& plan) {
   return toolkit_range(archs);
 }
 
-bool is_vendors(const Situation& at) {
+bool is_vendors(const AdviceInput& at) {
   const std::string_view file = at.archive.empty() ? at.object : at.archive;
   return vendor_of(at) != nullptr || find_probing_library(file) != nullptr;
 }
 
-void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   // NVIDIA's libraries in a Python environment are those that PyTorch's build asks for.
   if (at.torch && at.origin == Origin::installed) add_wheel_fix(at, fixes, "torch");
@@ -74,6 +74,7 @@ void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   const GpuRow* gpu = find_gpu(*at.device);
   Fix fix;
   fix.id = "use-release-with-code";
+  fix.arguments = {{"package", std::string(file)}};
   fix.kind = FixKind::reinstall;
   if (range.empty()) {
     fix.title = fmt::format("Use a version of {} that has {}", file, target);
@@ -92,7 +93,7 @@ void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {
   fixes.push_back(std::move(fix));
 }
 
-std::string_view listed_library(const Situation& at) {
+std::string_view listed_library(const AdviceInput& at) {
   struct Name {
     std::string_view begin;
     std::string_view library;
@@ -119,7 +120,7 @@ std::string_view listed_library(const Situation& at) {
   return {};
 }
 
-std::string release_range(const Situation& at) {
+std::string release_range(const AdviceInput& at) {
   const std::string_view library = listed_library(at);
   if (library.empty() || !at.device) return {};
   if (!at.package_version.empty() &&
@@ -135,7 +136,7 @@ std::string release_range(const Situation& at) {
   return fmt::format("<{}{}", last->last.substr(0, dot + 1), minor + 1);
 }
 
-void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
+void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::string_view library = listed_library(at);
   const std::string range = release_range(at);
   const InstallerRow* installer = find_installer(library, "pip");
@@ -145,6 +146,7 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
       older ? last_library_for(library, *at.device) : first_library_for(library, *at.device);
   Fix fix;
   fix.id = "use-supported-release";
+  fix.arguments = {{"package", std::string(library)}, {"release", range}};
   fix.kind = older ? FixKind::downgrade : FixKind::reinstall;
   fix.title = older ? fmt::format("Use {} {} or older, the last that serves this GPU", library, row->last)
                     : fmt::format("Use {} {} or newer, the first that serves this GPU", library, row->first);
@@ -158,14 +160,7 @@ void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes) {
       at.manager != "rpm") {
     // cuDNN for CUDA 13 begins after the releases that served what 7.5 came after.
     const bool cuda13 = !older && (at.toolkit.major >= 13 || at.package.ends_with("13"));
-    std::string command(installer->command);
-    const auto put = [&](std::string_view word, std::string_view value) {
-      if (const std::size_t found = command.find(word); found != std::string::npos)
-        command.replace(found, word.size(), value);
-    };
-    put("{range}", range);
-    put("{major}", cuda13 ? "13" : "12");
-    fix.commands.push_back(std::move(command));
+    fix.commands.push_back(expand(installer->command, {{"range", range}, {"major", cuda13 ? "13" : "12"}}));
     fix.caveat = installer->caveat;
   } else if (at.manager == "conda") {
     fix.commands.push_back(

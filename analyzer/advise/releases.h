@@ -15,15 +15,15 @@ std::string toolkit_range(const BuildPlan& plan);
 std::string toolkit_range(image::ComputeCapability cc);
 
 /// Whether the file, or the archive it is in, is a library that comes built from NVIDIA.
-bool is_vendors(const Situation& at);
-void add_release_fix(const Situation& at, std::vector<Fix>& fixes);
+bool is_vendors(const AdviceInput& at);
+void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
-void add_listed_release_fix(const Situation& at, std::vector<Fix>& fixes);
+void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 
 /// "cuDNN", "TensorRT": the library whose releases library_support.def knows; empty where it knows none.
-std::string_view listed_library(const Situation& at);
+std::string_view listed_library(const AdviceInput& at);
 /// The release of such a library that serves the GPU: "<9.11", ">=10.8"; empty where none does, or where it
 /// is there.
-std::string release_range(const Situation& at);
+std::string release_range(const AdviceInput& at);
 
 }  // namespace kshim::analysis

@@ -16,7 +16,7 @@ namespace kshim::analysis {
 namespace {
 
 // Who could help nobody by building.
-void add_build_remarks(const Situation& at, Advice& advice) {
+void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
     advice.remarks.push_back("No rebuild mends this: the library comes built from NVIDIA.");
@@ -40,14 +40,14 @@ void add_build_remarks(const Situation& at, Advice& advice) {
 
 }  // namespace
 
-bool asks_for_the_driver(const Situation& at) {
+bool asks_for_the_driver(const AdviceInput& at) {
   // What cannot be read may be in order and too new, as long as nobody knows who built it.
   const bool perhaps_too_new =
       at.cause == Cause::invalid_image && (!at.toolkit.known() || at.driver < at.toolkit);
   return has_trait(at.cause, cause_trait::not_the_driver) && !perhaps_too_new;
 }
 
-void add_remarks(const Situation& at, Serving serving, Advice& advice) {
+void add_remarks(const AdviceInput& at, Serving serving, Advice& advice) {
   if (asks_for_the_driver(at)) add_driver_remark(at, serving, advice.remarks);
   add_build_remarks(at, advice);
   const bool by_package = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||

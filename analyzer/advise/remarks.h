@@ -6,7 +6,7 @@
 namespace kshim::analysis {
 
 /// People would suspect the driver: whether it is fine is worth saying.
-bool asks_for_the_driver(const Situation& at);
-void add_remarks(const Situation& at, Serving serving, Advice& advice);
+bool asks_for_the_driver(const AdviceInput& at);
+void add_remarks(const AdviceInput& at, Serving serving, Advice& advice);
 
 }  // namespace kshim::analysis

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::explain {
@@ -36,28 +37,19 @@ constexpr Title kTitles[] = {
 #undef KSHIM_MESSAGE_TITLE
 };
 
-void put(std::string& text, std::string_view word, std::string_view value) {
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + value.size()))
-    text.replace(at, word.size(), value);
-}
-
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<analysis::Fix> fix_of(const Remedy& row,
                                     const std::optional<image::ComputeCapability>& device) {
-  analysis::Fix fix{row.kind, row.title, {}, row.why, row.caveat, row.message};
-  if (*row.command != '\0') fix.commands.emplace_back(row.command);
-  const bool about_one = fix.title.find("{sm}") != std::string::npos;
+  const bool about_one = analysis::asks_for(row.title, "sm");
   if (about_one && (!device || analysis::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  if (!device) return fix;
-  const std::string cc(image::to_name(*device).view());
-  const std::string sm = fmt::format("{}{}", device->major, device->minor);
-  std::vector<std::string*> texts = {&fix.title, &fix.why, &fix.caveat};
-  for (std::string& command : fix.commands) texts.push_back(&command);
-  for (std::string* text : texts) {
-    put(*text, "{sm}", sm);
-    put(*text, "{cc}", cc);
-  }
+  analysis::TemplateWords words;
+  if (device)
+    words = {{"sm", fmt::format("{}{}", device->major, device->minor)},
+             {"cc", image::to_name(*device).c_str()}};
+  const auto filled = [&](const char* text) { return analysis::expand(text, words); };
+  analysis::Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
+  if (*row.command != '\0') fix.commands.push_back(filled(row.command));
   return fix;
 }
 
@@ -80,44 +72,33 @@ std::string_view title_of_message(std::string_view message) {
   return row == std::end(kTitles) ? std::string_view() : row->text;
 }
 
-const Hit* message_behind(const Clues& clues, const Judgement& judgement) {
-  if (judgement.hit == nullptr) return nullptr;
-  for (const Hit& hit : clues.hits) {
-    if (hit.line == judgement.hit->line && !hit.id.empty() && hit.cause == judgement.suspect.cause)
-      return &hit;
-  }
-  return nullptr;
-}
-
-void add_remedies(const Clues& clues, const Judgement& judgement, analysis::Finding& finding) {
-  const Hit* hit = message_behind(clues, judgement);
-  if (hit == nullptr) return;
+void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
+  if (at.message.empty()) return;
   std::vector<analysis::Fix> own;
   Rest rest = Rest::also;
   for (const Remedy& row : kRemedies) {
-    if (row.message != hit->id) continue;
+    if (row.message != at.message) continue;
     rest = row.rest;
-    if (auto fix = fix_of(row, judgement.facts.device)) own.push_back(std::move(*fix));
+    if (auto fix = fix_of(row, at.device)) own.push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   const bool named = rest == Rest::releases
-                         ? std::any_of(finding.fixes.begin(), finding.fixes.end(), installs)
+                         ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
                          : std::any_of(std::begin(kRemedies), std::end(kRemedies), [&](const Remedy& row) {
-                             return row.message == hit->id &&
-                                    std::string_view(row.title).find("{sm}") != std::string_view::npos &&
-                                    fix_of(row, judgement.facts.device).has_value();
+                             return row.message == at.message && analysis::asks_for(row.title, "sm") &&
+                                    fix_of(row, at.device).has_value();
                            });
   if (named) std::erase_if(own, asks_for_gpu);
   if (own.empty() && rest == Rest::also) return;
-  if (rest == Rest::alone) finding.fixes.clear();
+  if (rest == Rest::alone) advice.fixes.clear();
   if (rest != Rest::also) {
-    finding.dead_ends.clear();
-    finding.remarks.clear();
+    advice.dead_ends.clear();
+    advice.remarks.clear();
   }
   if (rest == Rest::releases)
-    std::erase_if(finding.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
-  const auto at = rest == Rest::releases ? finding.fixes.end() : finding.fixes.begin();
-  finding.fixes.insert(at, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    std::erase_if(advice.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
+  const auto where = rest == Rest::releases ? advice.fixes.end() : advice.fixes.begin();
+  advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 
 }  // namespace kshim::explain

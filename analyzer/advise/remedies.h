@@ -5,8 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "analyzer/core/finding.h"
-#include "analyzer/diagnose/log_diagnosis.h"
+#include "analyzer/advise/advice.h"
 
 namespace kshim::explain {
 
@@ -24,9 +23,8 @@ std::span<const Remedy> remedies();
 
 /// The first line for a message that has one of its own; empty else.
 std::string_view title_of_message(std::string_view message);
-/// Puts what helps with the deciding line's message before the fixes of its cause, or in their place.
-void add_remedies(const Clues& clues, const Judgement& judgement, analysis::Finding& finding);
-/// The hit of messages.def on the deciding line that speaks for the cause; nullptr where none does.
-const Hit* message_behind(const Clues& clues, const Judgement& judgement);
+/// Puts what helps with the message of a log's deciding line before the fixes of its cause, or in their
+/// place.
+void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice);
 
 }  // namespace kshim::explain

@@ -30,7 +30,7 @@ bool is_below(const WheelRow& row, image::ComputeCapability cc) {
 
 }  // namespace
 
-image::Version source_asks_beyond(const Situation& at) {
+image::Version source_asks_beyond(const AdviceInput& at) {
   const std::string distribution = wheel_of(at).distribution;
   const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
   if (distribution.empty() || last == nullptr) return {};
@@ -42,7 +42,7 @@ image::Version source_asks_beyond(const Situation& at) {
   return least.known() && last->version < least ? least : image::Version{};
 }
 
-bool add_source_build(const Situation& at, std::vector<Fix>& fixes) {
+bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
   const BuildRow* build = find_build(at.package, at.object);
   if (!at.device || build == nullptr || build->recipe != Recipe::torch_itself) return false;
   constexpr std::string_view kProject = "torch";

@@ -8,9 +8,9 @@ namespace kshim::analysis {
 
 /// Building the release of a project that still goes with a toolkit that has the GPU. False where the tables
 /// know of none.
-bool add_source_build(const Situation& at, std::vector<Fix>& fixes);
+bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes);
 
 /// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
-image::Version source_asks_beyond(const Situation& at);
+image::Version source_asks_beyond(const AdviceInput& at);
 
 }  // namespace kshim::analysis

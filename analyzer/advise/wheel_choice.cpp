@@ -7,6 +7,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/pythons.h"
 #include "analyzer/data/reach.h"
 
@@ -56,8 +57,8 @@ bool is_better(const WheelRow& a, const WheelRow& b, ComputeCapability device) {
 const InstallerRow* installer_of(const WheelRow& row, std::string_view manager) {
   const InstallerRow* installer = find_installer(row.distribution, manager, row.first);
   if (installer == nullptr) return nullptr;
-  for (const std::string_view word : {"{variant}", "{major}", "{cuda}"}) {
-    if (installer->command.find(word) != std::string_view::npos) return installer;
+  for (const std::string_view word : {"variant", "major", "cuda"}) {
+    if (asks_for(installer->command, word)) return installer;
   }
   WheelName name;
   name.distribution = row.distribution;
@@ -130,13 +131,13 @@ bool is_plain(std::string_view release) {
          release.find_first_not_of("0123456789.post") == std::string_view::npos;
 }
 
-std::string platform_of(const Situation& at) {
+std::string platform_of(const AdviceInput& at) {
   if (!at.platform.empty()) return at.platform;
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   return std::string(gpu != nullptr && gpu->tegra ? kArm : kLinux);
 }
 
-WheelName wheel_of(const Situation& at) {
+WheelName wheel_of(const AdviceInput& at) {
   const BuildRow* build = find_build(at.package, at.object);
   const bool torch = build != nullptr && build->recipe == Recipe::torch_itself;
   std::string package = at.package;
@@ -150,7 +151,8 @@ WheelName wheel_of(const Situation& at) {
 
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         ComputeCapability device, std::string_view platform, Version driver,
-                                        std::string_view python) {
+                                        std::string_view python,
+                                        const std::vector<ComputeCapability>& others) {
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
@@ -165,6 +167,14 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   });
   if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
+  // One that serves the other GPUs as well, where there is one: a second fix for another of them is then the
+  // same.
+  const auto serves_all = [&](const WheelRow* row) {
+    return std::all_of(others.begin(), others.end(),
+                       [&](ComputeCapability other) { return serves(*row, other) != image::Choice::none; });
+  };
+  if (std::any_of(rows.begin(), rows.end(), serves_all))
+    std::erase_if(rows, [&](const WheelRow* row) { return !serves_all(row); });
   if (rows.empty()) return std::nullopt;
   if (is_plain(wheel.version)) {
     std::vector<const WheelRow*> same;
@@ -223,7 +233,7 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
   return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
 }
 
-const WheelRow* serving_already(const Situation& at) {
+const WheelRow* serving_already(const AdviceInput& at) {
   if (!at.device || at.from_source || !at.object.empty()) return nullptr;
   const WheelName wheel = wheel_of(at);
   if (wheel.distribution.empty() || !is_plain(wheel.version)) return nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
@@ -19,9 +20,11 @@ struct WheelChoice {
 /// Of the release that is there, else of the newest that has code for the GPU; machine code before PTX, and
 /// the oldest CUDA of these, which runs on most drivers. nullopt where no row serves it. `python`: "3.10",
 /// which has a wheel of the newer release, where any that serves has one for it.
+/// `others`: GPUs that the build is to serve too, if any does.
 std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view manager,
                                         image::ComputeCapability device, std::string_view platform,
-                                        image::Version driver, std::string_view python = {});
+                                        image::Version driver, std::string_view python = {},
+                                        const std::vector<image::ComputeCapability>& others = {});
 /// A build that the driver runs; of the release that is there, where no GPU is known. nullopt where none is.
 std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::string_view manager,
                                                    std::optional<image::ComputeCapability> device,
@@ -29,13 +32,13 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
                                                    std::string_view python = {});
 /// The row of what is installed, where it has machine code for the GPU by the table and nothing read from the
 /// thing itself says otherwise: then something else is what fails.
-const WheelRow* serving_already(const Situation& at);
+const WheelRow* serving_already(const AdviceInput& at);
 
 /// The platform of the situation, else the one that the GPU is likeliest in.
-std::string platform_of(const Situation& at);
+std::string platform_of(const AdviceInput& at);
 /// What package the failing file, or what is named in its place, is of; empty distribution where no row knows
 /// it.
-WheelName wheel_of(const Situation& at);
+WheelName wheel_of(const AdviceInput& at);
 /// A release that comes from a report or a log may be any text.
 bool is_plain(std::string_view release);
 /// Of a variant: 12.6 of "cu126" and "cuda12.6", 12.0 of "cuda12x" and "cu12"; unknown where it names none.

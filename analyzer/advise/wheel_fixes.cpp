@@ -33,30 +33,12 @@ std::string image_that_serves(const WheelRow& row, ComputeCapability device) {
   return std::string(image::to_name(images[selection.index].kind, images[selection.index].arch).view());
 }
 
-std::string filled(std::string_view command,
-                   const std::vector<std::pair<std::string_view, std::string>>& words) {
-  std::string out;
-  while (!command.empty()) {
-    const auto found = std::find_if(words.begin(), words.end(),
-                                    [&](const auto& word) { return command.starts_with(word.first); });
-    if (found == words.end()) {
-      out += command.front();
-      command.remove_prefix(1);
-    } else {
-      out += found->second;
-      command.remove_prefix(found->first.size());
-    }
-  }
-  return out;
-}
-
 // The lines are those of the template: a word that brings a line break of its own stays within its quotes.
-std::vector<std::string> commands_of(std::string_view command,
-                                     const std::vector<std::pair<std::string_view, std::string>>& words) {
+std::vector<std::string> commands_of(std::string_view command, const TemplateWords& words) {
   std::vector<std::string> out;
   while (!command.empty()) {
     const std::string_view line = command.substr(0, command.find('\n'));
-    out.push_back(filled(line, words));
+    out.push_back(expand(line, words));
     command.remove_prefix(std::min(command.size(), line.size() + 1));
   }
   return out;
@@ -75,7 +57,7 @@ std::string gpus_of(const WheelRow& row) {
 
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
-std::string caveat_for(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
   const Version cuda = cuda_of(choice.row->variant);
   if (!choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution))
@@ -99,7 +81,7 @@ std::string caveat_for(const Situation& at, const WheelChoice& choice, const Whe
   return join(parts, "; ");
 }
 
-const char* manager_of(const Situation& at) { return at.manager == "conda" ? "conda" : "pip"; }
+const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
 
 // Whether any build of the release that is there has code for the GPU, or nothing is known of it.
 bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform) {
@@ -115,7 +97,7 @@ bool release_serves(const WheelName& wheel, image::ComputeCapability device, std
 }
 
 // The package to ask for: what failed is of it, or comes with it.
-WheelName wanted(const Situation& at, std::string_view distribution, bool& by_torch) {
+WheelName wanted(const AdviceInput& at, std::string_view distribution, bool& by_torch) {
   WheelName wheel = wheel_of(at);
   // bitsandbytes has a library for each CUDA in one package, and takes that of PyTorch's: another PyTorch is
   // the answer where one of these libraries has code for the GPU.
@@ -138,7 +120,7 @@ std::string pinned(std::string_view name, std::string_view pin) {
 // What `pip install` is to be told of PyTorch's packages, which are built for one another. Of those that are
 // there, each is named; with its own version where the release stays: then pip exchanges what has to be, and
 // nothing else is fetched again.
-std::string torch_packages(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+std::string torch_packages(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   const std::string own = pinned(wheel.distribution, choice.pin);
   const auto& there = at.python_env.installed;
   std::string out;
@@ -164,7 +146,7 @@ std::string torch_packages(const Situation& at, const WheelChoice& choice, const
 }
 
 // Title without its end, commands and caveat.
-Fix install(const Situation& at, const WheelChoice& choice, const WheelName& wheel) {
+Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   const Version cuda = cuda_of(choice.row->variant);
   const std::string& release = choice.release;
   Fix fix;
@@ -173,19 +155,21 @@ Fix install(const Situation& at, const WheelChoice& choice, const WheelName& whe
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
   const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
-  fix.commands = commands_of(choice.installer->command, {{"{pin}", choice.pin},
-                                                         {"{variant}", std::string(choice.row->variant)},
-                                                         {"{major}", std::to_string(cuda.major)},
-                                                         {"{cuda}", name(cuda)},
-                                                         {"{packages}", torch_packages(at, choice, wheel)},
-                                                         {"{installed}", shell_quote(installed)}});
+  fix.commands = commands_of(choice.installer->command, {{"pin", choice.pin},
+                                                         {"variant", std::string(choice.row->variant)},
+                                                         {"major", std::to_string(cuda.major)},
+                                                         {"cuda", name(cuda)},
+                                                         {"packages", torch_packages(at, choice, wheel)},
+                                                         {"installed", shell_quote(installed)}});
   fix.caveat = caveat_for(at, choice, wheel);
+  fix.arguments = {
+      {"package", wheel.distribution}, {"release", release}, {"variant", std::string(choice.row->variant)}};
   return fix;
 }
 
 }  // namespace
 
-bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution) {
+bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution) {
   if (at.from_source) return false;
   if (!at.device) return false;
   bool by_torch = false;
@@ -194,12 +178,14 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   const char* manager = manager_of(at);
   if (find_installer(wheel.distribution, manager) == nullptr || at.manager == "dpkg" || at.manager == "rpm")
     return false;
-  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+  auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
+                             at.other_devices);
   if (!choice && wheel.distribution == "faiss-gpu-cu12") {
     // The same project under another name, with code for more GPUs.
     wheel = {};
     wheel.distribution = "faiss-gpu";
-    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version);
+    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
+                          at.other_devices);
   }
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
@@ -233,7 +219,7 @@ bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_vie
   return choice->row->verified && !compiled && is_plain(wheel.version);
 }
 
-bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes) {
+bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.from_source || !at.driver.known() || at.manager == "dpkg" || at.manager == "rpm") return false;
   bool by_torch = false;
   const WheelName wheel = wanted(at, {}, by_torch);
@@ -250,7 +236,7 @@ bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes) {
   return true;
 }
 
-void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advice) {
+void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice) {
   const WheelName wheel = wheel_of(at);
   const InstallerRow* installer = find_installer(wheel.distribution, manager_of(at));
   const std::string title(installer != nullptr ? installer->title : there.distribution);
@@ -276,7 +262,7 @@ void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advic
                               fmt::format("its build has {} already, by a table of such packages", image)});
 }
 
-void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks) {
+void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks) {
   if (!at.device || at.from_source) return;
   const WheelName wheel = wheel_of(at);
   const char* manager = manager_of(at);
@@ -298,7 +284,7 @@ void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks) {
                   installer->title, manager, image::to_name(*at.device).view()));
 }
 
-std::vector<std::string> useless_variants(const Situation& at) {
+std::vector<std::string> useless_variants(const AdviceInput& at) {
   std::vector<std::string> out;
   const WheelName wheel = wheel_of(at);
   if (!at.device || wheel.distribution.empty() || !is_plain(wheel.version)) return out;

@@ -13,15 +13,15 @@ namespace kshim::analysis {
 /// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
 /// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
 /// there.
-bool add_wheel_fix(const Situation& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
 /// 35: a build that the driver runs. False where none is known.
-bool add_wheel_for_driver(const Situation& at, std::vector<Fix>& fixes);
+bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 /// What is installed has code for the GPU: which file has none, and how it is built anew.
-void add_serving_fixes(const Situation& at, const WheelRow& there, Advice& advice);
+void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
 /// Says so where no published build is known to serve the GPU.
-void add_wheel_remarks(const Situation& at, std::vector<std::string>& remarks);
+void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
 /// Other flavours of the same release, which people of other GPUs recommend and which have no code for this
 /// one.
-std::vector<std::string> useless_variants(const Situation& at);
+std::vector<std::string> useless_variants(const AdviceInput& at);
 
 }  // namespace kshim::analysis

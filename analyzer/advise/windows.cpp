@@ -156,10 +156,10 @@ std::string windows_drivers(std::string text) {
   return text;
 }
 
-void translate(analysis::Finding& finding) {
-  for (analysis::DeadEnd& end : finding.dead_ends) end.why = windows_drivers(std::move(end.why));
-  for (std::string& remark : finding.remarks) remark = windows_drivers(std::move(remark));
-  for (analysis::Fix& fix : finding.fixes) {
+void translate(analysis::Advice& advice) {
+  for (analysis::DeadEnd& end : advice.dead_ends) end.why = windows_drivers(std::move(end.why));
+  for (std::string& remark : advice.remarks) remark = windows_drivers(std::move(remark));
+  for (analysis::Fix& fix : advice.fixes) {
     for (std::string* text : {&fix.title, &fix.why, &fix.caveat}) *text = windows_drivers(std::move(*text));
     std::vector<std::string> translated;
     for (const std::string& command : fix.commands) {

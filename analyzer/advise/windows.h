@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analyzer/core/finding.h"
+#include "analyzer/advise/advice.h"
 
 namespace kshim::explain {
 
@@ -13,7 +13,7 @@ namespace kshim::explain {
 std::optional<std::string> for_windows(const std::string& command);
 /// The driver that Windows has in the place of each of Linux that stands in a text.
 std::string windows_drivers(std::string text);
-/// All that a finding says to do; commands without a counterpart are dropped.
-void translate(analysis::Finding& finding);
+/// All that an advice says to do; commands without a counterpart are dropped.
+void translate(analysis::Advice& advice);
 
 }  // namespace kshim::explain

@@ -17,7 +17,7 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/old_driver.h"

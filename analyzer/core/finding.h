@@ -2,6 +2,7 @@
 // A finding: one cause, once, with its evidence and what to do. The names are those of the analysis JSON.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,6 +65,7 @@ struct Fix {
   std::string why;
   std::string caveat;
   std::string_view id = {};  ///< which fix it is, a literal: names are part of the JSON
+  std::vector<std::pair<std::string_view, std::string>> arguments = {};  ///< by name, which is a literal
 };
 
 /// What failed at a place, as far as the user's own line goes: a runtime loads much that no line asked for.
@@ -72,6 +74,7 @@ enum class Near : std::uint8_t { load, call, launch };
 struct DeadEnd {
   std::string action;
   std::string why;
+  bool of_driver = false;  ///< another driver
 };
 
 /// A line of a report or of a log, or a file that was looked at, which has no line.
@@ -158,6 +161,8 @@ struct SeenIn {
   std::uint64_t count = 1;
 };
 
+struct AdviceInput;
+
 struct Finding {
   Cause cause = Cause::unknown;
   Severity severity = Severity::error;
@@ -189,6 +194,8 @@ struct Finding {
   std::vector<ReportLine> failures;  ///< each failure it accounts for; of many, the first
   std::vector<Place> where;          ///< innermost first; first is the user's own
   Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
+  std::shared_ptr<const AdviceInput>
+      about;  ///< what its fixes depend on; null where nothing is to be advised
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

@@ -230,4 +230,58 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   return row.back();
 }
 
+namespace {
+
+// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
+bool begins_with_name(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
+                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
+  std::string_view word = text.substr(0, text.find(' '));
+  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
+  return !std::all_of(word.begin(), word.end(), is_plain) ||
+         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
+}
+
+}  // namespace
+
+std::string as_sentence(std::string text) {
+  if (text.empty()) return text;
+  if (text.front() >= 'a' && text.front() <= 'z' && !begins_with_name(text))
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
+  return text;
+}
+
+std::string expand(std::string_view text, const TemplateWords& words) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t open = std::min(text.find('{'), text.size());
+    out += text.substr(0, open);
+    text.remove_prefix(open);
+    if (text.empty()) break;
+    const std::size_t close = std::min(text.find('}'), text.size() - 1);
+    const auto found = std::find_if(words.begin(), words.end(), [&](const auto& word) {
+      return word.first == text.substr(1, close - 1);
+    });
+    if (found == words.end()) {
+      out += text.front();
+      text.remove_prefix(1);
+    } else {
+      out += found->second;
+      text.remove_prefix(close + 1);
+    }
+  }
+  return out;
+}
+
+bool asks_for(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (at != 0 && text[at - 1] == '{' && end < text.size() && text[end] == '}') return true;
+  }
+  return false;
+}
+
 }  // namespace kshim::analysis

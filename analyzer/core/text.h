@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kshim::analysis {
@@ -36,6 +37,14 @@ std::string enumerate(const std::vector<std::string>& items);
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "2.3 GB": decimal, as disks and downloads are measured.
 std::string size_text(std::uint64_t bytes);
+/// The values of the words that stand in a template in braces: one pass from left to right, so that a value
+/// which happens to hold such a word is not expanded again. Braces around anything else stay.
+using TemplateWords = std::vector<std::pair<std::string_view, std::string>>;
+std::string expand(std::string_view text, const TemplateWords& words);
+/// Whether the template asks for the word.
+bool asks_for(std::string_view text, std::string_view word);
+/// With a capital letter, unless it begins with a name, and a full stop.
+std::string as_sentence(std::string text);
 /// Columns a UTF-8 text takes (combining marks are not known).
 std::size_t columns(std::string_view text);
 /// Breaks at blanks so that no line is wider than `width`, unless a single word is. Lines after the first

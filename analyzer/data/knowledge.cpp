@@ -13,8 +13,8 @@ using image::ComputeCapability;
 using image::Version;
 
 constexpr RecipeRow kRecipes[] = {
-#define KSHIM_RECIPE(id, name, list, command, caveat, source_ids) \
-  {Recipe::id, name, ArchList::list, command, caveat, source_ids},
+#define KSHIM_RECIPE(id, name, list, pip, command, where, caveat, source_ids) \
+  {Recipe::id, name, ArchList::list, Pip::pip, command, where, caveat, source_ids},
 #include "analyzer/data/recipes.def"
 #undef KSHIM_RECIPE
 };

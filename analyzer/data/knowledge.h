@@ -58,15 +58,19 @@ enum class ArchList : unsigned char {
   added
 };
 enum class Recipe : unsigned char {
-#define KSHIM_RECIPE(id, name, list, command, caveat, sources) id,
+#define KSHIM_RECIPE(id, name, list, pip, command, where, caveat, sources) id,
 #include "analyzer/data/recipes.def"
 #undef KSHIM_RECIPE
 };
+/// What of a recipe pip does.
+enum class Pip : std::uint8_t { none, here, isolated, after_steps, removes };
 struct RecipeRow {
   Recipe recipe;
   std::string_view name;
   ArchList list;
+  Pip pip;
   std::string_view command;
+  std::string_view where;  ///< to run it, as long as no folder of the source is known
   std::string_view caveat;
   std::string_view sources;
 };

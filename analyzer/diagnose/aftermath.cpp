@@ -7,6 +7,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/places.h"
@@ -78,21 +79,11 @@ Finding stale_error(const Scene& scene, const ReadRecord& read, const FailureRec
        fmt::format("{} of {} had failed with it before, as a probe that {} went on from.",
                    left.layers.empty() ? std::string("a call") : left.layers.back().api, who, who),
        location(scene.report, left.line)});
-  out.fixes.push_back({FixKind::code,
-                       fmt::format("Call cudaGetLastError() once after {} has been set up", who),
-                       {},
-                       "that clears what its probing has left; no kernel of the reporting library has failed",
-                       "",
-                       "clear-left-error"});
-  out.fixes.push_back({FixKind::reinstall,
-                       fmt::format("Use a version of {} that clears its errors", who),
-                       {},
-                       "the library is to clean up after its own probing",
-                       "",
-                       "use-other-release"});
-  out.dead_ends.push_back(
-      {fmt::format("rebuilding {} for this GPU", reader.empty() ? "the program" : basename_of(reader)),
-       "none of its kernels was refused"});
+  AdviceInput at;
+  at.cause = out.cause;
+  at.software = who;
+  at.caller = reader.empty() ? "the program" : std::string(basename_of(reader));
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;
 }
 
@@ -138,6 +129,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
     subject.images.images.push_back(fact);
   }
   if (subject.images.images.empty()) return std::nullopt;
+  subject.facts.images = subject.images.images;
   Finding out = finding_for(Cause::library_refuses, kGaveUp);
   out.object = library.path;
   const auto about = device_of(scene, &device);
@@ -153,7 +145,7 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
        fmt::format("{} was loaded, and has no code for {}.", basename_of(library.path), device_text),
        location(scene.report, library.line),
        {{"path", library.path}}});
-  add_advice(scene, subject, out);
+  set_advice_input(scene, subject, out);
   return out;
 }
 
@@ -205,12 +197,9 @@ std::optional<Finding> unchecked_failure(const Scene& scene, const std::vector<J
              : "Whether the program looked at the error cannot be seen: it has the runtime linked in.",
          {}});
     if (out) continue;  // one is enough to distrust the results
-    found.fixes.push_back({FixKind::code,
-                           "Check the launch: cudaGetLastError() after <<<>>>",
-                           {},
-                           "a launch that is refused leaves its output as it was",
-                           "",
-                           "check-launch"});
+    AdviceInput at;
+    at.cause = found.cause;
+    found.about = std::make_shared<const AdviceInput>(std::move(at));
     out = std::move(found);
   }
   return out;

@@ -11,19 +11,6 @@
 namespace kshim::analysis {
 namespace {
 
-PackageRecord record_of(const packages::Package& package, std::uint64_t object) {
-  PackageRecord out;
-  out.object = object;
-  out.name = package.name;
-  out.version = package.version;
-  out.manager = package.manager;
-  out.build = package.build;
-  out.channel = package.channel;
-  out.environment = package.environment;
-  out.source = package.source;
-  return out;
-}
-
 std::string label(const PackageRecord& package) {
   return package.version.empty() ? package.name : package.name + " " + package.version;
 }
@@ -50,6 +37,19 @@ std::string sentence(const PackageRecord& package, const std::string& path) {
 }
 
 }  // namespace
+
+PackageRecord record_of(const packages::Package& package, std::uint64_t object) {
+  PackageRecord out;
+  out.object = object;
+  out.name = package.name;
+  out.version = package.version;
+  out.manager = package.manager;
+  out.build = package.build;
+  out.channel = package.channel;
+  out.environment = package.environment;
+  out.source = package.source;
+  return out;
+}
 
 bool is_of_this_machine(const Report& report) {
   utsname system{};

@@ -17,6 +17,7 @@ bool is_of_this_machine(const Report& report);
 std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& object);
 /// The same by the records of this machine alone, whatever the report says.
 std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object);
+PackageRecord record_of(const packages::Package& package, std::uint64_t object);
 /// "torch 2.9.1 (pip)".
 PackageName package_name(const PackageRecord& package);
 /// What is worth saying of the owner beyond its name, and which file was read in place of the object's own.

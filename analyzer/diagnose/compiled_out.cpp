@@ -11,9 +11,10 @@
 #include <utility>
 
 #include "analyzer/core/text.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {
 namespace {
@@ -112,37 +113,6 @@ double confidence_of(const Stub& stub) {
   return code && stub.whole->kernels[stub.kernel].bytes >= kMuch ? kNothingLeft : kLittleElsewhere;
 }
 
-void add_fixes(const image::Candidate& chosen, image::ComputeCapability cc, Finding& out) {
-  if (chosen.arch.cc < cc) {
-    out.fixes.push_back({FixKind::rebuild,
-                         fmt::format("Build it for {} as well", out.need),
-                         {fmt::format("nvcc -gencode arch=compute_{0},code=sm_{0} ...", out.need.substr(3))},
-                         fmt::format("the guard may let {} through: {} was compiled as {}, which it did not",
-                                     out.need, name_of(chosen),
-                                     chosen.arch.cc.major == cc.major ? "an older one of its generation"
-                                                                      : "an older architecture"),
-                         "the source tells: look for __CUDA_ARCH__ in the kernel",
-                         "rebuild"});
-  }
-  out.fixes.push_back(
-      {FixKind::code,
-       "Give the kernel a body for this GPU, or launch another one",
-       {},
-       "an #if __CUDA_ARCH__ in its source leaves nothing of it for this architecture",
-       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have",
-       "write-kernel-body"});
-  out.fixes.push_back({FixKind::environment,
-                       "Use what the program has for such GPUs",
-                       {},
-                       "such kernels belong to a fast path that needs a newer GPU: another data type, "
-                       "backend or option avoids it",
-                       "",
-                       "use-other-path"});
-  out.dead_ends.push_back({fmt::format("rebuilding for {} alone", name_of(chosen)),
-                           "it has that image, and the source leaves nothing in it"});
-  out.dead_ends.push_back({"updating the driver", "it loaded the right image"});
-}
-
 std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, std::uint64_t& budget) {
   const ObjectFile* file = scene.files.find(*used.object);
   Subject subject;
@@ -191,7 +161,9 @@ std::optional<Finding> finding_of_stubs(const Scene& scene, const Used& used, st
   out.failed_kernel = out.kernels.front();
   out.headline = fmt::format("{} is compiled out for {}: nothing of its body is left",
                              shorten(out.failed_kernel, 60), name_of(chosen));
-  add_fixes(chosen, *subject.facts.device, out);
+  AdviceInput at = advice_input(out, subject.facts, {});
+  at.taken = chosen;
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;
 }
 

@@ -9,25 +9,84 @@
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
+namespace {
 
-bool serves(const DeviceCode& code, const CodeModule& module, image::ComputeCapability cc,
-            image::Version driver) {
-  bool any = false;
-  each_image_of(module, [&](std::uint32_t index) {
-    const CodeImage& image = code.images[index];
-    any = any || (image::driver_reads(image.compression, driver) &&
-                  image::judge(image.candidate, {cc, driver, {}}).fits);
-  });
-  return any;
+using image::Candidate;
+using image::ImageKind;
+
+/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture.
+bool links_for(const Candidate& image, image::ComputeCapability device) {
+  return image.kind == ImageKind::ltoir &&
+         image::judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
 }
 
 bool loaded_by_choice(const DeviceCode& code, std::span<const std::uint32_t> lacking) {
-  return !lacking.empty() &&
-         std::any_of(code.modules.begin(), code.modules.end(),
+  return std::any_of(code.modules.begin(), code.modules.end(),
                      [](const CodeModule& each) { return !each.embedded; }) &&
          std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
            return code.modules[index].embedded && code.modules[index].count == 1;
          });
+}
+
+bool is_locked(const DeviceCode& code, const CodeModule& module) {
+  bool out = true;
+  each_image_of(module, [&](std::uint32_t index) {
+    const Candidate& image = code.images[index].candidate;
+    out = out && (image.arch.suffix != image::Suffix::none || image.kind == ImageKind::ltoir);
+  });
+  return out;
+}
+
+}  // namespace
+
+bool ModuleCoverage::reads(const CodeImage& image) const {
+  return image::driver_reads(image.compression, driver_);
+}
+
+bool ModuleCoverage::set(const CodeModule& module) {
+  candidates_.clear();
+  bool executable = false;
+  each_image_of(module, [&](std::uint32_t index) {
+    const CodeImage& image = code_.images[index];
+    executable = executable || image.candidate.kind != ImageKind::ltoir;
+    if (reads(image)) candidates_.push_back(image.candidate);
+  });
+  // What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
+  holds_unknown_kind_ = module.damage != 0 && module.damage <= code_.damage.size() &&
+                        code_.damage[module.damage - 1].of == Damage::Of::unknown_kind;
+  return executable;
+}
+
+Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
+  Coverage out;
+  const image::Selection selection = select_image(candidates_, {cc, driver_, {}});
+  out.choice = selection.choice;
+  if (selection.choice != image::Choice::none) {
+    out.image = candidates_[selection.index];
+  } else {
+    // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
+    out.judged =
+        !holds_unknown_kind_ && std::none_of(candidates_.begin(), candidates_.end(),
+                                             [&](const Candidate& image) { return links_for(image, cc); });
+  }
+  return out;
+}
+
+Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
+                      bool served) {
+  Missed out;
+  out.modules.assign(lacking.begin(), lacking.end());
+  if (!served || lacking.empty()) return out;
+  if (find_probing_library(file) != nullptr) {
+    out.by_design = ByDesign::probing_library;
+  } else if (loaded_by_choice(code, lacking)) {
+    out.by_design = ByDesign::loaded_by_choice;
+  } else {
+    std::erase_if(out.modules, [&](std::uint32_t index) { return is_locked(code, code.modules[index]); });
+    if (out.modules.empty()) out.by_design = ByDesign::locked;
+  }
+  if (out.by_design != ByDesign::no) out.modules.clear();
+  return out;
 }
 
 BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {

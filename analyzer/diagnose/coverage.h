@@ -4,32 +4,56 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/device_code/device_code.h"
 #include "kshim/image/arch.h"
+#include "kshim/image/select.h"
 
 namespace kshim::analysis {
 
-/// Whether a driver runs something of the module on the GPU. What it cannot decompress does not count.
-bool serves(const DeviceCode& code, const CodeModule& module, image::ComputeCapability cc,
-            image::Version driver);
+/// What a driver does with a module on a GPU.
+struct Coverage {
+  image::Choice choice = image::Choice::none;
+  bool judged = true;      ///< false: no driver is to load the module, or nobody knows
+  image::Candidate image;  ///< that is taken
+  bool lacks() const noexcept { return judged && choice == image::Choice::none; }
+};
 
-/// Code that was deliberately locked to one architecture or family: beside code that was not, the program has
-/// another way.
-template <class Images>
-bool all_locked(const Images& images) {
-  for (const auto& image : images) {
-    if (image.candidate.arch.suffix == image::Suffix::none && image.candidate.kind != image::ImageKind::ltoir)
-      return false;
-  }
-  return true;
-}
+/// Judges the modules of a file one after the other. What the driver cannot decompress does not count.
+class ModuleCoverage {
+ public:
+  ModuleCoverage(const DeviceCode& code, image::Version driver) : code_(code), driver_(driver) {}
+  /// False for LTO-IR alone, which is for nvJitLink and not for a driver.
+  bool set(const CodeModule& module);
+  /// Of the module that was set.
+  Coverage on(image::ComputeCapability cc) const;
+  bool reads(const CodeImage& image) const;
 
-/// What lacks code are modules of one image that the program loads by its own choice, and everything that the
-/// runtime registers is served: PyTorch 2.15 embeds kernels of CuTe DSL so, one module a kernel and GPU.
-bool loaded_by_choice(const DeviceCode& code, std::span<const std::uint32_t> lacking);
+ private:
+  const DeviceCode& code_;
+  image::Version driver_;
+  std::vector<image::Candidate> candidates_;
+  bool holds_unknown_kind_ = false;
+};
+
+/// How a file is made that serves a GPU with some of its modules and is meant to.
+enum class ByDesign : std::uint8_t {
+  no,
+  probing_library,   ///< a library that keeps kernels for some GPUs only, and chooses
+  loaded_by_choice,  ///< the program loads these modules by itself: PyTorch 2.15 embeds kernels of CuTe DSL
+                     ///< so, one a GPU
+  locked,            ///< locked to other GPUs by suffix, beside code that is not
+};
+/// Of modules without code for a GPU, in a file that serves it otherwise (`served`): those that are missed.
+struct Missed {
+  std::vector<std::uint32_t> modules;
+  ByDesign by_design = ByDesign::no;  ///< why none is
+};
+Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<const std::uint32_t> lacking,
+                      bool served);
 
 /// Who built a file, and how that is known: what its cubins say, else the newest PTX, whose version is that
 /// of the toolkit. `cubins`: the newest toolkit that they name, unknown where none does.

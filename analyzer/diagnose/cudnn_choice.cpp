@@ -47,7 +47,7 @@ void older_than_built_with(const Scene& scene, const std::vector<CudaLibrary>& a
     match.headline = fmt::format("cuDNN {} is older than the {} that {} {} was built with", have, row->oldest,
                                  package->name, package->version);
     match.because = fmt::format("{} {} is built with cuDNN {} and does without an older one: {} in {} is {}",
-                                package->name, package->version, row->oldest, all[cudnn].record->soname,
+                                package->name, package->version, row->oldest, all[cudnn].record.soname,
                                 all[cudnn].folder, have);
     out.push_back(std::move(match));
     return;
@@ -102,7 +102,7 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   match.because = fmt::format(
       "{} in {} loads its parts by name, and LD_LIBRARY_PATH has {}{} before its own: cuDNN's parts are "
       "to be of one release",
-      all[cudnn].record->soname, all[cudnn].folder, shadow->file,
+      all[cudnn].record.soname, all[cudnn].folder, shadow->file,
       shadow->release.empty() ? "" : " of " + shadow->release);
   out.push_back(std::move(match));
 }

@@ -246,7 +246,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
     add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
     finding.where = own_places(failure, scene.report, scene.files);
   }
-  add_advice(scene, subject, finding);
+  set_advice_input(scene, subject, finding);
   return finding;
 }
 
@@ -282,7 +282,7 @@ Finding latent_finding(const Scene& scene, const Subject& subject, std::vector<s
         "Most of the file's modules have code for this GPU: the others may be for GPUs of another kind by "
         "design.");
   } else {
-    add_advice(scene, subject, finding);
+    set_advice_input(scene, subject, finding);
   }
   return finding;
 }

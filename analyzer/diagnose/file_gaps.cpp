@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
 
 namespace kshim::analysis {
 namespace {
@@ -30,30 +30,18 @@ bool is_complete(const FileModule& module) {
   });
 }
 
-Unserved unserved_modules(const ObjectFile& file, bool probing, ComputeCapability cc, image::Version driver) {
+Unserved unserved_modules(std::string_view path, const ObjectFile& file, ComputeCapability cc,
+                          image::Version driver) {
   Unserved out;
-  const DeviceCode& code = file.code();
-  std::vector<std::uint32_t> unserved;
-  for (std::uint32_t index = 0; index < code.modules.size(); ++index) {
-    if (serves(code, code.modules[index], cc, driver)) {
-      ++out.served;
-    } else {
-      unserved.push_back(index);
-    }
-  }
-  // Such libraries keep most kernels for some GPUs only, and choose among them.
-  if (probing && out.served != 0) return out;
+  const FileCoverage coverage = cover(file.code(), {{cc, image::Suffix::none}}, driver, nullptr);
+  out.served = coverage.targets[0].sass + coverage.targets[0].jit;
   std::uint64_t budget = kMostPayload;
-  std::vector<std::uint32_t> lacking;
-  for (const std::uint32_t index : unserved) {
+  for (const std::uint32_t index :
+       missed_modules(path, file.code(), coverage.lacking[0], out.served != 0).modules) {
     FileModule module = file.module(index, budget);
     out.complete = out.complete && is_complete(module);
-    if (module.has_kernels() && !(out.served != 0 && all_locked(module.images))) {
-      out.modules.push_back(std::move(module));
-      lacking.push_back(index);
-    }
+    if (module.has_kernels()) out.modules.push_back(std::move(module));
   }
-  if (out.served != 0 && loaded_by_choice(code, lacking)) out.modules.clear();
   return out;
 }
 
@@ -89,8 +77,7 @@ std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const 
                                               ComputeCapability cc, image::Version driver) {
   const std::tuple key(&file, cc, driver);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
-  const bool probing = find_probing_library(object.path) != nullptr;
-  auto out = std::make_shared<const FileGap>(summary_of(unserved_modules(file, probing, cc, driver)));
+  auto out = std::make_shared<const FileGap>(summary_of(unserved_modules(object.path, file, cc, driver)));
   std::size_t bytes = 0;
   for (const std::string& kernel : out->kernels) bytes += sizeof(kernel) + kernel.size();
   if (known_.size() < kMostKnown && bytes_ + bytes <= kMostNames) {

@@ -8,7 +8,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {
 namespace {
@@ -50,27 +50,6 @@ std::string took(const Scene& scene, double milliseconds) {
              : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
 }
 
-void add_cache_advice(const Scene& scene, Finding& finding) {
-  const auto& env = scene.report.process.env;
-  const auto disabled = env.find("CUDA_CACHE_DISABLE");
-  if (disabled == env.end() || disabled->second != "1") return;
-  finding.fixes.insert(finding.fixes.begin(),
-                       {FixKind::environment,
-                        "Let the driver keep what it has compiled",
-                        {"unset CUDA_CACHE_DISABLE"},
-                        "with its cache (~/.nv/ComputeCache) it compiles once, and not at every start",
-                        "CUDA_CACHE_MAXSIZE bounds the cache",
-                        "keep-jit-cache"});
-}
-
-// The file has a cubin that would be taken but for CUDA_FORCE_PTX_JIT and its like.
-bool is_forced(const Scene& scene, const Subject& subject) {
-  const image::JitSwitches switches = switches_of(scene.report);
-  if (!switches.force_ptx_jit && !switches.force_jit) return false;
-  return subject.facts.device && !subject.facts.images.empty() &&
-         select(subject.facts.images, subject.facts, {}).choice == image::Choice::sass;
-}
-
 Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   Subject subject;
   subject.object = scene.index.object(share.first->object);
@@ -79,6 +58,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
   subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
   subject.facts.device = cc_of(scene, subject.device);
   subject.facts.driver = driver_of(scene);
+  subject.facts.switches = switches_of(scene.report);
   subject.facts.images = subject.images.images;
   subject.facts.scope = subject.images.scope;
   subject.facts.loose = subject.object == nullptr;
@@ -104,18 +84,7 @@ Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
            took(scene, share.milliseconds)),
        location(scene.report, share.first->line),
        {{"modules", std::to_string(share.modules)}}});
-  // What memory holds is compiled on purpose, by who made it.
-  if (is_forced(scene, subject)) {
-    finding.fixes.push_back({FixKind::environment,
-                             fmt::format("Unset {}", enumerate(switch_names(scene.report))),
-                             {"unset " + join(switch_names(scene.report), " ")},
-                             "a cubin for this GPU is there; without the switch the driver takes it",
-                             "",
-                             "unset-switch"});
-  } else if (subject.object != nullptr && subject.facts.device) {
-    add_advice(scene, subject, finding);
-  }
-  add_cache_advice(scene, finding);
+  set_advice_input(scene, subject, finding);
   return finding;
 }
 

@@ -10,7 +10,7 @@
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {
 namespace {

@@ -28,7 +28,7 @@ constexpr double kNotYetByTable = 0.5;  // PTX may carry an older release over t
 constexpr double kSideBySide = 0.4;     // works, where each library keeps to its own
 constexpr double kSuspicion = 0.4;
 
-std::string file_of(const CudaLibrary& library) { return library.record->soname; }
+std::string file_of(const CudaLibrary& library) { return library.record.soname; }
 
 bool is_cudnn(const CudaLibrary& library) { return library.family.starts_with("cudnn"); }
 
@@ -39,7 +39,7 @@ std::string with_place(const CudaLibrary& library) {
 }
 
 bool of_one_build(const CudaLibrary& a, const CudaLibrary& b) {
-  return !a.record->build_id.empty() && a.record->build_id == b.record->build_id;
+  return !a.record.build_id.empty() && a.record.build_id == b.record.build_id;
 }
 
 bool of_one_place(const CudaLibrary& a, const CudaLibrary& b) {

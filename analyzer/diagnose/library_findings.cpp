@@ -4,16 +4,17 @@
 
 #include <algorithm>
 
-#include "analyzer/advise/library_fixes.h"
-#include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
 #include "analyzer/device_code/elf_facts.h"
 #include "analyzer/device_code/object_file.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/cudnn_choice.h"
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/merge.h"
+#include "analyzer/diagnose/program.h"
+#include "analyzer/diagnose/report_findings.h"
 #include "analyzer/input/report/cuda_library.h"
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/owner/python_environment.h"
 
 namespace kshim::analysis {
 namespace {
@@ -66,7 +67,7 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
     return std::any_of(libraries.begin(), libraries.end(), [&](const CudaLibrary& library) {
       const std::string_view family =
           library.family.starts_with("cudnn") ? std::string_view("cudnn") : library.family;
-      return path == library.record->path || (name.starts_with("lib") && name.substr(3).starts_with(family));
+      return path == library.record.path || (name.starts_with("lib") && name.substr(3).starts_with(family));
     });
   };
   const ObjectRecord* object = scene.index.object(failure.object);
@@ -79,11 +80,11 @@ bool is_on_stack(const Scene& scene, const FailureRecord& failure,
 std::vector<std::string> users_of(const Scene& scene, const CudaLibrary& library) {
   std::vector<std::string> out;
   const auto add = [&](const std::string& path, const std::string& build_id) {
-    if (out.size() == kMostUsers || path == library.record->path) return;
+    if (out.size() == kMostUsers || path == library.record.path) return;
     if (!build_id.empty() && build_id_of(path) != build_id) return;
     const auto file = elf_facts(path);
     if (!file ||
-        std::find(file->needed.begin(), file->needed.end(), library.record->soname) == file->needed.end())
+        std::find(file->needed.begin(), file->needed.end(), library.record.soname) == file->needed.end())
       return;
     const std::string name(basename_of(path));
     if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
@@ -101,18 +102,18 @@ std::string env_of(const Scene& scene, const char* name) {
 void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vector<CudaLibrary>& libraries,
                   Finding& out) {
   out.evidence.push_back(
-      {EvidenceId::rule, match.because + ".", location(scene.report, libraries.front().record->line)});
+      {EvidenceId::rule, match.because + ".", location(scene.report, libraries.front().record.line)});
   for (const CudaLibrary& library : libraries) {
     const std::vector<std::string> users = users_of(scene, library);
     out.evidence.push_back(
         {EvidenceId::library,
-         fmt::format("{} is loaded from {}{}{}.", library.record->soname, library.path,
+         fmt::format("{} is loaded from {}{}{}.", library.record.soname, library.path,
                      library.package.empty() ? "" : fmt::format(", of the package {}", library.package),
                      users.empty()
                          ? ""
                          : fmt::format("; {} {} it", enumerate(users), users.size() == 1 ? "needs" : "need")),
-         location(scene.report, library.record->line),
-         {{"soname", library.record->soname}, {"path", library.path}, {"package", library.package}}});
+         location(scene.report, library.record.line),
+         {{"soname", library.record.soname}, {"path", library.path}, {"package", library.package}}});
   }
   const std::string search = env_of(scene, "LD_LIBRARY_PATH");
   if (!search.empty() && match.kind != Mixture::dropped)
@@ -122,24 +123,29 @@ void add_evidence(const Scene& scene, const LibraryMatch& match, const std::vect
                             {{"variable", "LD_LIBRARY_PATH"}, {"value", search}}});
 }
 
-void add_advice(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
-                Finding& out) {
-  LibrarySituation at;
-  at.kind = match.kind;
-  at.libraries = std::move(libraries);
-  at.search_path = env_of(scene, "LD_LIBRARY_PATH");
+void set_conflict(const Scene& scene, const LibraryMatch& match, std::vector<CudaLibrary> libraries,
+                  Finding& out) {
+  AdviceInput at;
+  at.cause = out.cause;
+  at.conflict = LibraryConflict{match.kind,   std::move(libraries), env_of(scene, "LD_LIBRARY_PATH"), {},
+                                match.shadow, match.wanted,         env_of(scene, "CONDA_PREFIX")};
   const auto& driver = scene.report.driver;
-  if (driver && driver->simulated) at.simulator = driver->path.substr(0, driver->path.rfind('/'));
-  at.shadow = match.shadow;
-  at.wanted = match.wanted;
-  at.conda = env_of(scene, "CONDA_PREFIX");
-  at.python = basename_of(scene.report.process.exe).starts_with("python");
+  if (driver && driver->simulated) at.conflict->simulator = driver->path.substr(0, driver->path.rfind('/'));
   at.program = program_of(scene.report.process);
   if (match.kind == Mixture::dropped) at.device = match.device;
-  Advice advice = advise_libraries(at);
-  out.fixes = std::move(advice.fixes);
-  out.dead_ends = std::move(advice.dead_ends);
-  out.remarks = std::move(advice.remarks);
+  for (const CudaLibrary& library : at.conflict->libraries) {
+    if (scene.report.foreign) at.foreign.push_back(library.record.path);
+    if (!library.package.empty() && !at.python_env.known())
+      at.python_env =
+          packages::python_environment(library.real.empty() ? library.path : library.real, {}, false);
+  }
+  if (scene.report.foreign) {
+    at.foreign.push_back(at.conflict->search_path);
+    at.foreign.push_back(scene.report.process.exe);
+    at.program.clear();
+    at.python_env = {};
+  }
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
 }
 
 // The failure becomes the finding's: its call, place and words, and the finding by its code alone goes.
@@ -237,10 +243,10 @@ void add_library_findings(const Scene& scene, const std::vector<Judged>& judged,
     Finding out;
     out.cause = match.cause;
     out.headline = match.headline;
-    out.object = libraries.front().record->path;
+    out.object = libraries.front().record.path;
     add_evidence(scene, match, libraries, out);
     if (!weigh(scene, match, libraries, unexplained, known, out)) continue;
-    add_advice(scene, match, std::move(libraries), out);
+    set_conflict(scene, match, std::move(libraries), out);
     merge_into(found, std::move(out));
   }
   for (Finding& finding : found) merge_into(known, std::move(finding));

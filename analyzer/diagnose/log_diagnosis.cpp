@@ -379,4 +379,13 @@ class Deciding {
 
 Judgement judge(const Clues& clues, bool is_brief) { return Deciding(clues, is_brief).decide(); }
 
+const Hit* message_behind(const Clues& clues, const Judgement& judgement) {
+  if (judgement.hit == nullptr) return nullptr;
+  for (const Hit& hit : clues.hits) {
+    if (hit.line == judgement.hit->line && !hit.id.empty() && hit.cause == judgement.suspect.cause)
+      return &hit;
+  }
+  return nullptr;
+}
+
 }  // namespace kshim::explain

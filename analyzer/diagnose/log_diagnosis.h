@@ -2,13 +2,13 @@
 // From clues to findings. The rules over images are those of reports (rules.h); here is what only logs
 // have: the line that decides, what it says by itself, and rules over what stands beside it.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/input/log/clues.h"
-#include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
 
@@ -43,9 +43,10 @@ std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit
 /// A library of a release that, by its maker's own list, does not serve the GPU.
 std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
 
-/// Fixes, dead ends and remarks, as for reports.
-void add_advice(const Clues& clues, const Judgement& judgement, analysis::Finding& finding);
-/// What to run to know more, most telling first.
-std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement);
+/// The hit of messages.def on the deciding line that speaks for the cause; nullptr where none does.
+const Hit* message_behind(const Clues& clues, const Judgement& judgement);
+/// For Finding::about.
+std::shared_ptr<const analysis::AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
+                                                          const analysis::Finding& finding);
 
 }  // namespace kshim::explain

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose code a frame is: the user's own, a framework's, the system's. And where a file comes from.
 #pragma once
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/core/finding.h"
 #include "analyzer/input/report/report_index.h"
 
@@ -19,6 +20,15 @@ bool called_by_probing_library(const FailureRecord& failure);
 /// Whether the kernel's host stub is on the stack, as under <<<>>>: a launch, whatever call of it failed.
 bool launched_by_stub(const FailureRecord& failure, ObjectFiles& files);
 
+/// How a file came to be, as far as its place and its neighbours tell.
+enum class Origin : std::uint8_t {
+  program,           ///< built by hand or by an unknown build system
+  cmake,             ///< lies in a CMake build folder
+  python_extension,  ///< a Python extension in a checkout or a cache
+  installed,         ///< belongs to an installed Python package
+  system,            ///< under the system's or the toolkit's folders
+  memory,            ///< no file: an image the program made or read by itself
+};
 struct OriginFacts {
   Origin origin = Origin::program;
   std::string build_folder;

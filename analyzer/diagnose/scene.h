@@ -9,9 +9,9 @@
 #include "analyzer/diagnose/file_gaps.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/module_images.h"
+#include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/input/report/report_index.h"
-#include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {
 

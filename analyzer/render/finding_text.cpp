@@ -64,7 +64,10 @@ std::string kernel_name(std::string_view demangled) {
 }
 
 std::string file_name(const Finding& finding) {
-  if (finding.object.empty()) return "an image in memory";
+  if (finding.object.empty()) {
+    const bool of_log = !finding.devices.empty() && finding.devices.front().kind == Device::Kind::named;
+    return of_log || finding.images.empty() ? "what failed" : "an image in memory";
+  }
   std::string name(basename_of(finding.object));
   const std::string package = finding.package.label();
   if (package.empty()) return name;
@@ -104,14 +107,6 @@ std::string place_text(const Place& place) {
     return fmt::format("{}, in {}", shorten(place.function, 60), basename_of(place.object));
   }
   return fmt::format("{} +0x{:x}", place.object, place.offset);
-}
-
-std::string as_sentence(std::string text) {
-  if (text.empty()) return text;
-  if (text.front() >= 'a' && text.front() <= 'z' && !begins_with_name(text))
-    text.front() = static_cast<char>(text.front() - 'a' + 'A');
-  if (text.back() != '.' && text.back() != '!' && text.back() != '?') text += '.';
-  return text;
 }
 
 bool counts(const Finding& finding) {

@@ -20,8 +20,6 @@ std::string place_text(const Place& place);
 std::string headline_of(const Finding& finding);
 /// ", 3 times; 2 other calls failed with it": empty for what happened once.
 std::string how_often(const Finding& finding);
-/// With a capital letter and a full stop.
-std::string as_sentence(std::string text);
 /// title_of() as one; the name of a file that it begins with stays as it is.
 std::string title_sentence(const Finding& finding);
 /// error, warning, note

@@ -26,9 +26,12 @@ Json to_json(const ImageVerdict& image) {
 }
 
 Json to_json(const Fix& fix) {
+  Json arguments = Json::object();
+  for (const auto& [name, value] : fix.arguments) arguments[std::string(name)] = value;
   return {{"kind", to_name(fix.kind)},          {"title", fix.title},
           {"commands", fix.commands},           {"why", text_or_null(fix.why)},
-          {"caveat", text_or_null(fix.caveat)}, {"id", fix.id.empty() ? Json(nullptr) : Json(fix.id)}};
+          {"caveat", text_or_null(fix.caveat)}, {"id", fix.id.empty() ? Json(nullptr) : Json(fix.id)},
+          {"arguments", std::move(arguments)}};
 }
 
 Json to_json(const SeenIn& seen) {

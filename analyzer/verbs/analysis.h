@@ -13,6 +13,7 @@
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/core/finding.h"
+#include "analyzer/diagnose/options.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
@@ -31,51 +32,6 @@ inline constexpr std::array kFormats = {
 std::optional<Format> parse_format(std::string_view name, std::span<const Format> of = kFormats);
 /// "text, json": for messages and help.
 std::string format_names(std::span<const Format> of = kFormats);
-
-/// A process that was not watched, or not all of it: the shim did not come to life there although it should
-/// have, as `kshim run` found out, or files went past it, as the report says.
-struct BlindProcess {
-  long pid = 0;
-  std::string exe;
-  std::string reason;  ///< a clause: "it is statically linked"
-};
-
-/// A process that asked the driver for its version and did not initialise it, as `kshim run` found out.
-struct IdleProcess {
-  long pid = 0;
-  std::string exe;
-  image::Version driver;
-};
-
-/// A library that the dynamic linker did not find for a program, which it then ended, as `kshim run` found
-/// out.
-struct MissingLibrary {
-  std::string program;
-  std::string name;       ///< "libcublas.so.12"
-  std::string needed_by;  ///< the program, or a library of it
-  std::string folder;     ///< that has it, and is not looked through; empty = none is known
-  bool of_cuda = false;
-};
-
-struct Options {
-  std::vector<image::Arch> targets;
-  std::optional<image::ComputeCapability> assume_cc;  ///< judge for this GPU instead of the recorded ones
-  std::optional<image::Version> assume_driver;
-  std::optional<image::Version> assume_toolkit;
-  std::filesystem::path root = "/";  ///< where the databases of packages are looked up
-  bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
-  bool record_packages = false;  ///< add what is found there to the reports
-  std::vector<BlindProcess> blind;
-  std::vector<IdleProcess> idle;
-  std::vector<MissingLibrary> missing;
-  std::string
-      driverless;  ///< a program with device code that failed where there is no libcuda.so.1; else empty
-  std::vector<std::string> notes;  ///< what else the caller has to say
-  std::optional<int> exit_status;  ///< of the program, where the caller ran it
-  std::optional<int> term_signal;
-  /// Called between reports, in the caller's thread, with the bytes read so far and those to read in all.
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-};
 
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
 std::string_view to_name(Verdict verdict);

@@ -8,9 +8,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/merge.h"
+#include "analyzer/diagnose/report_findings.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
@@ -23,7 +25,6 @@
 #include "analyzer/verbs/ranks.h"
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
-#include "analyzer/verbs/report_findings.h"
 #include "analyzer/verbs/unused_gpus.h"
 #include "analyzer/verbs/verdict.h"
 #include "kshim/base/hash.h"
@@ -113,6 +114,7 @@ class Run {
     drop_answered_doubts(out_.findings);
     processes_.summarise_runs();
     sort_findings(out_.findings);
+    advise(out_.findings);
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
     unused_.note(out_, notes_);
     notes_.take(out_.notes);

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/advise/remedies.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -15,7 +17,6 @@
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/lookup.h"
 #include "analyzer/input/log/miner.h"
-#include "analyzer/render/finding_text.h"
 
 namespace kshim::explain {
 namespace {
@@ -125,7 +126,7 @@ const std::vector<analysis::Place>& frames_of(const Clues& clues, const Hit& dec
   return later == clues.hits.end() ? decider.frames : later->frames;
 }
 
-// {gpu} is the GPU's name, where it is known.
+// Empty where what is said of all of its cause will do.
 std::string headline_of(const Clues& clues, const Judgement& judgement) {
   const Cause cause = judgement.suspect.cause;
   if (const Hit* message = message_behind(clues, judgement); message != nullptr) {
@@ -137,16 +138,7 @@ std::string headline_of(const Clues& clues, const Judgement& judgement) {
     return std::string(of_code);
   if (cause == Cause::unknown && !judgement.facts.codes.empty())
     return fmt::format("{} by itself does not say why", judgement.facts.codes.front());
-  if (judgement.list != nullptr && !judgement.list->owner.empty()) return {};
-  switch (cause) {
-#define KSHIM_EXPLAIN_TITLE(cause, text) \
-  case Cause::cause:                     \
-    return text;
-#include "analyzer/say/log_titles.def"
-#undef KSHIM_EXPLAIN_TITLE
-    default:
-      return {};
-  }
+  return {};
 }
 
 Finding finding_of(const Clues& clues, const Judgement& judgement, const Explanation& out) {
@@ -193,7 +185,7 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
     finding.severity = analysis::Severity::error;
   }
   if (hit != nullptr) add_place(frames_of(clues, *hit), finding);
-  add_advice(clues, judgement, finding);
+  finding.about = advice_input(clues, judgement, finding);
   return finding;
 }
 
@@ -269,6 +261,7 @@ void conclude(Clues clues, const Options& options, Explanation& out) {
   if (!judgement.harmless.empty()) out.notes.push_back(judgement.harmless);
   if (judgement.suspect.confidence > 0) {
     out.findings.push_back(finding_of(clues, judgement, out));
+    advise(out.findings);
     out.next = next_steps(clues, judgement);
     if (judgement.death != nullptr) {
       out.line = judgement.death->line;

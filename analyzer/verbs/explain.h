@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/advise/next_steps.h"
 #include "analyzer/input/log/clues.h"
 #include "analyzer/verbs/analysis.h"
 
@@ -34,11 +35,6 @@ struct Meaning {
 struct Possibility {
   analysis::Cause cause = analysis::Cause::unknown;
   std::string when;
-};
-
-struct NextStep {
-  std::string command;
-  std::string why;
 };
 
 enum class Asked : std::uint8_t { number, name, message, log };

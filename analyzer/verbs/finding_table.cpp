@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/merge.h"
 
 namespace kshim::analysis {
@@ -33,9 +34,8 @@ std::size_t weight_of(const Finding& finding) {
   for (const Device& row : finding.devices) out += sizeof(row) + row.name.size();
   for (const Place& row : finding.where)
     out += sizeof(row) + row.file.size() + row.function.size() + row.object.size();
-  for (const Fix& fix : finding.fixes)
-    out += sizeof(fix) + fix.title.size() + fix.why.size() + fix.caveat.size() + weight_of(fix.commands);
-  for (const DeadEnd& row : finding.dead_ends) out += sizeof(row) + row.action.size() + row.why.size();
+  // What its fixes depend on is little beside the images.
+  if (finding.about) out += sizeof(AdviceInput) + finding.about->images.size() * sizeof(ImageFact);
   return out + finding.images.size() * sizeof(ImageVerdict);
 }
 

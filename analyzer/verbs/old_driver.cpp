@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::scan {
@@ -32,16 +33,11 @@ Finding finding_of(const GpuRow& gpu, image::Version driver) {
                                           first.view(), target),
                               {},
                               {{"cuda", std::string(first.view())}, {"architecture", target}}});
-  analysis::Fix fix;
-  fix.id = "update-driver";
-  fix.kind = analysis::FixKind::upgrade_driver;
-  const analysis::ToolkitRow* row = analysis::find_toolkit(gpu.first_toolkit);
-  fix.title = row != nullptr && !row->driver.empty()
-                  ? fmt::format("Update the driver to {} or newer", row->driver)
-                  : fmt::format("Update the driver to one for CUDA {} or newer", first.view());
-  if (gpu.tegra) fix.title = "Update JetPack, which brings the driver";
-  fix.why = "no file can run on a GPU that its driver does not know";
-  finding.fixes.push_back(std::move(fix));
+  analysis::AdviceInput at;
+  at.cause = finding.cause;
+  at.device = gpu.cc;
+  at.driver = driver;
+  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(at));
   return finding;
 }
 
@@ -58,6 +54,7 @@ std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets
     told.push_back(target.cc);
     out.push_back(finding_of(*gpu, driver));
   }
+  advise(out);
   return out;
 }
 

@@ -20,11 +20,11 @@
 #include <thread>
 #include <tuple>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_queue.h"
 #include "analyzer/input/files/images.h"
-#include "analyzer/input/files/object.h"
 #include "analyzer/input/files/pages.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
@@ -32,6 +32,7 @@
 #include "analyzer/verbs/scan_fleet_plans.h"
 #include "analyzer/verbs/scan_groups.h"
 #include "analyzer/verbs/scan_images.h"
+#include "analyzer/verbs/scan_object.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::scan {
@@ -379,7 +380,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     const std::string absolute = fs::absolute(path).string();
     const auto& package = packages.of(absolute);
     if (!package) return {};
-    return {packages::package_name(*package),
+    return {*package,
             packages::python_environment(absolute, package->environment, package->manager == "conda")};
   };
   Scanner scanner(inputs, with_owner);
@@ -391,7 +392,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
     for (ObjectResult& result : found.objects) {
       // A member of an archive belongs to whoever the archive belongs to.
       if (result.object.package.empty() && !result.object.member.empty()) {
-        result.object.package = with_owner.owner(result.object.path).package;
+        result.object.package = packages::package_name(with_owner.owner(result.object.path).package);
         for (analysis::Finding& finding : result.findings) finding.package = result.object.package;
       }
       out.objects.push_back(std::move(result.object));
@@ -403,6 +404,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
   excuse_files_for_other_gpus(out);
   sort_results(out);
+  analysis::advise(out.findings);
   out.fleet = fleet_plans(out);
   // A folder without device code was read all right; what was named and cannot be read was not.
   out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();

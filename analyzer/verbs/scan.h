@@ -13,13 +13,15 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/core/python_environment.h"
 #include "analyzer/device_code/object_file.h"
+#include "analyzer/diagnose/file_coverage.h"
+#include "analyzer/owner/package.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::scan {
 
 /// The package of a file, and the Python that it is installed for.
 struct Owner {
-  analysis::PackageName package;
+  packages::Package package;  ///< without a name where none is known
   analysis::PythonEnvironment python;
 };
 
@@ -53,17 +55,7 @@ struct ScannedKernel {
   std::vector<std::string> archs() const;  ///< of those
 };
 
-/// How one object does on one target.
-struct TargetVerdict {
-  image::Arch target;
-  std::uint64_t sass = 0;                             ///< modules with a cubin that fits
-  std::uint64_t jit = 0;                              ///< modules whose PTX would be compiled
-  std::uint64_t lacking = 0;                          ///< modules with kernels and without either
-  std::optional<std::uint64_t> kernels_lacking = {};  ///< with Options::kernels: names that no module runs
-  bool picks = false;  ///< that is how the library is made: it picks other code for this GPU
-  bool serves() const noexcept { return picks || kernels_lacking.value_or(lacking) == 0; }
-  bool nothing_fits() const noexcept { return sass + jit == 0 && lacking != 0; }
-};
+using analysis::TargetVerdict;
 
 struct ScannedObject {
   std::string path;
@@ -71,8 +63,7 @@ struct ScannedObject {
   std::string build_id;
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
   analysis::PackageName package;
-  analysis::PythonEnvironment python = {};  ///< that the package is installed for
-  std::uint64_t bytes = 0;                  ///< of the file or member
+  std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
   std::vector<analysis::ImageCount> images;

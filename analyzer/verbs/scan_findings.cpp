@@ -5,16 +5,13 @@
 
 #include <algorithm>
 
-#include "analyzer/advise/advice.h"
-#include "analyzer/advise/package_fixes.h"
-#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/device_code/elf_facts.h"
 #include "analyzer/device_code/image_counts.h"
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/rules.h"
 
 namespace kshim::scan {
@@ -25,6 +22,8 @@ using analysis::CodeImage;
 using analysis::EvidenceId;
 using analysis::Finding;
 using analysis::ImageFact;
+using analysis::KernelTable;
+using analysis::KernelUse;
 using analysis::Severity;
 using image::ImageKind;
 using image::Suffix;
@@ -55,15 +54,21 @@ std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
   return out;
 }
 
-// Why code for other GPUs only is no gap, as a sentence; empty where nothing says so.
-std::string other_way(const ObjectFacts& at, std::size_t target, const std::vector<ImageFact>& images) {
-  if (const auto* library = analysis::find_probing_library(at.object.name()))
-    return fmt::format("That is how {}* is made: it {}.", library->prefix, library->habit);
-  if (loaded_by_choice(at.code, at.judgement.lacking[target]))
-    return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
-           "registers is there.";
-  if (!images.empty() && analysis::all_locked(images))
-    return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
+// Why code for other GPUs only is no gap, as a sentence.
+std::string text_of(analysis::ByDesign by_design, const std::string& file) {
+  switch (by_design) {
+    case analysis::ByDesign::no:
+      break;
+    case analysis::ByDesign::probing_library: {
+      const auto& library = *analysis::find_probing_library(file);
+      return fmt::format("That is how {}* is made: it {}.", library.prefix, library.habit);
+    }
+    case analysis::ByDesign::loaded_by_choice:
+      return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
+             "registers is there.";
+    case analysis::ByDesign::locked:
+      return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
+  }
   return {};
 }
 
@@ -90,8 +95,8 @@ Place place_of(const ScannedObject& object) {
 std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability cc) {
   std::vector<std::string> out;
   if (at.kernels == nullptr) return out;
-  for (std::size_t target = 0; target < at.judgement.targets.size(); ++target) {
-    if (at.judgement.targets[target].target.cc != cc) continue;
+  for (std::size_t target = 0; target < at.coverage.targets.size(); ++target) {
+    if (at.coverage.targets[target].target.cc != cc) continue;
     std::vector<bool> holds(at.kernels->labels.size());
     for (const auto& [name, coverage] : at.kernels->kernels) {
       if ((coverage.served >> target & 1) != 0) continue;
@@ -106,56 +111,42 @@ std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability
   return out;
 }
 
-void add_advice(const ObjectFacts& at, const analysis::Facts& facts, Finding& finding) {
-  analysis::Situation situation;
-  situation.cause = finding.cause;
+void set_advice_input(const ObjectFacts& at, const analysis::Facts& facts, Finding& finding) {
+  analysis::AdviceInput input = analysis::advice_input(finding, facts, at.coverage.toolkit);
   Place place = place_of(at.object);
-  situation.object = std::move(place.object);
-  situation.archive = std::move(place.archive);
-  situation.object_file =
-      !situation.archive.empty() || situation.object.ends_with(".o") || situation.object.ends_with(".obj");
-  const analysis::OriginFacts origin = analysis::origin_of(at.object.path);
-  situation.origin = origin.origin;
-  situation.build_folder = origin.build_folder;
-  if (at.object.path.ends_with(".whl")) situation.origin = analysis::Origin::python_extension;
-  situation.package = at.object.package.name;
-  situation.package_version = at.object.package.version;
-  situation.manager = at.object.package.installer;
-  situation.python_env = at.object.python;
-  situation.links_torch =
-      analysis::lies_beside_torch(at.object.member.empty() ? at.object.path : at.object.member) ||
-      (at.object.member.empty() && analysis::links_torch(analysis::elf_facts(at.object.path)));
-  situation.shared_library = at.shared_library;
-  situation.bare = at.code.host == analysis::HostFormat::none;
-  situation.relocatable = std::any_of(at.code.images.begin(), at.code.images.end(),
-                                      [](const CodeImage& image) { return image.relocatable; });
-  situation.device = facts.device;
-  situation.driver = facts.driver;
-  const analysis::BuiltBy builder = analysis::builder_of(facts.images, at.judgement.toolkit);
-  situation.toolkit = builder.toolkit;
-  situation.toolkit_how = builder.how;
-  situation.newest_cubin = at.judgement.toolkit;
-  // What is built anew is all of the file, with all that the modules which lack nothing have.
-  const bool part = finding.cause == Cause::latent_gap;
-  if (part)
-    for (const analysis::ImageCount& row : at.object.images) situation.have.push_back(row.candidate);
-  for (const ImageFact& image : facts.images) {
-    if (!part) situation.have.push_back(image.candidate);
+  input.object = std::move(place.object);
+  input.archive = std::move(place.archive);
+  analysis::FileFacts file{at.object.path, at.object.member.empty() ? at.object.path : std::string(),
+                           at.code.host == analysis::HostFormat::none,
+                           std::any_of(at.code.images.begin(), at.code.images.end(),
+                                       [](const CodeImage& image) { return image.relocatable; }),
+                           at.shared_library};
+  if (finding.cause == Cause::latent_gap)
+    for (const analysis::ImageCount& row : at.object.images) file.images.push_back(row.candidate);
+  set_file(file, input);
+  packages::Package package = at.owner.package;
+  if (package.name.empty()) {
+    package.name = at.object.package.name;
+    package.version = at.object.package.version;
+    package.manager = at.object.package.installer;
   }
-  if (part && facts.device) {
-    situation.kernel_images = holders(at, *facts.device);
-    situation.guarded =
+  if (!package.name.empty()) {
+    const analysis::PackageRecord owner = analysis::record_of(package, 0);
+    set_package(owner, &owner, input);
+  }
+  if (at.object.path.ends_with(".whl")) input.origin = analysis::Origin::python_extension;
+  input.python_env = at.owner.python;
+  for (const TargetVerdict& row : at.coverage.targets)
+    if (row.target.cc != facts.device) input.other_devices.push_back(row.target.cc);
+  if (finding.cause == Cause::latent_gap && facts.device) {
+    input.kernel_images = holders(at, *facts.device);
+    input.guarded =
         at.kernels != nullptr &&
-        std::any_of(at.judgement.targets.begin(), at.judgement.targets.end(), [&](const TargetVerdict& row) {
+        std::any_of(at.coverage.targets.begin(), at.coverage.targets.end(), [&](const TargetVerdict& row) {
           return row.target.cc == *facts.device && row.lacking == 0;
         });
   }
-  // No list of architectures mends what this driver cannot read.
-  if (part && unreadable(facts)) situation.cause = Cause::driver_too_old_for_image;
-  situation.removable = analysis::removable_cache_entry(analysis::extension_folder(situation));
-  analysis::Advice advice = analysis::advise(situation);
-  finding.fixes = std::move(advice.fixes);
-  finding.dead_ends = std::move(advice.dead_ends);
+  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(input));
 }
 
 // Kernels that no module of the file runs on the target.
@@ -241,13 +232,15 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
 }
 
 std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version driver) {
-  const TargetVerdict& verdict = at.judgement.targets[target];
+  const TargetVerdict& verdict = at.coverage.targets[target];
   analysis::Facts facts;
   facts.device = verdict.target.cc;
   facts.driver = driver;
-  facts.images = images_of(at.code, at.judgement.lacking[target]);
+  const analysis::Missed missed = analysis::missed_modules(
+      at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
+  facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
   facts.scope = analysis::ImageScope::module;
-  for (ImageFact& image : facts.images) image.toolkit = at.judgement.toolkit;
+  for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkit;
   std::optional<Finding> finding;
   std::vector<std::string> kernels;
   if (at.kernels != nullptr) {
@@ -265,16 +258,16 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
         facts.images.push_back(
             {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
     finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
-    if (const std::string way = other_way(at, target, facts.images); !way.empty()) {
+    if (missed.by_design != analysis::ByDesign::no) {
       at.object.targets[target].picks = true;
       finding->severity = Severity::info;
-      finding->remarks.push_back(way);
+      finding->remarks.push_back(text_of(missed.by_design, at.object.name()));
       return finding;
     }
   }
   for (const std::string& name : kernels) finding->kernels.push_back(analysis::demangle(name));
   finding->kernels_complete = at.kernels != nullptr && at.kernels->complete;
-  add_advice(at, facts, *finding);
+  set_advice_input(at, facts, *finding);
   return finding;
 }
 
@@ -291,7 +284,7 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
   if (more != 0)
     finding.evidence.push_back(
         {EvidenceId::more, fmt::format("And {} more like these.", more), {at.object.name()}});
-  add_advice(at, {}, finding);
+  set_advice_input(at, {}, finding);
   return finding;
 }
 
@@ -303,9 +296,9 @@ std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   for (const analysis::Damage& row : at.code.damage)
     if (row.of != analysis::Damage::Of::unknown_kind)
       clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
-  clauses.insert(clauses.end(), at.judgement.damage.begin(), at.judgement.damage.end());
+  clauses.insert(clauses.end(), at.coverage.damage.begin(), at.coverage.damage.end());
   if (!clauses.empty()) out.push_back(damage(at, std::move(clauses)));
-  for (std::size_t target = 0; target < at.judgement.targets.size(); ++target) {
+  for (std::size_t target = 0; target < at.coverage.targets.size(); ++target) {
     if (auto finding = gap(at, target, driver)) out.push_back(std::move(*finding));
   }
   return out;

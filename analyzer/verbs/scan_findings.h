@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "analyzer/core/finding.h"
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
+#include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
 
 struct ObjectFacts {
   ScannedObject& object;  ///< TargetVerdict::picks is set
   const analysis::DeviceCode& code;
-  const Judgement& judgement;
-  const KernelTable* kernels = nullptr;  ///< with --kernels
+  const analysis::FileCoverage& coverage;
+  const Owner& owner;
+  const analysis::KernelTable* kernels = nullptr;  ///< with --kernels
   bool shared_library = false;
 };
 

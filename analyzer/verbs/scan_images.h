@@ -7,7 +7,7 @@
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
-#include "analyzer/input/files/object.h"
+#include "analyzer/verbs/scan_object.h"
 
 namespace kshim::scan {
 

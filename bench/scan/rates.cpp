@@ -63,8 +63,8 @@ Pair kernels(Bytes file) {
         }
       },
       [&] {
-        scan::KernelTable table;
-        judge(code, {}, {}, &table);
+        analysis::KernelTable table;
+        cover(code, {}, {}, &table);
         sum += table.kernels.size();
       },
       pair);

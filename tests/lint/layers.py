@@ -10,24 +10,7 @@ from tree import ROOT, tracked
 LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 KNOWN = {
-    ("diagnose/compiled_out.cpp", "verbs/report_findings.h"),
-    ("diagnose/coverage_gaps.cpp", "verbs/report_findings.h"),
-    ("diagnose/jit_tax.cpp", "verbs/report_findings.h"),
-    ("diagnose/latent_gaps.cpp", "verbs/report_findings.h"),
-    ("diagnose/library_findings.cpp", "advise/library_fixes.h"),
-    ("diagnose/library_findings.cpp", "advise/program.h"),
-    ("diagnose/library_findings.cpp", "verbs/report_findings.h"),
-    ("diagnose/log_diagnosis.h", "verbs/explain.h"),
-    ("diagnose/places.h", "advise/advice.h"),
-    ("diagnose/scan_coverage.h", "verbs/scan.h"),
-    ("diagnose/scene.h", "verbs/analysis.h"),
-    ("input/files/kernel_needs.h", "verbs/scan.h"),
-    ("input/files/object.cpp", "diagnose/scan_coverage.h"),
-    ("input/files/object.cpp", "verbs/scan_findings.h"),
-    ("input/files/object.h", "verbs/scan.h"),
     ("verbs/analysis.h", "render/formats.def"),
-    ("verbs/explain.cpp", "render/finding_text.h"),
-    ("verbs/explain.cpp", "say/log_titles.def"),
 }
 
 

@@ -21,7 +21,6 @@ class MemberQueue {
  private:
   friend class Walk;
   friend class ZipWalk;
-  friend class Walk;
   struct Row {
     std::uint64_t compressed_size = 0;
     std::uint64_t directory_offset = 0;

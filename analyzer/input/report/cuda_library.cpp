@@ -36,7 +36,7 @@ bool is_renamed(std::string_view family) {
 }
 
 void set_name(CudaLibrary& out) {
-  const std::string_view name = out.record->soname;
+  const std::string_view name = out.record.soname;
   const std::size_t mark = name.find(kShared);
   if (!name.starts_with("lib") || mark == std::string_view::npos) return;
   const std::string_view family = name.substr(3, mark - 3);
@@ -62,7 +62,7 @@ std::string_view version_in(std::string_view name) {
 }
 
 void set_place(CudaLibrary& out) {
-  const fs::path plain = fs::path(out.record->path).lexically_normal();
+  const fs::path plain = fs::path(out.record.path).lexically_normal();
   out.path = plain.string();
   out.folder = plain.parent_path().string();
   std::error_code error;
@@ -85,7 +85,7 @@ std::optional<unsigned> cuda_of_package(std::string_view name) {
 }
 
 void set_package(ObjectFiles& files, CudaLibrary& out) {
-  const auto package = files.packages().of(out.real.empty() ? out.record->path : out.real);
+  const auto package = files.packages().of(out.real.empty() ? out.record.path : out.real);
   if (!package || !package->name.starts_with("nvidia")) return;
   out.package = package->name;
   std::replace(out.package.begin(), out.package.end(), '_', '-');
@@ -141,7 +141,7 @@ std::optional<unsigned> cuda_in_code(const image::ElfReader& elf, const image::E
 
 void set_cudnn(CudaLibrary& out) {
   if (!out.family.starts_with("cudnn")) return;
-  const CudnnFacts facts = read_cudnn(out.record->path, out.record->build_id);
+  const CudnnFacts facts = read_cudnn(out.record.path, out.record.build_id);
   take_longer(facts.version, out);
   out.cuda = cuda_of_package(out.package);
   if (!out.cuda) out.cuda = facts.cuda;
@@ -170,7 +170,7 @@ std::vector<CudaLibrary> cuda_libraries(const Report& report, ObjectFiles& files
   for (const LibraryRecord& record : report.libraries) {
     if (out.size() == kMostLibraries) break;
     CudaLibrary library;
-    library.record = &record;
+    library.record = record;
     set_name(library);
     if (library.family.empty()) continue;
     take_longer(record.version, library);

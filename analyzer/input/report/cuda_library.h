@@ -14,7 +14,7 @@
 namespace kshim::analysis {
 
 struct CudaLibrary {
-  const LibraryRecord* record = nullptr;
+  LibraryRecord record;
   std::string family;            ///< "cublasLt"; empty for a renamed copy, which is alone by design
   unsigned major = 0;            ///< of the soname; 0 = none
   std::string path;              ///< without . and ..

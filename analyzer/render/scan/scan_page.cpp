@@ -6,7 +6,7 @@
 #include <map>
 
 #include "analyzer/core/text.h"
-#include "analyzer/input/files/kernel_needs.h"
+#include "analyzer/say/kernel_needs.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"

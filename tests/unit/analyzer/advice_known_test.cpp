@@ -269,7 +269,7 @@ class Advises : public ::testing::TestWithParam<Known> {};
 
 TEST_P(Advises, TheWayThatWorksFirst) {
   const Known& row = GetParam();
-  Situation at;
+  AdviceInput at;
   at.cause = row.cause;
   at.software = row.software;
   at.package_version = row.version;
@@ -277,7 +277,7 @@ TEST_P(Advises, TheWayThatWorksFirst) {
   at.manager = row.manager;
   at.device = row.device;
   at.driver = row.driver;
-  at.compiler = row.cause == Cause::nvrtc_arch_unsupported ? "NVRTC" : "";
+  if (row.cause == Cause::nvrtc_arch_unsupported) at.compiler.emplace().name = "NVRTC";
   const Advice advice = advise(at);
   ASSERT_FALSE(advice.fixes.empty()) << row.what;
   EXPECT_NE(text_of(advice.fixes.front()).find(row.first), std::string::npos)
@@ -291,7 +291,7 @@ bool warns_of(const Advice& advice, std::string_view action) {
 }
 
 TEST(AdviceKnown, WhatNotToTry) {
-  Situation at;
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.software = "torch";
   at.package_version = "2.9.1";
@@ -315,7 +315,7 @@ TEST(AdviceKnown, WhatNotToTry) {
 }
 
 TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
-  Situation at;
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.object = "/usr/lib/libcudnn_ops.so.9";
   at.device = ComputeCapability{6, 1};
@@ -329,7 +329,7 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
 }
 
 TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
-  Situation at;
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.object = "/home/u/.cache/torch_extensions/py311_cu128/my ext/my_ext.so";
   at.origin = Origin::python_extension;
@@ -345,7 +345,7 @@ TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
 // What one's own machine needs, and no more: a build of PyTorch's extensions for six GPUs takes six times as
 // long.
 TEST(AdviceKnown, ToBuildAPackageForTheGpusOfTheMachine) {
-  Situation at;
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.object = "/v/site-packages/foo/_C.so";
   at.origin = Origin::installed;

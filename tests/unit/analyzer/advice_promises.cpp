@@ -28,7 +28,7 @@ Version version_after(std::string_view text, std::string_view lead) {
 }
 
 // By the matrix of drivers itself, and not by the function that is tested: a branch begins with its toolkit.
-bool drives(const Situation& at, const GpuRow& gpu) {
+bool drives(const AdviceInput& at, const GpuRow& gpu) {
   if (at.driver < gpu.first_toolkit) return false;
   if (gpu.last_branch == 0) return true;
   return at.driver <= (gpu.last_branch == 470 ? Version{11, 4} : Version{13, 0});
@@ -36,7 +36,7 @@ bool drives(const Situation& at, const GpuRow& gpu) {
 
 }  // namespace
 
-void HonestAdvice::check(const Situation& at, const Advice& advice) {
+void HonestAdvice::check(const AdviceInput& at, const Advice& advice) {
   for (const Fix& fix : advice.fixes) EXPECT_FALSE(fix.id.empty()) << fix.title;
   check_driver(at, advice);
   check_reinstall(at, advice);
@@ -44,7 +44,7 @@ void HonestAdvice::check(const Situation& at, const Advice& advice) {
   check_sources(at, advice);
 }
 
-void HonestAdvice::check_driver(const Situation& at, const Advice& advice) {
+void HonestAdvice::check_driver(const AdviceInput& at, const Advice& advice) {
   const GpuRow& gpu = *find_gpu(*at.device);
   for (const std::string& remark : advice.remarks) {
     if (!has(remark, "driver")) continue;
@@ -68,7 +68,7 @@ void HonestAdvice::check_driver(const Situation& at, const Advice& advice) {
   }
 }
 
-void HonestAdvice::check_reinstall(const Situation& at, const Advice& advice) {
+void HonestAdvice::check_reinstall(const AdviceInput& at, const Advice& advice) {
   const bool lacks = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
                      at.cause == Cause::ptx_newer_than_device;
   if (!lacks || !at.object.empty() || !at.have.empty() || at.package != "torch") return;
@@ -86,7 +86,7 @@ void HonestAdvice::check_reinstall(const Situation& at, const Advice& advice) {
 }
 
 // No dead end says that what a fix asks for is of no use.
-void HonestAdvice::check_dead_ends(const Situation& at, const Advice& advice) {
+void HonestAdvice::check_dead_ends(const AdviceInput& at, const Advice& advice) {
   for (const DeadEnd& end : advice.dead_ends) {
     ++dead_ends_;
     for (const Fix& fix : advice.fixes) {
@@ -135,7 +135,7 @@ void HonestAdvice::check_dead_ends(const Situation& at, const Advice& advice) {
 }
 
 // A release that is to be built takes the CUDA that it is to be built with, by its own configuration.
-void HonestAdvice::check_sources(const Situation& at, const Advice& advice) {
+void HonestAdvice::check_sources(const AdviceInput& at, const Advice& advice) {
   for (const Fix& fix : advice.fixes) {
     for (std::size_t i = 0; i + 1 < fix.commands.size(); ++i) {
       constexpr std::string_view kBranch = "--branch v";

@@ -76,7 +76,7 @@ void each_situation(Visit&& visit) {
       for (const Version toolkit : kToolkits) {
         for (const Origin origin : kOrigins) {
           for (const Package& package : kPackages) {
-            Situation at;
+            AdviceInput at;
             at.cause = cause;
             at.code = cause == Cause::driver_too_old ? 35 : 209;
             at.device = gpu.cc;
@@ -99,13 +99,12 @@ void each_situation(Visit&& visit) {
                           ? std::vector<image::Candidate>()
                           : some_images();
             ++number;
-            at.switches = {"CUDA_FORCE_PTX_JIT"};
+            at.switch_names = {"CUDA_FORCE_PTX_JIT"};
             at.cache = "Triton";
             at.cache_variable = "TRITON_CACHE_DIR";
             at.cache_entry = at.removable = "/home/u/.triton/cache/abc";
-            at.compiler = origin == Origin::system ? "nvcc" : "NVRTC";
-            at.asked = {gpu.cc, Suffix::none};
-            at.compiler_version = toolkit;
+            at.compiler = {
+                origin == Origin::system ? "nvcc" : "NVRTC", {gpu.cc, Suffix::none}, toolkit, false, {}};
             at.runtime = {13, 0};
             at.torch = at.package == "torch";
             visit(at, advise(at));
@@ -116,7 +115,7 @@ void each_situation(Visit&& visit) {
   }
 }
 
-inline std::string described(const Situation& at) {
+inline std::string described(const AdviceInput& at) {
   return std::string(row_of(at.cause).name) + " " + image::to_name(*at.device).c_str() + " toolkit " +
          image::to_name(at.toolkit).c_str() + " origin " + std::to_string(static_cast<int>(at.origin)) + " " +
          at.package + " " + at.manager + " " + at.object;

@@ -15,8 +15,8 @@
 #include <set>
 #include <string>
 
-#include "analyzer/advise/program.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/program.h"
 #include "tests/unit/analyzer/advice_promises.h"
 #include "tests/unit/analyzer/advice_situations.h"
 
@@ -72,7 +72,7 @@ Version toolkit_of(const std::string& command) {
   return {};
 }
 
-void expect_buildable(const Situation& at, const Advice& advice, std::size_t& checked) {
+void expect_buildable(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     if (fix.kind != FixKind::rebuild && fix.kind != FixKind::downgrade) continue;
     for (const std::string& command : fix.commands) {
@@ -91,7 +91,7 @@ void expect_buildable(const Situation& at, const Advice& advice, std::size_t& ch
   }
 }
 
-void expect_complete(const Situation& at, const Advice& advice, std::size_t& checked) {
+void expect_complete(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     ++checked;
     EXPECT_FALSE(fix.title.empty()) << described(at);
@@ -124,7 +124,7 @@ void expect_complete(const Situation& at, const Advice& advice, std::size_t& che
 }
 
 // R580 is the last that drives a Pascal: nobody may be sent past it.
-void expect_driver_in_reach(const Situation& at, const Advice& advice, std::size_t& checked) {
+void expect_driver_in_reach(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
   const GpuRow* gpu = find_gpu(*at.device);
   if (gpu->last_branch == 0) return;
   for (const Fix& fix : advice.fixes) {
@@ -146,7 +146,7 @@ void expect_driver_in_reach(const Situation& at, const Advice& advice, std::size
   }
 }
 
-void expect_conda_left_alone(const Situation& at, const Advice& advice, std::size_t& checked) {
+void expect_conda_left_alone(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
   if (at.manager != "conda") return;
   for (const Fix& fix : advice.fixes) {
     for (const std::string& command : fix.commands) {
@@ -158,7 +158,7 @@ void expect_conda_left_alone(const Situation& at, const Advice& advice, std::siz
 }
 
 // What a wheel index is named for must have code for the GPU, by the table.
-void expect_served_by_wheel(const Situation& at, const Advice& advice, std::size_t& checked) {
+void expect_served_by_wheel(const AdviceInput& at, const Advice& advice, std::size_t& checked) {
   for (const Fix& fix : advice.fixes) {
     for (const std::string& command : fix.commands) {
       const std::size_t url = command.find("/whl/");
@@ -181,7 +181,7 @@ void expect_served_by_wheel(const Situation& at, const Advice& advice, std::size
 TEST(Advice, KeepsItsPromisesInEverySituation) {
   std::array<std::size_t, 5> checked{};
   HonestAdvice honest;
-  each_situation([&](const Situation& at, const Advice& advice) {
+  each_situation([&](const AdviceInput& at, const Advice& advice) {
     expect_buildable(at, advice, checked[0]);
     expect_complete(at, advice, checked[1]);
     expect_driver_in_reach(at, advice, checked[2]);
@@ -207,7 +207,7 @@ TEST(Advice, IsSafeForTheShell) {
   for (const Cause cause : kCauses) {
     for (const Origin origin : kOrigins) {
       for (const char* manager : {"pip", "conda", "dpkg", "rpm"}) {
-        Situation at;
+        AdviceInput at;
         at.cause = cause;
         at.code = 200;
         at.device = image::ComputeCapability{8, 6};
@@ -226,12 +226,11 @@ TEST(Advice, IsSafeForTheShell) {
         at.cache = hostile;
         at.cache_entry = at.removable = "/c/" + hostile;
         at.caller_package = hostile + "-cuda13x";
-        at.compiler = "NVRTC";
-        at.asked = {{8, 6}, Suffix::none};
-        at.compiler_version = {10, 2};
+        at.compiler = {"NVRTC", {{8, 6}, Suffix::none}, {}, false, {}};
+        at.compiler->version = {10, 2};
         at.program = command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
         ASSERT_FALSE(at.program.empty());
-        at.switches.clear();
+        at.switch_names.clear();
         for (const char* version : {"", "2.9.1"}) {
           if (*version != '\0') at.package_version = version + hostile;
           for (const std::string& package :
@@ -240,7 +239,7 @@ TEST(Advice, IsSafeForTheShell) {
             if (!package.empty()) at.package = package;
             for (const Fix& fix : advise(at).fixes) commands.insert(fix.commands.begin(), fix.commands.end());
             // What a log names, with no file at hand, and a GPU that only old sources take.
-            Situation told = at;
+            AdviceInput told = at;
             told.object.clear();
             told.have.clear();
             told.code = 35;

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/reach.h"
+#include "analyzer/diagnose/program.h"
 
 namespace kshim::analysis {
 namespace {
@@ -17,9 +17,9 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-Situation told(Cause cause, const char* package, const char* version,
-               std::optional<ComputeCapability> device) {
-  Situation at;
+AdviceInput told(Cause cause, const char* package, const char* version,
+                 std::optional<ComputeCapability> device) {
+  AdviceInput at;
   at.cause = cause;
   at.software = package;
   at.package_version = version;
@@ -38,7 +38,7 @@ std::string text_of(const Advice& advice) {
   return out;
 }
 
-void expect(const Situation& at, const std::vector<const char*>& says,
+void expect(const AdviceInput& at, const std::vector<const char*>& says,
             const std::vector<const char*>& never) {
   const std::string text = text_of(advise(at));
   for (const char* part : says) EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
@@ -46,7 +46,7 @@ void expect(const Situation& at, const std::vector<const char*>& says,
 }
 
 TEST(AdviceTold, WhoInstalledAPackageHasNoSourceToMend) {
-  Situation at = told(Cause::kernel_missing_from_image, "", "0.9.1", ComputeCapability{9, 0});
+  AdviceInput at = told(Cause::kernel_missing_from_image, "", "0.9.1", ComputeCapability{9, 0});
   at.package = "vllm";
   at.manager = "pip";
   at.object = "/v/lib/python3.11/site-packages/vllm/_C.abi3.so";
@@ -62,7 +62,7 @@ TEST(AdviceTold, WhoInstalledAPackageHasNoSourceToMend) {
 }
 
 TEST(Told, ADriverThatDoesNotDriveTheGpu) {
-  Situation at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
+  AdviceInput at = told(Cause::no_image_for_arch, "", "", ComputeCapability{12, 0});
   at.driver = {12, 4};
   at.kernel_module = "550.54.15";
   expect(at, {"fix Update the driver to 570.26 or newer", "does not drive this GPU", "contradict each other"},
@@ -104,7 +104,7 @@ TEST(Told, AnInstalledBuildThatServesTheGpu) {
        {Row{"2.4.0", "cu121"}, Row{"2.0.1", "cu117"}, Row{"2.1.0", "cu121"}, Row{"2.3.1", "cu121"},
         Row{"2.4.0", "cu124"}, Row{"2.5.1", "cu124"}, Row{"2.6.0", "cu124"}, Row{"2.7.0", "cu126"},
         Row{"2.8.0", "cu128"}, Row{"2.9.1", "cu130"}}) {
-    Situation at = told(Cause::no_image_for_arch, "torch", row.version, ComputeCapability{8, 9});
+    AdviceInput at = told(Cause::no_image_for_arch, "torch", row.version, ComputeCapability{8, 9});
     at.variant = row.variant;
     expect(at, {"has sm_86 itself", "EXTENSION", "not installing PyTorch again"},
            {"fix Install PyTorch", "torchvision", "installing the build for"});
@@ -145,7 +145,7 @@ TEST(Told, SourcesThatStillTakeTheToolkit) {
 TEST(Told, PackagesThatNoRebuildMends) {
   expect(told(Cause::library_refuses, "triton", "", ComputeCapability{6, 1}), {"TORCHDYNAMO_DISABLE=1"},
          {"pip install"});
-  Situation numba = told(Cause::ptx_newer_than_driver, "numba-cuda", "", std::nullopt);
+  AdviceInput numba = told(Cause::ptx_newer_than_driver, "numba-cuda", "", std::nullopt);
   numba.code = 222;
   numba.origin = Origin::memory;
   numba.ptx = {8, 5};
@@ -161,11 +161,11 @@ TEST(Told, PackagesThatNoRebuildMends) {
 }
 
 TEST(Told, VersionsOfADriver) {
-  Situation at = told(Cause::ptx_newer_than_driver, "", "", std::nullopt);
+  AdviceInput at = told(Cause::ptx_newer_than_driver, "", "", std::nullopt);
   at.code = 222;
   at.driver = {12, 4};
   expect(at, {"fix Update the driver to 555.42.02", "fix Build it with CUDA 12.4 or older"}, {});
-  Situation old = told(Cause::driver_too_old, "torch", "2.9.0", std::nullopt);
+  AdviceInput old = told(Cause::driver_too_old, "torch", "2.9.0", std::nullopt);
   old.variant = "cu130";
   old.code = 35;
   old.runtime = {13, 0};
@@ -175,7 +175,7 @@ TEST(Told, VersionsOfADriver) {
   old.device = ComputeCapability{3, 5};
   old.driver = {11, 4};
   expect(old, {"not updating the driver: R470", "/usr/local/cuda-11.8"}, {"fix Update the driver"});
-  Situation image = told(Cause::driver_too_old, "", "", std::nullopt);
+  AdviceInput image = told(Cause::driver_too_old, "", "", std::nullopt);
   image.code = 35;
   image.runtime = {12, 4};
   image.asks_for_cuda = true;
@@ -185,7 +185,7 @@ TEST(Told, VersionsOfADriver) {
 TEST(Told, ThorByBothOfItsNames) {
   for (const ComputeCapability cc : {ComputeCapability{10, 1}, ComputeCapability{11, 0}})
     expect(told(Cause::no_image_for_arch, "", "", cc), {"sm_110"}, {"building with a CUDA newer"});
-  Situation at = told(Cause::no_image_for_arch, "", "", ComputeCapability{10, 1});
+  AdviceInput at = told(Cause::no_image_for_arch, "", "", ComputeCapability{10, 1});
   at.toolkit = {12, 9};
   expect(at, {"sm_101"}, {"building with a CUDA newer"});
 }
@@ -193,11 +193,11 @@ TEST(Told, ThorByBothOfItsNames) {
 TEST(Told, SwitchesThatNobodyListed) {
   expect(told(Cause::ptx_jit_disabled, "", "", std::nullopt),
          {"env -u CUDA_DISABLE_PTX_JIT -u CUDA_DISABLE_JIT PROGRAM"}, {"FORCE"});
-  Situation at = told(Cause::sass_bypassed, "", "", ComputeCapability{8, 6});
+  AdviceInput at = told(Cause::sass_bypassed, "", "", ComputeCapability{8, 6});
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT PROGRAM"}, {"DISABLE"});
   at.program = command_line({"./a b", "--x=1"});
   expect(at, {"env -u CUDA_FORCE_PTX_JIT -u CUDA_FORCE_JIT './a b' --x=1\n"}, {"PROGRAM"});
-  at.switches = {"CUDA_FORCE_JIT"};
+  at.switch_names = {"CUDA_FORCE_JIT"};
   expect(at, {"unset CUDA_FORCE_JIT"}, {"env -u"});
 }
 
@@ -237,7 +237,7 @@ TEST(Told, ACommandLineThatIsAnotherProgramsDoing) {
 }
 
 TEST(Told, HidingAGpuFromALaunchersProcesses) {
-  Situation at = told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{6, 1});
+  AdviceInput at = told(Cause::no_image_for_arch, "torch", "2.9.1", ComputeCapability{6, 1});
   at.serving_device = "0";
   expect(at, {"CUDA_VISIBLE_DEVICES=0 PROGRAM"}, {"launcher"});
   at.ranked = true;
@@ -246,7 +246,7 @@ TEST(Told, HidingAGpuFromALaunchersProcesses) {
 
 // pip knows no release that has no wheel for its own Python.
 TEST(Told, AReleaseThatThePythonHas) {
-  Situation at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
+  AdviceInput at = told(Cause::no_image_for_arch, "torch", "2.0.1", ComputeCapability{12, 0});
   at.driver = {13, 0};
   expect(at, {"'torch==2.15.*'"}, {"it needs Python"});
   at.python_version = "3.10";

@@ -32,10 +32,14 @@ DeviceCode code_of(std::vector<CodeImage> images, std::vector<bool> embedded) {
 TEST(Coverage, WhatADriverCannotDecompressServesNobody) {
   const DeviceCode code =
       code_of({image_of("sm_86", image::Compression::zstd), image_of("sm_86")}, {false, false});
-  EXPECT_FALSE(serves(code, code.modules[0], {8, 6}, {12, 3}));
-  EXPECT_TRUE(serves(code, code.modules[0], {8, 6}, {12, 4}));
-  EXPECT_TRUE(serves(code, code.modules[1], {8, 6}, {12, 3}));
-  EXPECT_FALSE(serves(code, code.modules[1], {9, 0}, {12, 3}));
+  const auto lacks = [&](std::size_t module, image::ComputeCapability cc, image::Version driver) {
+    ModuleCoverage modules(code, driver);
+    return modules.set(code.modules[module]) && modules.on(cc).lacks();
+  };
+  EXPECT_TRUE(lacks(0, {8, 6}, {12, 3}));
+  EXPECT_FALSE(lacks(0, {8, 6}, {12, 4}));
+  EXPECT_FALSE(lacks(1, {8, 6}, {12, 3}));
+  EXPECT_TRUE(lacks(1, {9, 0}, {12, 3}));
 }
 
 TEST(Coverage, ModulesThatAProgramLoadsByItselfAreItsChoice) {
@@ -43,9 +47,26 @@ TEST(Coverage, ModulesThatAProgramLoadsByItselfAreItsChoice) {
       code_of({image_of("sm_80"), image_of("sm_90a"), image_of("sm_100a")}, {false, true, true});
   const std::vector<std::uint32_t> embedded = {1, 2};
   const std::vector<std::uint32_t> registered = {0, 1};
-  EXPECT_TRUE(loaded_by_choice(code, embedded));
-  EXPECT_FALSE(loaded_by_choice(code, registered)) << "the runtime registers one of them";
-  EXPECT_FALSE(loaded_by_choice(code, {}));
+  EXPECT_EQ(missed_modules("libx.so", code, embedded, true).by_design, ByDesign::loaded_by_choice);
+  EXPECT_EQ(missed_modules("libx.so", code, registered, true).modules, std::vector<std::uint32_t>{0})
+      << "the runtime registers it, and the other one is locked";
+  EXPECT_EQ(missed_modules("libx.so", code, registered, false).modules, registered) << "nothing else serves";
+}
+
+TEST(Coverage, LockedModulesAreForOthersWhereOtherCodeServes) {
+  const DeviceCode code =
+      code_of({image_of("sm_80"), image_of("sm_90a"), image_of("compute_90")}, {false, false, false});
+  const std::vector<std::uint32_t> locked = {1};
+  const std::vector<std::uint32_t> both = {1, 2};
+  EXPECT_EQ(missed_modules("libx.so", code, locked, true).by_design, ByDesign::locked);
+  EXPECT_EQ(missed_modules("libx.so", code, both, true).modules, std::vector<std::uint32_t>{2});
+}
+
+TEST(Coverage, LtoIrIsForTheLinker) {
+  CodeImage lto = image_of("compute_80");
+  lto.candidate.kind = image::ImageKind::ltoir;
+  const DeviceCode code = code_of({lto}, {false});
+  EXPECT_FALSE(ModuleCoverage(code, {}).set(code.modules[0]));
 }
 
 ImageFact fact_of(std::string_view arch, image::Version isa = {}) {

@@ -58,8 +58,8 @@ TEST(Interpreter, IsReadFromTheEnvironment) {
   EXPECT_TRUE(packages::python_environment(file, "", false).has_pip);
 }
 
-Situation torch_on_rtx_5090() {
-  Situation at;
+AdviceInput torch_on_rtx_5090() {
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
   at.origin = Origin::installed;
@@ -75,7 +75,7 @@ Situation torch_on_rtx_5090() {
 
 // 3 GB of libraries that stay the same are not fetched again, and nothing is installed that was not there.
 TEST(Interpreter, PyTorchsPackagesKeepTheirVersions) {
-  Situation at = torch_on_rtx_5090();
+  AdviceInput at = torch_on_rtx_5090();
   at.python_env = venv();
   at.python_env.installed = {{"torch", "2.7.1+cu126"}, {"torchvision", "0.22.1+cu126"}};
   const Advice advice = advise(at);

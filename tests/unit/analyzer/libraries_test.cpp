@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "analyze_fixture.h"
-#include "analyzer/advise/library_fixes.h"
+#include "analyzer/advise/advice.h"
 #include "analyzer/data/library_habits.h"
 
 namespace kshim::analysis {
@@ -134,26 +134,25 @@ TEST_F(Mixed, ACudnnThatDroppedTheGpu) {
 }
 
 TEST_F(Mixed, NoCudnnForThisCudaEverServedTheGpu) {
-  const LibraryRecord record{};
-  LibrarySituation at;
-  at.kind = Mixture::dropped;
+  AdviceInput at;
+  at.cause = Cause::cudnn_mismatch;
   at.device = image::ComputeCapability{6, 1};
   CudaLibrary cudnn;
-  cudnn.record = &record;
   cudnn.family = "cudnn";
   cudnn.version = "9.28.0.42";
   cudnn.cuda = 13;
   cudnn.package = "nvidia-cudnn-cu13";
-  at.libraries.push_back(cudnn);
-  const Advice advice = advise_libraries(at);
+  at.conflict.emplace().kind = Mixture::dropped;
+  at.conflict->libraries = {cudnn};
+  const Advice advice = advise(at);
   ASSERT_THAT(advice.fixes, Not(IsEmpty()));
   const Fix& fix = advice.fixes.back();
   EXPECT_EQ(fix.title, "Use a build of the program for CUDA 12, with cuDNN 9.10 or older");
   EXPECT_THAT(fix.commands, ElementsAre("python -m pip install 'nvidia-cudnn-cu12==9.10.*'"));
   EXPECT_THAT(fix.caveat, HasSubstr("CUDA 12.9 is the last"));
-  at.libraries[0].cuda = 12;
-  at.libraries[0].package = "nvidia-cudnn-cu12";
-  EXPECT_EQ(advise_libraries(at).fixes.back().title, "Use cuDNN 9.10 or older");
+  at.conflict->libraries[0].cuda = 12;
+  at.conflict->libraries[0].package = "nvidia-cudnn-cu12";
+  EXPECT_EQ(advise(at).fixes.back().title, "Use cuDNN 9.10 or older");
 }
 
 TEST_F(Mixed, AFailureOutOfTheLibraryIsItsOwn) {

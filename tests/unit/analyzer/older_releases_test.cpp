@@ -16,8 +16,8 @@ namespace {
 
 using image::ComputeCapability;
 
-Situation installed(const char* package, const char* version, ComputeCapability device) {
-  Situation at;
+AdviceInput installed(const char* package, const char* version, ComputeCapability device) {
+  AdviceInput at;
   at.cause = Cause::no_image_for_arch;
   at.package = package;
   at.package_version = version;

@@ -96,11 +96,11 @@ TEST_F(Recipes, OfPipBuildTheUsersOwnSource) {
   for (const RecipeRow& row : recipes()) {
     const std::string own = expand(row, *plan, words_of(false));
     for (const std::string_view source : {"-e /src/it's", "/src/x", "git+https://h.org/o/r@01"}) {
-      const auto [command, caveat] = build_from(source, own, row.caveat);
+      const auto [command, caveat] = build_from(source, row, *plan, words_of(false));
       script += command + "\n";
       const bool placed = caveat.find("run it in ") == std::string::npos;
       if (command == own) {  // it needs a checkout and there is none, or has nothing to do with one
-        EXPECT_EQ(caveat, row.caveat);
+        EXPECT_EQ(caveat, build(row, *plan, words_of(false)).caveat);
         EXPECT_TRUE(source.starts_with("git+") || placed) << command;
         continue;
       }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a scan advises: commands that the file's makers can run, and none for what only others can build.
+#include "analyzer/advise/advice.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -55,11 +57,12 @@ class Advising : public ::testing::Test {
     if (const std::size_t blank = package.find(' '); blank != std::string::npos)
       object_.package.version = package.substr(blank + 1);
     object_.images = count_images(code_);
-    KernelTable table;
-    const Judgement judgement =
-        judge(code_, {image::parse_arch(target).value_or(image::Arch{})}, {}, kernels ? &table : nullptr);
-    object_.targets = judgement.targets;
-    findings_ = findings_of({object_, code_, judgement, kernels ? &table : nullptr, true}, {});
+    analysis::KernelTable table;
+    const analysis::FileCoverage coverage =
+        cover(code_, {image::parse_arch(target).value_or(image::Arch{})}, {}, kernels ? &table : nullptr);
+    object_.targets = coverage.targets;
+    findings_ = findings_of({object_, code_, coverage, {}, kernels ? &table : nullptr, true}, {});
+    analysis::advise(findings_);
     std::string out;
     for (const analysis::Finding& finding : findings_) {
       for (const analysis::Fix& fix : finding.fixes) {

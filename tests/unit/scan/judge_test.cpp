@@ -4,7 +4,7 @@
 
 #include <deque>
 
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
 #include "analyzer/verbs/scan_findings.h"
 
 namespace kshim::scan {
@@ -52,15 +52,15 @@ class Judging : public ::testing::Test {
     object_.path = std::move(path);
     object_.images = count_images(code_);
     table_ = {};
-    judgement_ = judge(code_, {arch(target)}, {}, kernels ? &table_ : nullptr);
-    object_.targets = judgement_.targets;
-    return findings_of({object_, code_, judgement_, kernels ? &table_ : nullptr, true}, {});
+    coverage_ = cover(code_, {arch(target)}, {}, kernels ? &table_ : nullptr);
+    object_.targets = coverage_.targets;
+    return findings_of({object_, code_, coverage_, {}, kernels ? &table_ : nullptr, true}, {});
   }
 
   DeviceCode code_;
   ScannedObject object_;
-  KernelTable table_;
-  Judgement judgement_;
+  analysis::KernelTable table_;
+  analysis::FileCoverage coverage_;
 
  private:
   std::deque<std::string> texts_;  // payloads point into them
@@ -105,7 +105,7 @@ TEST_F(Judging, TellsTheMostThatAKernelTakesOverAllModules) {
   image(ImageKind::ptx, "80", text("32"));
   module();
   findings("7.0", true);
-  const std::vector<KernelUse>& uses = table_.kernels.at("k").uses;
+  const std::vector<analysis::KernelUse>& uses = table_.kernels.at("k").uses;
   ASSERT_EQ(uses.size(), 2U) << "one an architecture";
   EXPECT_EQ(uses[0].max_threads, 256U);
   EXPECT_EQ(uses[1].max_threads, 32U);
@@ -168,7 +168,7 @@ TEST_F(Judging, AnOldDriverReadsNoZstandard) {
   module();
   code_.images.back().compression = image::Compression::zstd;
   for (const auto& [driver, served] : {std::pair(image::Version{12, 3}, 0U), {image::Version{12, 4}, 1U}}) {
-    const Judgement judgement = judge(code_, {arch("8.0")}, driver, nullptr);
+    const analysis::FileCoverage judgement = cover(code_, {arch("8.0")}, driver, nullptr);
     EXPECT_EQ(judgement.targets[0].jit, served);
     EXPECT_EQ(judgement.targets[0].lacking, 1 - served);
   }
@@ -205,7 +205,7 @@ TEST_F(Judging, TileIrIsCompiledFor8_0AndLater) {
   module();
   for (const bool kernels : {false, true}) {
     EXPECT_TRUE(findings("8.6", kernels).empty());
-    EXPECT_EQ(judgement_.targets[0].jit, 1U);
+    EXPECT_EQ(coverage_.targets[0].jit, 1U);
     EXPECT_EQ(findings("7.5", kernels).size(), 1U);
   }
 }
@@ -225,7 +225,7 @@ TEST_F(Judging, RelocatablePartsServeTheirModule) {
   ptx("70", {"part"}, true);
   module({1});
   EXPECT_TRUE(findings("7.0", false).empty());
-  EXPECT_EQ(judgement_.targets[0].jit, 1U);
+  EXPECT_EQ(coverage_.targets[0].jit, 1U);
 }
 
 TEST_F(Judging, LibrariesThatPickAnotherKernelAreTold) {

@@ -14,11 +14,11 @@
 #include <sstream>
 #include <string>
 
-#include "analyzer/input/files/kernel_needs.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/render/name_cell.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/say/kernel_needs.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::scan {

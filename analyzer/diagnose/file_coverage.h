@@ -3,6 +3,7 @@
 // what.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -10,10 +11,9 @@
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/image_counts.h"
-#include "analyzer/verbs/scan.h"
 #include "kshim/image/cubin.h"
 
-namespace kshim::scan {
+namespace kshim::analysis {
 
 /// A kernel in the images of one architecture, all modules together: the most that any of them takes.
 struct KernelUse {
@@ -44,7 +44,19 @@ struct KernelTable {
   std::uint64_t clear_bytes = 0;  ///< of all payloads, decompressed
 };
 
-struct Judgement {
+/// How a file does on one target.
+struct TargetVerdict {
+  image::Arch target;
+  std::uint64_t sass = 0;                             ///< modules with a cubin that fits
+  std::uint64_t jit = 0;                              ///< modules whose PTX would be compiled
+  std::uint64_t lacking = 0;                          ///< modules with kernels and without either
+  std::optional<std::uint64_t> kernels_lacking = {};  ///< where kernels were read: names that no module runs
+  bool picks = false;  ///< that is how the library is made: it picks other code for this GPU
+  bool serves() const noexcept { return picks || kernels_lacking.value_or(lacking) == 0; }
+  bool nothing_fits() const noexcept { return sass + jit == 0 && lacking != 0; }
+};
+
+struct FileCoverage {
   std::vector<TargetVerdict> targets;
   std::vector<std::vector<std::uint32_t>>
       lacking;                      ///< by target: modules with kernels for which nothing fits
@@ -57,7 +69,7 @@ constexpr std::size_t kMostTargets = 64;
 
 /// With `table`, reads every payload and fills it; without, only as many as it takes to tell which modules
 /// without an image have kernels at all.
-Judgement judge(const analysis::DeviceCode& code, const std::vector<image::Arch>& targets,
-                image::Version driver, KernelTable* table);
+FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+                   KernelTable* table);
 
-}  // namespace kshim::scan
+}  // namespace kshim::analysis

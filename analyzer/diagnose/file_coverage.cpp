@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
 
 #include <fmt/core.h>
 
@@ -10,15 +10,12 @@
 
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/device_code/kernel_list.h"
+#include "analyzer/diagnose/coverage.h"
 #include "kshim/image/decompress.h"
 
-namespace kshim::scan {
+namespace kshim::analysis {
 namespace {
 
-using analysis::CodeImage;
-using analysis::CodeModule;
-using analysis::DeviceCode;
-using analysis::same_program;
 using image::Candidate;
 using image::Choice;
 using image::ComputeCapability;
@@ -32,12 +29,6 @@ constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 constexpr unsigned kMostToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
-
-/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture.
-bool links_for(const Candidate& image, ComputeCapability device) {
-  return image.kind == ImageKind::ltoir &&
-         image::judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
-}
 
 void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
   const auto raise = [](std::uint32_t& known, std::uint32_t value) {
@@ -83,96 +74,63 @@ class Payloads {
   image::Decompressor decompressor_;
 };
 
-class Judge {
+/// Covers one file: modules by headers alone, or with every kernel.
+class Coverer {
  public:
-  Judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
-        Judgement& out)
-      : code_(code), targets_(targets), driver_(driver), out_(out), payloads_(out.damage) {
+  Coverer(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+          FileCoverage& out)
+      : code_(code), targets_(targets), modules_(code, driver), out_(out), payloads_(out.damage) {
     for (const image::Arch& target : targets) out_.targets.push_back({target, 0, 0, 0});
     out_.lacking.resize(targets.size());
   }
 
   void by_headers() {
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      if (!modules_.set(code_.modules[index])) continue;
       std::optional<bool> kernels;
-      each_target(index, [&](std::size_t target, const Chosen& chosen) {
-        if (count(target, chosen) || !chosen.judged) return;
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        const Coverage coverage = modules_.on(targets_[target].cc);
+        count(target, coverage);
+        if (!coverage.lacks()) continue;
         if (!kernels) kernels = has_kernels(code_.modules[index]);
         if (*kernels) lack(target, index);
-      });
+      }
     }
   }
 
   void by_kernels(KernelTable& table) {
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       const CodeModule& module = code_.modules[index];
-      std::vector<Chosen> chosen(targets_.size(), Chosen{.judged = false, .image = {}});
-      each_target(index, [&](std::size_t target, const Chosen& choice) { chosen[target] = choice; });
+      std::vector<Coverage> on(targets_.size());
+      const bool loadable = modules_.set(module);
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        if (loadable) on[target] = modules_.on(targets_[target].cc);
+        on[target].judged = on[target].judged && loadable;
+      }
       bool kernels = false;
-      analysis::each_image_of(module, [&](std::uint32_t i) {
+      each_image_of(module, [&](std::uint32_t i) {
         const CodeImage& image = code_.images[i];
         std::uint64_t served = 0;
         for (std::size_t target = 0; target < targets_.size(); ++target) {
-          const Chosen& choice = chosen[target];
-          const bool taken =
-              choice.choice != Choice::none && reads(image) && same_program(choice.image, image.candidate);
+          const bool taken = on[target].choice != Choice::none && modules_.reads(image) &&
+                             same_program(on[target].image, image.candidate);
           // What no driver is to load, or nobody can judge, is not missed.
-          if (taken || !choice.judged) served |= std::uint64_t{1} << target;
+          if (taken || !on[target].judged) served |= std::uint64_t{1} << target;
         }
         kernels = add_kernels(image, served, table) || kernels;
       });
       for (std::size_t target = 0; target < targets_.size(); ++target) {
-        if (!count(target, chosen[target]) && chosen[target].judged && kernels) lack(target, index);
+        count(target, on[target]);
+        if (on[target].lacks() && kernels) lack(target, index);
       }
     }
   }
 
  private:
-  struct Chosen {
-    Choice choice = Choice::none;
-    bool judged = true;  ///< false: no driver is to load the module, or nobody knows
-    Candidate image;
-  };
-
-  bool reads(const CodeImage& image) const { return image::driver_reads(image.compression, driver_); }
-
-  /// What is wrong with the module is only that it holds an image of an unknown kind, which may well fit.
-  bool holds_unknown_kind(const CodeModule& module) const {
-    return module.damage != 0 && module.damage <= code_.damage.size() &&
-           code_.damage[module.damage - 1].of == analysis::Damage::Of::unknown_kind;
-  }
-
-  template <class Visit>
-  void each_target(std::uint32_t index, Visit&& visit) {
-    const CodeModule& module = code_.modules[index];
-    candidates_.clear();
-    bool executable = false;
-    analysis::each_image_of(module, [&](std::uint32_t i) {
-      const CodeImage& image = code_.images[i];
-      executable = executable || is_executable(image.candidate);
-      if (reads(image)) candidates_.push_back(image.candidate);
-    });
-    if (!executable) return;  // for nvJitLink, not a driver
-    for (std::size_t target = 0; target < targets_.size(); ++target) {
-      const image::Selection selection = select_image(candidates_, {targets_[target].cc, driver_, {}});
-      Chosen chosen{.choice = selection.choice, .image = {}};
-      if (selection.choice != Choice::none) chosen.image = candidates_[selection.index];
-      // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
-      else
-        chosen.judged = !holds_unknown_kind(module) &&
-                        std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& image) {
-                          return links_for(image, targets_[target].cc);
-                        });
-      visit(target, chosen);
-    }
-  }
-
-  /// False where nothing fits.
-  bool count(std::size_t target, const Chosen& chosen) {
+  void count(std::size_t target, const Coverage& coverage) {
     TargetVerdict& verdict = out_.targets[target];
-    if (chosen.choice == Choice::sass) ++verdict.sass;
-    if (chosen.choice == Choice::jit) ++verdict.jit;
-    return chosen.choice != Choice::none;
+    if (coverage.choice == Choice::sass) ++verdict.sass;
+    if (coverage.choice == Choice::jit) ++verdict.jit;
   }
 
   void lack(std::size_t target, std::uint32_t module) {
@@ -184,7 +142,7 @@ class Judge {
   // to be, before a module counts as one without kernels. The small ones are looked at first.
   bool has_kernels(const CodeModule& module) {
     std::vector<const CodeImage*> images;
-    analysis::each_image_of(module, [&](std::uint32_t i) {
+    each_image_of(module, [&](std::uint32_t i) {
       if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
     std::sort(images.begin(), images.end(),
@@ -201,7 +159,7 @@ class Judge {
     note_toolkit(image, *clear);
     bool any = false;
     if (image.candidate.kind == ImageKind::tileir) return true;  // its kernels' names are not read
-    const bool whole = analysis::each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
+    const bool whole = each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
       any = true;
       return false;
     });
@@ -211,7 +169,7 @@ class Judge {
   void note_toolkit(const CodeImage& image, Bytes clear) {
     if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMostToolkits) return;
     ++asked_toolkits_;
-    out_.toolkit = std::max(out_.toolkit, analysis::toolkit_of(image.candidate.kind, clear));
+    out_.toolkit = std::max(out_.toolkit, toolkit_of(image.candidate.kind, clear));
   }
 
   bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
@@ -251,11 +209,10 @@ class Judge {
 
   const DeviceCode& code_;
   const std::vector<image::Arch>& targets_;
-  image::Version driver_;
-  Judgement& out_;
+  ModuleCoverage modules_;
+  FileCoverage& out_;
   Payloads payloads_;
-  analysis::KernelLister lister_;
-  std::vector<Candidate> candidates_;
+  KernelLister lister_;
   std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
   std::uint64_t opened_ = 0;
   unsigned asked_toolkits_ = 0;
@@ -263,16 +220,16 @@ class Judge {
 
 }  // namespace
 
-Judgement judge(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
-                KernelTable* table) {
-  Judgement out;
-  Judge judge(code, targets, driver, out);
+FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+                   KernelTable* table) {
+  FileCoverage out;
+  Coverer coverer(code, targets, driver, out);
   if (table != nullptr) {
-    judge.by_kernels(*table);
+    coverer.by_kernels(*table);
   } else {
-    judge.by_headers();
+    coverer.by_headers();
   }
   return out;
 }
 
-}  // namespace kshim::scan
+}  // namespace kshim::analysis

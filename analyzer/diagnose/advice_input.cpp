@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the advice needs to know, gathered from report and files.
-#include <fmt/core.h>
+#include "analyzer/diagnose/advice_input.h"
 
 #include <algorithm>
 
-#include "analyzer/advise/advice.h"
-#include "analyzer/advise/package_fixes.h"
-#include "analyzer/advise/printable.h"
-#include "analyzer/advise/program.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/pythons.h"
@@ -16,18 +11,13 @@
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/program.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/owner/direct_url.h"
 #include "analyzer/owner/python_environment.h"
 
 namespace kshim::analysis {
 namespace {
-
-// Who built the file.
-BuiltBy built_by(const Scene& scene, const Subject& subject) {
-  if (scene.options.assume_toolkit) return {*scene.options.assume_toolkit, "as assumed"};
-  return builder_of(subject.images.images, subject.images.toolkit);
-}
 
 bool runs_python(const Scene& scene) {
   return basename_of(scene.report.process.exe).starts_with("python") || scene.index.has_python();
@@ -69,10 +59,72 @@ std::string path_at_hand(const Scene& scene, const Subject& subject, const std::
   return other.empty() ? path : other;
 }
 
-// What a package manager put there is no program of the user's, wherever it lies.
-// Where it came from only `here` may say, what this machine's own records have of it: a report could name
-// anybody's source.
-void set_package(const PackageRecord& package, const PackageRecord* here, Situation& at) {
+/// What a report of another user says in its own words, as far as commands are made of it.
+void forget_strings(const Scene& scene, AdviceInput& at) {
+  at.foreign = {at.object, scene.report.process.exe, scene.report.process.cwd, at.cache_entry};
+  at.build_folder.clear();
+  at.program.clear();
+  at.caller_package.clear();
+  at.serving_device.clear();
+  at.cache_entry.clear();
+}
+
+void set_owner(const Scene& scene, const Subject& subject, AdviceInput& at) {
+  if (subject.object != nullptr) {
+    const auto here = package_here(scene, *subject.object);
+    const auto package = scene.report.foreign ? here : package_of(scene, *subject.object);
+    const PackageRecord* source = scene.options.trust_reports && package ? &*package
+                                  : here                                 ? &*here
+                                                                         : nullptr;
+    if (package)
+      set_package(*package, source != nullptr && source->name == package->name ? source : nullptr, at);
+  } else if (subject.caller && !subject.facts.compiler && !scene.report.foreign) {
+    set_package(*subject.caller, scene.options.trust_reports ? &*subject.caller : nullptr, at);
+  }
+  if (subject.facts.compiler && subject.caller && subject.caller->manager == "pip")
+    at.caller_package = subject.caller->name;
+}
+
+}  // namespace
+
+AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cubins) {
+  AdviceInput at;
+  static_cast<Facts&>(at) = std::move(facts);
+  at.cause = finding.cause;
+  // No list of architectures ends what this driver cannot read.
+  if (at.cause == Cause::latent_gap && diagnose(at).cause == Cause::driver_too_old_for_image)
+    at.cause = Cause::driver_too_old_for_image;
+  at.code = finding.code;
+  at.object = finding.object;
+  const BuiltBy builder = builder_of(at.images, cubins);
+  at.toolkit = builder.toolkit;
+  at.toolkit_how = builder.how;
+  for (const ImageFact& image : at.images) {
+    at.have.push_back(image.candidate);
+    if (image.candidate.kind == image::ImageKind::cubin)
+      at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
+    if (image.has_kernel != true) continue;
+    std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
+    if (std::find(at.kernel_images.begin(), at.kernel_images.end(), name) == at.kernel_images.end())
+      at.kernel_images.push_back(std::move(name));
+  }
+  return at;
+}
+
+void set_file(const FileFacts& file, AdviceInput& at) {
+  const OriginFacts origin = origin_of(file.path);
+  at.origin = origin.origin;
+  at.build_folder = origin.build_folder;
+  at.bare = file.bare || at.origin == Origin::memory;
+  at.relocatable = file.relocatable;
+  // What is built again is all of the file, with all that the modules which lack nothing have.
+  if (!file.images.empty()) at.have = file.images;
+  at.shared_library = file.shared_library;
+  at.object_file = !at.archive.empty() || at.object.ends_with(".o") || at.object.ends_with(".obj");
+  at.links_torch = lies_beside_torch(at.object) || links_torch(elf_facts(file.readable));
+}
+
+void set_package(const PackageRecord& package, const PackageRecord* here, AdviceInput& at) {
   at.manager = package.manager;
   if (packages::is_package_name(package.name)) {
     at.package = package.name;
@@ -88,111 +140,53 @@ void set_package(const PackageRecord& package, const PackageRecord* here, Situat
   if (at.manager == "dpkg" || at.manager == "rpm") at.origin = Origin::system;
 }
 
-/// What a report of another user says in its own words, as far as commands are made of it.
-void forget_strings(Situation& at) {
-  at.build_folder.clear();
-  at.program.clear();
-  at.caller_package.clear();
-  at.serving_device.clear();
-  at.cache_entry.clear();
-}
-
-}  // namespace
-
-void add_advice(const Scene& scene, const Subject& subject, Finding& finding) {
+void set_advice_input(const Scene& scene, const Subject& subject, Finding& finding) {
   if (!scene.advised.wants(finding)) return;
-  Situation at;
-  at.cause = finding.cause;
-  // No list of architectures ends what this driver cannot read.
-  if (at.cause == Cause::latent_gap && diagnose(subject.facts).cause == Cause::driver_too_old_for_image)
-    at.cause = Cause::driver_too_old_for_image;
-  at.code = finding.code;
-  at.object = finding.object;
-  const OriginFacts origin = origin_of(finding.object);
-  at.origin = origin.origin;
-  at.build_folder = origin.build_folder;
-  if (subject.object != nullptr) {
-    const ObjectFile* file = scene.files.find(*subject.object);
-    at.bare = file != nullptr && file->is_bare();
-    at.relocatable = file != nullptr && file->has_relocatable_code();
-    at.shared_library = file != nullptr ? file->is_shared_library()
-                                        : basename_of(finding.object).find(".so") != std::string_view::npos;
-    const auto here = package_here(scene, *subject.object);
-    const auto package = scene.report.foreign ? here : package_of(scene, *subject.object);
-    const PackageRecord* source = scene.options.trust_reports && package ? &*package
-                                  : here                                 ? &*here
-                                                                         : nullptr;
-    if (package)
-      set_package(*package, source != nullptr && source->name == package->name ? source : nullptr, at);
-  } else if (subject.caller && !subject.facts.compiler && !scene.report.foreign) {
-    set_package(*subject.caller, scene.options.trust_reports ? &*subject.caller : nullptr, at);
+  AdviceInput at = advice_input(finding, subject.facts, subject.images.toolkit);
+  if (!at.asked_by_name) at.kernels.clear();  // for the name alone, and many
+  if (scene.options.assume_toolkit) {
+    at.toolkit = *scene.options.assume_toolkit;
+    at.toolkit_how = "as assumed";
   }
-  if (origin.origin == Origin::memory) at.bare = true;
-  at.device = subject.facts.device;
+  const ObjectFile* file = subject.object != nullptr ? scene.files.find(*subject.object) : nullptr;
+  FileFacts facts{finding.object, path_at_hand(scene, subject, at.object), file != nullptr && file->is_bare(),
+                  file != nullptr && file->has_relocatable_code(),
+                  file != nullptr ? file->is_shared_library()
+                                  : subject.object != nullptr &&
+                                        basename_of(at.object).find(".so") != std::string_view::npos};
+  if (file != nullptr && finding.cause == Cause::latent_gap)
+    for (const ImageCount& row : file->image_counts()) facts.images.push_back(row.candidate);
+  set_file(facts, at);
+  set_owner(scene, subject, at);
+  at.torch = scene.index.has_torch();
+  // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
+  // is linked with what, and the file need not be on this machine.
+  at.links_torch = at.links_torch ||
+                   (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
   if (subject.device != nullptr) at.device_name = subject.device->name;
   at.other_devices = other_devices(scene, subject);
-  at.driver = subject.facts.driver;
   if (scene.report.driver) at.kernel_module = scene.report.driver->kernel_module;
-  const BuiltBy builder = built_by(scene, subject);
-  at.toolkit = builder.toolkit;
-  at.toolkit_how = builder.how;
-  for (const ImageFact& image : subject.images.images) {
-    at.have.push_back(image.candidate);
-    if (image.has_kernel != true) continue;
-    std::string name(image::to_name(image.candidate.kind, image.candidate.arch).view());
-    if (std::find(at.kernel_images.begin(), at.kernel_images.end(), name) == at.kernel_images.end()) {
-      at.kernel_images.push_back(std::move(name));
-    }
-  }
-  at.loose = subject.facts.loose;
-  at.runtime = subject.facts.runtime;
-  at.asked_by_name = subject.facts.asked_by_name;
-  at.kernels = subject.facts.kernels;
-  at.alike = subject.facts.alike;
-  for (const ImageFact& image : subject.images.images) {
-    if (image.candidate.kind == image::ImageKind::cubin)
-      at.newest_cubin = std::max(at.newest_cubin, image.toolkit);
-  }
   if (subject.cached) {
     at.cache = subject.cached->cache->who;
     at.cache_variable = subject.cached->cache->variable;
     at.cache_entry = subject.cached->entry;
   }
-  if (const auto& compiler = subject.facts.compiler) {
-    at.compiler = compiler->name;
-    at.compiler_version = compiler->version;
-    at.asked = compiler->asked;
-    at.serves_device = at.device && std::any_of(compiler->known.begin(), compiler->known.end(),
-                                                [&](image::Arch arch) { return arch.cc == *at.device; });
-    if (subject.caller && subject.caller->manager == "pip") at.caller_package = subject.caller->name;
-  }
-  at.torch = scene.index.has_torch();
-  // A Python extension of a process with PyTorch in it is most likely PyTorch's: the report does not say what
-  // is linked with what, and the file need not be on this machine.
-  at.links_torch = lies_beside_torch(at.object) ||
-                   links_torch(elf_facts(path_at_hand(scene, subject, at.object))) ||
-                   (at.torch && (at.origin == Origin::python_extension || at.origin == Origin::installed));
-  at.object_file = at.object.ends_with(".o") || at.object.ends_with(".obj");
-  at.switches = switch_names(scene.report);
+  const auto& env = scene.report.process.env;
+  const auto cache = env.find("CUDA_CACHE_DISABLE");
+  at.jit_cache_off = cache != env.end() && cache->second == "1";
+  at.switch_names = switch_names(scene.report);
   at.serving_device = serving_device(scene, subject);
   at.python = runs_python(scene);
   at.python_version = python_of_path(at.object);
   if (at.python_version.empty()) at.python_version = python_of_path(scene.report.process.exe);
   at.ranked = scene.report.process.rank.has_value();
   at.program = program_of(scene.report.process);
-  const std::string entry = at.cache_entry.empty() ? extension_folder(at) : at.cache_entry;
   if (scene.report.foreign) {
-    forget_strings(at);
+    forget_strings(scene, at);
   } else {
-    at.removable = removable_cache_entry(entry);
     at.python_env = packages::python_environment(at.object, at.environment, at.manager == "conda");
   }
-  Advice advice = advise(at);
-  if (scene.report.foreign)
-    keep_free_of({finding.object, scene.report.process.exe, scene.report.process.cwd, entry}, advice.fixes);
-  finding.fixes = std::move(advice.fixes);
-  finding.dead_ends = std::move(advice.dead_ends);
-  finding.remarks = std::move(advice.remarks);
+  finding.about = std::make_shared<const AdviceInput>(std::move(at));
 }
 
 }  // namespace kshim::analysis

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/input/files/object.h"
+#include "analyzer/verbs/scan_object.h"
 
 #include <elf.h>
 #include <fmt/core.h>
@@ -8,11 +8,14 @@
 #include <tuple>
 
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/file_coverage.h"
 #include "analyzer/verbs/scan_findings.h"
 
 namespace kshim::scan {
 namespace {
+
+using analysis::KernelTable;
+using analysis::KernelUse;
 
 std::string format_of(const analysis::DeviceCode& code, Bytes bytes) {
   switch (code.host) {
@@ -97,20 +100,20 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
                             .offset = code.images[0].offset,
                             .parts = {}});
   KernelTable table;
-  const Judgement judgement =
-      judge(code, options.targets, options.driver, options.kernels ? &table : nullptr);
+  const analysis::FileCoverage coverage =
+      cover(code, options.targets, options.driver, options.kernels ? &table : nullptr);
   object.build_id = code.build_id;
+  Owner owner;
   if (object.package.empty() && object.member.empty() && options.owner) {
-    Owner owner = options.owner(object.path);
-    object.package = std::move(owner.package);
-    object.python = std::move(owner.python);
+    owner = options.owner(object.path);
+    object.package = packages::package_name(owner.package);
   }
   object.format = format_of(code, bytes);
   object.bytes = bytes.size();
   object.fatbins = code.fatbins;
   object.modules = code.modules.size();
   object.images = count_images(code);
-  object.targets = judgement.targets;
+  object.targets = coverage.targets;
   if (options.kernels) object.kernels = list_kernels(table);
   const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
   const std::string name = object.name();
@@ -118,8 +121,8 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
                            ? !name.ends_with(".exe")
                            : type.ok() && *type == ET_DYN && name.find(".so") != std::string::npos;
   ObjectResult result;
-  result.findings =
-      findings_of({object, code, judgement, options.kernels ? &table : nullptr, library}, options.driver);
+  result.findings = findings_of({object, code, coverage, owner, options.kernels ? &table : nullptr, library},
+                                options.driver);
   for (const analysis::Damage& damage : code.damage)
     if (damage.of == analysis::Damage::Of::unknown_kind) result.notes.push_back(note_of(object, damage));
   result.object = std::move(object);

@@ -3,10 +3,10 @@
 // itself: nothing fails at the driver, nothing is initialised, and there is no report.
 #include <fmt/core.h>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/core/codes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/module_images.h"
 
@@ -35,15 +35,9 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
   const bool newer = runtime.known() && runtime.major > process.driver.major;
   // Nothing is newer than a driver for the newest toolkit.
   if (!newer && process.driver.major >= toolkits().back().version.major) return std::nullopt;
-  Situation at;
-  at.cause = Cause::driver_too_old;
-  at.code = kInsufficientDriver;
-  at.driver = process.driver;
-  if (newer) at.runtime = runtime;
-  Advice advice = advise(at);
   Finding out;
-  out.cause = at.cause;
-  out.severity = row_of(at.cause).severity;
+  out.cause = Cause::driver_too_old;
+  out.severity = row_of(out.cause).severity;
   out.confidence = newer ? kBuiltByNewer : kOlderThanSome;
   if (newer) out.object = process.exe;
   const std::string who =
@@ -61,8 +55,12 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
                             fmt::format("{} was built with CUDA {}.", who, name(runtime)),
                             {},
                             {{"cuda", name(runtime)}}});
-  out.fixes = std::move(advice.fixes);
-  out.dead_ends = std::move(advice.dead_ends);
+  AdviceInput at;
+  at.cause = out.cause;
+  at.code = kInsufficientDriver;
+  at.driver = process.driver;
+  if (newer) at.runtime = runtime;
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;
 }
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <set>
 
-#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {
 namespace {
@@ -60,25 +60,10 @@ Finding finding_for(const std::string& need, const std::vector<std::string>& pat
       "does "
       "not say what is in them",
       need);
-  std::vector<std::string> some(
-      paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(paths.size(), 3)));
-  std::string files;
-  for (const std::string& path : some) files += " " + shell_quote(path);
-  out.fixes.push_back({FixKind::environment,
-                       "Look at the files where they are",
-                       {fmt::format("kshim scan --target {}{}", need, files)},
-                       "it needs no GPU and runs nothing",
-                       paths.size() > some.size()
-                           ? fmt::format("{} more files are named below", paths.size() - some.size())
-                           : "",
-                       "scan-files"});
-  out.fixes.push_back({FixKind::environment,
-                       "Record the run with the question",
-                       {fmt::format("kshim run --target {} -- PROGRAM", need)},
-                       "the shim then looks at everything that is registered or loaded",
-                       "",
-                       "record-target"});
-  keep_printable(out.fixes);
+  AdviceInput at;
+  at.need = need;
+  at.unread = paths;
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;
 }
 

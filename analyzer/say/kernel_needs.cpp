@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/input/files/kernel_needs.h"
+#include "analyzer/say/kernel_needs.h"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/report_findings.h"
+#include "analyzer/diagnose/report_findings.h"
 
 #include <fmt/core.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/program.h"
+#include "analyzer/diagnose/program.h"
 
 #include <algorithm>
 

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports, scans and logs fill
+// in the same structure; a finding carries it until advise() has made fixes of it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyzer/core/facts.h"
+#include "analyzer/core/finding.h"
+#include "analyzer/core/python_environment.h"
+#include "analyzer/diagnose/libraries.h"
+#include "analyzer/diagnose/options.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/input/report/report.h"
+
+namespace kshim::analysis {
+
+/// CUDA libraries that do not belong into one process, or not to this GPU.
+struct LibraryConflict {
+  Mixture kind = Mixture::parts;
+  std::vector<CudaLibrary> libraries;  ///< those that do not belong together
+  std::string search_path;             ///< LD_LIBRARY_PATH of the process; empty = not set
+  std::string simulator;               ///< folder of the simulated driver, which only `kshim run` puts there
+  std::string shadow;                  ///< the folder of LD_LIBRARY_PATH that has the parts (shadowed)
+  std::string wanted;                  ///< the oldest release that will do (older)
+  std::string conda;                   ///< CONDA_PREFIX
+};
+
+struct AdviceInput : Facts {
+  Cause cause = Cause::unknown;
+  std::optional<int> code;
+  PythonEnvironment python_env;  ///< of the process that failed
+  std::string object;            ///< path, empty for a loose image
+  Origin origin = Origin::program;
+  bool shared_library = false;
+  bool relocatable = false;  ///< linked from relocatable device code
+  bool bare = false;         ///< a fatbin, cubin or PTX by itself, in a file or in memory
+  bool object_file = false;  ///< a .o, by itself or in an archive: nvcc -c made it
+  bool links_torch = false;  ///< is built by PyTorch's extension builder, as far as can be told
+  bool guarded = false;      ///< every module is served, and the image taken lacks the kernel
+  std::string archive;       ///< what `object` is a member of; empty otherwise
+  std::string build_folder;  ///< Origin::cmake
+  std::string package;       ///< as its manager calls it, where known
+  std::string package_version;
+  std::string manager;       ///< pip, conda, dpkg, rpm; empty = pip where it is Python's, else not known
+  std::string environment;   ///< prefix of the conda or virtual environment that the file lies in
+  std::string channel;       ///< of a conda package
+  std::string source;        ///< what pip built it from here (owner/direct_url.h); empty: it came built
+  std::string variant;       ///< for which CUDA the package is: cu128; empty where its version or name tells
+  std::string platform;      ///< "linux x86_64"; empty = by the GPU
+  std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
+  std::string message;       ///< the row of messages.def that decides, where a log has it
+  bool from_source = false;  ///< the user built `software` from its source
+  bool windows = false;      ///< its commands are to be those of Windows
+  std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
+  std::string device_name;
+  std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
+  std::string kernel_module;
+  image::Version toolkit;   ///< that built the file; unknown = {0, 0}
+  std::string toolkit_how;  ///< how that is known: "its cubins say so"
+  std::vector<image::Candidate> have;      ///< what is built again has all of these
+  std::vector<std::string> switch_names;   ///< names of the JIT switches that are on
+  std::string serving_device;              ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
+  std::vector<std::string> kernel_images;  ///< images that do hold the failing kernel
+  image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
+  std::string cache_variable;              ///< that says where `cache` is
+  std::string cache_entry;                 ///< what is to go
+  std::string removable;       ///< what of the caller's own caches may be deleted (printable.h): that entry, or the extension
+  bool jit_cache_off = false;  ///< CUDA_CACHE_DISABLE=1
+  std::string caller_package;  ///< the Python package whose code called the compiler, for pip
+  bool python = false;         ///< the process runs Python
+  std::string python_version;  ///< "3.10", where it is known
+  bool torch = false;          ///< with PyTorch in it
+  image::Version ptx;          ///< ISA version of the PTX that was refused, where that was said
+  image::Version reads;        ///< and the newest that its reader takes
+  bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
+  bool ranked = false;         ///< a launcher started the process as one of several
+  std::string program;         ///< the command line, quoted for the shell; empty where it is not known
+  std::string need;            ///< of files that were not read: the architecture that was asked about
+  std::vector<std::string> unread;          ///< those files
+  std::optional<image::Candidate> taken;    ///< the image without the kernel's body that the driver takes
+  std::string caller;                       ///< file that reports what `software` left behind
+  std::optional<MissingLibrary> missing;
+  std::optional<LibraryConflict> conflict;
+  std::vector<std::string> foreign;  ///< of another user's report: what no command may hold
+};
+
+/// Whether what failed was fetched as a finished build.
+inline bool comes_built(const AdviceInput& at) {
+  if (!at.source.empty()) return false;
+  return at.origin == Origin::installed || (at.object.empty() && !at.package.empty() && !at.from_source);
+}
+
+/// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's cubins name.
+AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cubins);
+
+/// A file, whoever read it.
+struct FileFacts {
+  std::string path;      ///< in the process or on this machine; of a member, that of the archive
+  std::string readable;  ///< where its ELF headers can be read; empty = nowhere
+  bool bare = false;
+  bool relocatable = false;
+  bool shared_library = false;
+  std::vector<image::Candidate> images = {};  ///< all of them, where they were read
+};
+void set_file(const FileFacts& file, AdviceInput& at);
+/// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a report could name
+/// anybody's source.
+void set_package(const PackageRecord& package, const PackageRecord* here, AdviceInput& at);
+
+}  // namespace kshim::analysis

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the advice depends on, as far as a log tells.
+#include <algorithm>
+#include <memory>
+
+#include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/log_diagnosis.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::AdviceInput;
+using analysis::Cause;
+
+std::string group(const Hit& hit, const char* key) {
+  const auto found = hit.groups.find(key);
+  return found == hit.groups.end() ? std::string() : found->second;
+}
+
+// What refused, and what it was asked for.
+void set_compiler(const Clues& clues, const Hit& hit, AdviceInput& at) {
+  analysis::CompilerFacts& compiler = at.compiler.emplace();
+  compiler.name = group(hit, "tool");
+  if (compiler.name.empty() || compiler.name == "nvrtc") compiler.name = hit.who.empty() ? "the compiler" : hit.who;
+  if (const auto asked = image::parse_arch(group(hit, "asked"))) compiler.asked = *asked;
+  compiler.version = clues.toolkit;
+}
+
+image::Version version_of(const std::string& text) {
+  return image::parse_version(text).value_or(image::Version{});
+}
+
+// "Unsupported .version 8.5; current version is '8.2'" need not be the line that decides.
+void set_ptx(const Clues& clues, AdviceInput& at) {
+  for (const Hit& hit : clues.hits) {
+    if (group(hit, "ptx").empty() || group(hit, "reads").empty()) continue;
+    at.ptx = version_of(group(hit, "ptx"));
+    at.reads = version_of(group(hit, "reads"));
+    return;
+  }
+}
+
+// What the runtime is, or what a container's image demands.
+void set_runtime(const Hit* hit, AdviceInput& at) {
+  const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
+  at.asks_for_cuda = asked.known();
+  at.runtime = asked.known() ? asked : at.toolkit;
+}
+
+}  // namespace
+
+std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
+                                                const analysis::Finding& finding) {
+  AdviceInput at = analysis::advice_input(finding, judgement.facts, {});
+  if (judgement.device != nullptr) at.device_name = judgement.device->name;
+  at.kernel_module = clues.kernel_module;
+  at.driver = clues.driver;
+  at.toolkit = clues.toolkit;
+  at.toolkit_how = clues.toolkit_assumed ? "as --assume-toolkit says" : "it stands in the log";
+  at.python = clues.python;
+  at.torch = find_package(clues, "torch") != nullptr;
+  at.links_torch = at.torch;
+  at.platform = clues.windows ? "windows x86_64" : "";
+  at.build_system = clues.build_system;
+  // A file of its own that was looked at is not PyTorch's.
+  const PackageClue* package = package_that_failed(clues, judgement.hit);
+  const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
+                       !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  if (package != nullptr && !another) {
+    at.software = package->name;
+    at.from_source = package->from_source;
+    at.package_version = package->version;
+    at.variant = package->variant;
+    if ((clues.python || !package->variant.empty()) && !package->from_source) {
+      at.package = package->known_as();
+      at.origin = analysis::Origin::installed;
+    }
+  }
+  // What compiles at run time makes PTX of its own compiler's version.
+  if (clues.run_time_compiler && finding.cause == Cause::ptx_newer_than_driver)
+    at.origin = analysis::Origin::memory;
+  at.links_torch = at.torch;
+  for (const analysis::SwitchRow& row : analysis::switches()) {
+    const auto set = clues.env.find(std::string(row.variable));
+    if (set != clues.env.end() && !set->second.empty() && set->second != "0")
+      at.switch_names.emplace_back(row.variable);
+  }
+  if (const Hit* message = message_behind(clues, judgement)) {
+    at.message = message->id;
+    // cuDNN's status is the message: the question is about cuDNN, not about its caller.
+    if (at.cause == Cause::cudnn_mismatch && message->who == "cuDNN") at.software = "cuDNN";
+  }
+  if (finding.cause == Cause::nvrtc_arch_unsupported && judgement.hit != nullptr)
+    set_compiler(clues, *judgement.hit, at);
+  if (finding.cause == Cause::ptx_newer_than_driver) set_ptx(clues, at);
+  if (finding.cause == Cause::driver_too_old) set_runtime(judgement.hit, at);
+  at.windows = clues.of_windows();
+  return std::make_shared<const AdviceInput>(std::move(at));
+}
+
+}  // namespace kshim::explain
