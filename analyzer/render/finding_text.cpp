@@ -82,18 +82,6 @@ void fill_title(const Finding& finding, std::string& text) {
   replace(text, "{have}", enumerate(title_have(finding)));
 }
 
-// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
-bool begins_with_name(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
-                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
-  std::string_view word = text.substr(0, text.find(' '));
-  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
-  return !std::all_of(word.begin(), word.end(), is_plain) ||
-         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-}
-
 }  // namespace
 
 std::string place_text(const Place& place) {

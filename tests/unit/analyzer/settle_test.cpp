@@ -110,7 +110,9 @@ TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
           for (const Fix& fix : finding.fixes) {
             const std::string package = argument(fix, "package");
             if (fix.id == "install-build" && package == "torch") builds.push_back(&fix);
-            if (!builds.empty()) EXPECT_FALSE(package.starts_with("nvidia-")) << fix.title;
+            if (!builds.empty()) {
+              EXPECT_FALSE(package.starts_with("nvidia-")) << fix.title;
+            }
           }
         if (builds.size() < 2) continue;
         ++asked;
