@@ -80,7 +80,7 @@ constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0x
                                           0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 // Under g_lock.
-PatientLock g_lock;
+TimedLock g_lock;
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
