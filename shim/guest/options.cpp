@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/options.h"
 
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +8,11 @@
 #include <atomic>
 #include <cstring>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-
-extern char** environ;
 
 namespace kshim::shim {
 namespace {
@@ -255,7 +253,7 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
 /// cron helpers, daemons): only root's own file is obeyed.
 bool is_preloaded_for_all() noexcept {
   if (raw::user() != 0) return false;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = __environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
   }
@@ -281,16 +279,16 @@ void parse_settings(std::string_view text, OptionsStorage& storage, Options& out
 const Options& options() noexcept {
   if (g_state.load(std::memory_order_acquire) == 2) return g_options;
   int expected = 0;
-  if (environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
+  if (__environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
   const ErrnoKeeper keeper;
   if (is_preloaded_for_all()) {
     char text[4096];
     parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
   } else {
-    parse_options(environ, g_storage, g_options);
+    parse_options(__environ, g_storage, g_options);
   }
   // A privileged program must not be told by its caller where to write.
-  if (getauxval(AT_SECURE) != 0) g_options.enabled = false;
+  if (has_raised_rights()) g_options.enabled = false;
   add_start_folder(g_storage, g_options);
   g_state.store(2, std::memory_order_release);
   return g_options;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
 #include "guest/safe_memory.h"
 #include "guest/slices.h"
-
-extern char** environ;
 
 namespace kshim::shim {
 namespace {
@@ -63,7 +63,7 @@ namespace {
 template <class Visit>
 void each_variable(const Visit& visit) noexcept {
   constexpr std::size_t kMaxEntries = 4096;
-  char** const list = environ;
+  char** const list = __environ;
   for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
     const char* entry = nullptr;
     char text[4096];

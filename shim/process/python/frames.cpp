@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/python/frames.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,7 +70,7 @@ Address FrameWalk::top_frame(Address thread) const noexcept {
 }
 
 bool FrameWalk::is_of_this_thread(Address thread) const noexcept {
-  return read<unsigned long>(thread, layout_.tstate_thread_id) == static_cast<unsigned long>(pthread_self());
+  return read<unsigned long>(thread, layout_.tstate_thread_id) == python_.thread_ident();
 }
 
 Address FrameWalk::thread_with_frames(Address interpreter) const noexcept {
@@ -89,8 +88,8 @@ Address FrameWalk::thread_with_frames(Address interpreter) const noexcept {
 Address FrameWalk::this_thread() const noexcept {
   constexpr int kMaxInterpreters = 256;
   const auto known = reinterpret_cast<Address>(python_.this_thread());
-  if (layout_.tstate_thread_id == kNone || python_.running_thread == nullptr ||
-      python_.newest_interpreter == nullptr)
+  if (layout_.tstate_thread_id == kNone || python_.thread_ident == nullptr ||
+      python_.running_thread == nullptr || python_.newest_interpreter == nullptr)
     return known;
   const auto running = reinterpret_cast<Address>(python_.running_thread());
   if (is_of_this_thread(running)) return running;
