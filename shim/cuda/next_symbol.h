@@ -19,6 +19,9 @@ extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, what
 extern std::atomic<AnyFunction> g_driver_address[kHookCount];
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
+/// Whether the next definition in link order is libcuda's function, with nothing between.
+bool is_driver_next(Hook hook) noexcept;
+
 inline AnyFunction driver_export(Hook hook) noexcept {
   return g_driver_next[index_of(hook)].load(std::memory_order_relaxed);
 }

@@ -10,6 +10,7 @@
 #include "cuda/driver_table.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
+#include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
 #include "report/run_socket.h"
@@ -67,8 +68,10 @@ using namespace kshim::shim;
 
 // Without dl_iterate_phdr, which ThreadSanitizer stands in for and, while it starts, asks dlsym for.
 void kshim_find_real_lookups(void) noexcept {
-  kshim_real_dlvsym = find_after_shim("dlvsym");
-  kshim_real_dlsym = find_after_shim("dlsym");
+  on_new_stack([] {
+    kshim_real_dlvsym = find_after_shim("dlvsym");
+    kshim_real_dlsym = find_after_shim("dlsym");
+  });
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/failures.h"
 
+#include <cstring>
+
 #include "failure/failure_notice.h"
 #include "failure/last_error_tracking.h"
 #include "guest/clock.h"
@@ -122,6 +124,7 @@ void Failures::write(Report& report, const FailureFacts& facts, std::uint64_t id
 void Failures::begin_again(std::uint32_t report) noexcept {
   report_ = report;
   count_ = 0;
+  std::memset(slots_, 0, sizeof slots_);
   known_native_.clear();
   known_python_.clear();
   known_python_main_.clear();
@@ -143,11 +146,13 @@ void Failures::notify(const Scene& scene, const FailureFacts& facts) noexcept {
 
 /// kMax when it is new and there is no room.
 std::size_t Failures::find_or_add(std::uint64_t key) noexcept {
-  for (std::size_t i = 0; i < count_; ++i)
-    if (known_[i].key == key) return i;
+  std::size_t slot = key % kSlots;
+  for (; slots_[slot] != 0; slot = (slot + 1) % kSlots)
+    if (known_[slots_[slot] - 1U].key == key) return slots_[slot] - 1U;
   if (count_ == kMax) return kMax;
   known_[count_] = {key, 0, 0, 0};
-  return count_++;
+  slots_[slot] = static_cast<std::uint16_t>(++count_);
+  return count_ - 1;
 }
 
 void Failures::flush_repeats(Report& report) noexcept {

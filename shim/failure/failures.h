@@ -52,6 +52,8 @@ class Failures {
   std::uint32_t report_;  ///< the report that known_ belongs to
   std::size_t count_;
   Known known_[kMax];
+  static constexpr std::size_t kSlots = 4 * kMax;
+  std::uint16_t slots_[kSlots];  ///< by key, open addressing: index in known_ + 1
   NativeStack native_;
   PythonStack python_;
   PythonStack python_main_;

@@ -13,7 +13,7 @@
 namespace kshim::shim {
 namespace {
 
-PatientLock g_lock;
+TimedLock g_lock;
 std::atomic<State*> g_state{nullptr};  // set under g_lock
 std::atomic<bool> g_refused{false};
 

@@ -48,7 +48,9 @@ class SignalShield {
 /// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
 class AllSignalsHeld {
  public:
-  AllSignalsHeld() noexcept {
+  /// `needed`: false where the caller knows that they are blocked.
+  explicit AllSignalsHeld(bool needed = true) noexcept {
+    if (!needed) return;
     const int error = errno;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
     errno = error;  // a sandbox may have refused
