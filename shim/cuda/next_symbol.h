@@ -60,7 +60,7 @@ std::uint64_t current_driver() noexcept;
 LoadedObject driver_object() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
-/// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
+/// Makes `object` the libcuda that calls go to: fills the table again when it was another one before.
 void adopt_driver(const LoadedObject& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;

@@ -13,7 +13,7 @@ using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
 #define KSHIM_FACTS(name, code, ...) \
-  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+  args_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 #define KSHIM_STRIP(...) __VA_ARGS__
 #define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
 
@@ -82,17 +82,17 @@ using namespace kshim::shim::abi;
     return code;                                        \
   }
 
-// cuGetProcAddress and its version 2: route.cpp.
-#define KSHIM_ROUTE(path, name, ret, params, args)                                         \
-  KSHIM_FIRST(path, name, ret, params, args)                                               \
-  ret kshim_##path##_##name params {                                                       \
-    KSHIM_REAL(path, name, args)                                                           \
-    const Result code = real args;                                                         \
-    if (code == 0) route_answer(symbol, pfn, version, flags, __builtin_return_address(0)); \
-    return code;                                                                           \
+// cuGetProcAddress and its version 2: symbol_lookup.cpp.
+#define KSHIM_ROUTE(path, name, ret, params, args)                                                         \
+  KSHIM_FIRST(path, name, ret, params, args)                                                               \
+  ret kshim_##path##_##name params {                                                                       \
+    KSHIM_REAL(path, name, args)                                                                           \
+    const Result code = real args;                                                                         \
+    if (code == 0) wrap_get_proc_address_result(symbol, pfn, version, flags, __builtin_return_address(0)); \
+    return code;                                                                                           \
   }
 
-// cuGetExportTable: export_table.cpp. A table that a driver does not have is how its callers find out.
+// cuGetExportTable: driver_table.cpp. Callers probe for tables, so one that the driver lacks is no failure.
 #define KSHIM_TABLE(path, name, ret, params, args)                            \
   KSHIM_FIRST(path, name, ret, params, args)                                  \
   ret kshim_##path##_##name params {                                          \

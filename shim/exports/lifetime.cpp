@@ -27,7 +27,7 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
 
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
-  note_stderr();
+  remember_stderr();
   if (!options().enabled) return;
   g_process.store(raw::process());
   // The next one after ours in link order: libc's, or that of another tool.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel told this program at its start (getauxval(3)), without libc's function: a program may have a
-// function or a variable of that name.
+// The auxiliary vector that the kernel passes to a program, without libc's getauxval(): a program may define
+// a function or a variable of that name.
 #pragma once
 
 namespace kshim::shim {

@@ -114,7 +114,7 @@ void call_on_new_stack(void (*work)(const void*), const void* context) noexcept 
     return;
   }
   const ErrnoKeeper keeper;
-  const AllSignalsHeld held;
+  const ScopedBlockSignals held;
   void* const memory = raw::map_memory(sizeof(NewStack), MAP_NORESERVE);
   if (memory == nullptr) {
     work(context);

@@ -11,7 +11,7 @@
 namespace kshim::shim {
 
 bool TimedLock::try_acquire(bool& inherited) noexcept {
-  const std::uint64_t self = thread_mark();
+  const std::uint64_t self = thread_token();
   std::uint64_t owner = owner_.load(std::memory_order_relaxed);
   if (owner >> 32U == self >> 32U) return false;
   inherited = owner != 0;
@@ -20,7 +20,7 @@ bool TimedLock::try_acquire(bool& inherited) noexcept {
 
 bool TimedLock::acquire(bool& inherited) noexcept {
   constexpr int kSpins = 100;
-  if (owner_.load(std::memory_order_relaxed) == thread_mark()) return false;
+  if (owner_.load(std::memory_order_relaxed) == thread_token()) return false;
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
   const ErrnoKeeper keeper;

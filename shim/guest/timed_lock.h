@@ -30,7 +30,7 @@ class TimedLock {
  private:
   bool wait_and_acquire(bool& inherited) noexcept;
 
-  std::atomic<std::uint64_t> owner_{0};     ///< thread_mark()
+  std::atomic<std::uint64_t> owner_{0};     ///< thread_token()
   std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
   std::atomic<std::uint32_t> waiting_{0};   ///< threads; in a fork's child also those of the parent
   std::atomic<bool> abandoned_{false};      ///< a thread has waited in vain

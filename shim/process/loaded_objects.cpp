@@ -137,7 +137,7 @@ class Access {
     return index;
   }
   const ErrnoKeeper keeper_;
-  const AllSignalsHeld held_{!t_inside};  // a thread inside the shim has blocked them
+  const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
   const LockGuard guard_;
   Index* index_;
 };
@@ -175,7 +175,7 @@ bool make_room_for_identity(Index& index) noexcept {
 std::uint32_t identify(Index& index, std::string_view path, const BuildId& build_id) noexcept {
   if (!make_room_for_identity(index)) return 0;
   if (const std::uint32_t known = slot_of(index, path, build_id.view()); known != 0) return known;
-  const std::string_view kept = keep_text(path);
+  const std::string_view kept = copy_to_storage(path);
   if (kept.empty() || index.identities.size() + 1 >= kMaxIdentities) return 0;
   if (!index.identities.push({kept, {}, build_id, 0})) return 0;
   const auto identity = static_cast<std::uint32_t>(index.identities.size());
@@ -350,7 +350,7 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
   Identity& known = index.identities[record.object.identity - 1];
   char soname[256];
   if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
-    known.soname = keep_text(soname);
+    known.soname = copy_to_storage(soname);
   known.address = elf.dynamic();
   record.object.path = known.path;
   record.object.soname = known.soname;

@@ -69,7 +69,7 @@ bool MappingSearch::feed(std::string_view text) noexcept {
   return !done_;
 }
 
-Writable::Writable(std::uintptr_t begin, std::uintptr_t end) noexcept {
+ScopedWritable::ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcept {
   const std::uintptr_t page = auxiliary_value(AT_PAGESZ);
   const std::optional<int> rights = rights_of(begin, end);
   if (page == 0 || !rights) {
@@ -87,7 +87,7 @@ Writable::Writable(std::uintptr_t begin, std::uintptr_t end) noexcept {
 }
 
 // Should this fail, the pages stay writable: nothing of the host's depends on a write that faults.
-Writable::~Writable() {
+ScopedWritable::~ScopedWritable() {
   if (rights_ >= 0) raw::protect(first_, size_, rights_);
 }
 

@@ -51,8 +51,8 @@ constexpr std::size_t most_words() noexcept {
   return most;
 }
 
-/// `said`: what the interpreter says of itself.
-bool take_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
+/// `said`: the words of _Py_DebugOffsets in the interpreter's memory.
+bool parse_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
   constexpr std::size_t kCookie = 0, kVersion = 1, kFreeThreaded = 2;
   constexpr unsigned kFirstTaggedCode = 14;  // frames keep a _PyStackRef, and TLBC is there
   if (std::memcmp(&said[kCookie], "xdebugpy", sizeof said[kCookie]) != 0 ||
@@ -96,7 +96,7 @@ bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& ou
   for (const DebugOffsets& known : kDebugOffsets) {
     std::uint64_t said[most_words()];
     if (known.minor == minor)
-      return read_memory(runtime, said, known.words * sizeof *said) && take_layout(known, said, out);
+      return read_memory(runtime, said, known.words * sizeof *said) && parse_layout(known, said, out);
   }
   return false;
 }
@@ -147,7 +147,7 @@ LoadedObject search_for_python() noexcept {
   return search.found;
 }
 
-/// 3.N as N; 0 where it cannot be told.
+/// N of 3.N; 0 where it is unknown.
 unsigned minor_of(const LoadedObject& object) noexcept {
   // A constant since 3.11: 0x030B07F0.
   if (const void* number = symbol(object, "Py_Version"); number != nullptr) {
@@ -185,9 +185,11 @@ bool read_python(const LoadedObject& object, Python& out) noexcept {
       out.unicode_type == 0 || out.bytes_type == 0 || out.initialized() == 0)
     return false;
   const unsigned minor = minor_of(object);
-  if (minor >= kFirstSelfDescribing)
-    return read_debug_offsets(reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime")), minor,
-                              out.layout);
+  out.layout.minor = minor;
+  if (minor >= kFirstSelfDescribing) {
+    out.runtime = reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime"));
+    return true;
+  }
   for (const PythonLayout& known : kLayouts)
     if (known.minor == minor) {
       out.layout = known;
@@ -213,7 +215,9 @@ bool find_python(Python& out) noexcept {
     return false;
   }
   out = g_known.python;
-  return out.initialized() != 0;
+  if (out.initialized() == 0) return false;
+  const unsigned minor = out.layout.minor;
+  return minor < kFirstSelfDescribing || read_debug_offsets(out.runtime, minor, out.layout);
 }
 
 }  // namespace kshim::shim

@@ -34,11 +34,12 @@ constexpr LineTable line_table_of(unsigned minor) noexcept {
 
 struct Python {
   PythonLayout layout;
+  std::uintptr_t runtime = 0;  ///< _PyRuntime, which from 3.13 on describes the layout
   std::uintptr_t code_type = 0, unicode_type = 0, bytes_type = 0;
   int (*initialized)() = nullptr;             ///< Py_IsInitialized
   unsigned long (*thread_ident)() = nullptr;  ///< PyThread_get_thread_ident: what tstate_thread_id holds
   void* (*this_thread)() = nullptr;           ///< PyGILState_GetThisThreadState: no GIL needed
-  void* (*running_thread)() = nullptr;        ///< _PyThreadState_UncheckedGet: who has the GIL, if anybody
+  void* (*running_thread)() = nullptr;        ///< _PyThreadState_UncheckedGet: the thread that holds the GIL
   void* (*newest_interpreter)() = nullptr;    ///< PyInterpreterState_Head: no GIL needed
   void* (*main_interpreter)() = nullptr;      ///< PyInterpreterState_Main: no GIL needed
 };

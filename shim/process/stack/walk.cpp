@@ -120,7 +120,7 @@ namespace {
 // table locked.
 bool guarded_walk(void (*walk)(void*), void* context) noexcept {
   if (g_off.load(std::memory_order_relaxed)) return false;
-  const AllSignalsHeld held;
+  const ScopedBlockSignals held;
   const bool whole = run_until_given_up(walk, context);
   t_way_out = nullptr;
   return whole;
