@@ -175,7 +175,7 @@ class Finder {
  public:
   Finder(Text text, std::size_t at) noexcept : text_(text), at_(at) {}
 
-  /// The secret that is told by what stands at `at`, which may lie behind it.
+  /// The secret that the text at `at` announces; the secret may follow it.
   Span find() const noexcept {
     const char c = text_[at_];
     if (c == '-')
@@ -201,7 +201,7 @@ class Finder {
     return {start, std::min(text_.find("-----END ", start), text_.size())};
   }
 
-  /// scheme://user:password@host, and user:password@host alone, of which the password is hidden.
+  /// scheme://user:password@host, and user:password@host alone: the password is hidden.
   Span credentials() const noexcept {
     if (starts_at(text_, at_, "://")) {
       const std::size_t start = at_ + 3;

@@ -179,8 +179,8 @@ extern "C" {
 [[gnu::visibility("default")]] std::uintptr_t la_symbind64(Elf64_Sym* symbol, unsigned, std::uintptr_t*,
                                                            std::uintptr_t* definer, unsigned* flags,
                                                            const char* name) {
-  // What dlsym answers stays: whoever asks for the next definition behind the shim must not be led back to
-  // it.
+  // What dlsym answers stays: a caller that asks for the next definition behind the shim must not be led back
+  // to it.
   if ((*flags & LA_SYMB_DLSYM) != 0) return symbol->st_value;
   if (!begins(name, "dl") && !begins(name, "cu") && !begins(name, "__cuda")) return symbol->st_value;
   const auto kind = static_cast<Kind>(*definer);

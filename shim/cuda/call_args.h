@@ -12,7 +12,7 @@ namespace kshim::shim {
 
 /// What a failed call's arguments tell. Addresses are the program's and may be wrong: read them with
 /// read_memory.
-struct CallFacts {
+struct CallArgs {
   Hook hook{};
   abi::Result code = 0;
   const void* caller = nullptr;  ///< return address of the wrapper
@@ -28,48 +28,58 @@ inline std::uintptr_t address_of(const volatile void* pointer) noexcept {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-inline void take(CallFacts& facts, abi::CUfunction function) noexcept { facts.handle = address_of(function); }
-inline void take(CallFacts& facts, abi::CUkernel kernel) noexcept { facts.handle = address_of(kernel); }
-inline void take(CallFacts& facts, abi::CUmodule module) noexcept { facts.container = address_of(module); }
-inline void take(CallFacts& facts, abi::CUlibrary library) noexcept { facts.container = address_of(library); }
-inline void take(CallFacts& facts, abi::ImageData image) noexcept { facts.image = address_of(image); }
-inline void take(CallFacts& facts, abi::FileName file) noexcept {
+inline void extract_arg(CallArgs& facts, abi::CUfunction function) noexcept {
+  facts.handle = address_of(function);
+}
+inline void extract_arg(CallArgs& facts, abi::CUkernel kernel) noexcept { facts.handle = address_of(kernel); }
+inline void extract_arg(CallArgs& facts, abi::CUmodule module) noexcept {
+  facts.container = address_of(module);
+}
+inline void extract_arg(CallArgs& facts, abi::CUlibrary library) noexcept {
+  facts.container = address_of(library);
+}
+inline void extract_arg(CallArgs& facts, abi::ImageData image) noexcept { facts.image = address_of(image); }
+inline void extract_arg(CallArgs& facts, abi::FileName file) noexcept {
   facts.file = reinterpret_cast<const char*>(file);
 }
-inline void take(CallFacts& facts, abi::SymbolName name) noexcept {
+inline void extract_arg(CallArgs& facts, abi::SymbolName name) noexcept {
   facts.symbol = reinterpret_cast<const char*>(name);
 }
-inline void take(CallFacts& facts, abi::HostFunction function) noexcept { facts.host = address_of(function); }
-inline void take(CallFacts& facts, abi::HostVariable variable) noexcept { facts.host = address_of(variable); }
-inline void take(CallFacts& facts, const abi::KernelNodeParamsV1* node) noexcept {
+inline void extract_arg(CallArgs& facts, abi::HostFunction function) noexcept {
+  facts.host = address_of(function);
+}
+inline void extract_arg(CallArgs& facts, abi::HostVariable variable) noexcept {
+  facts.host = address_of(variable);
+}
+inline void extract_arg(CallArgs& facts, const abi::KernelNodeParamsV1* node) noexcept {
   read_memory(address_of(node), &facts.handle, sizeof facts.handle);
 }
-inline void take(CallFacts& facts, const abi::KernelNodeParams* node) noexcept {
+inline void extract_arg(CallArgs& facts, const abi::KernelNodeParams* node) noexcept {
   abi::KernelNodeParams copy;
   if (read_memory(address_of(node), &copy, sizeof copy))
     facts.handle = address_of(copy.function != nullptr ? static_cast<void*>(copy.function) : copy.kernel);
 }
-inline void take(CallFacts& facts, const abi::RuntimeKernelNodeParams* node) noexcept {
+inline void extract_arg(CallArgs& facts, const abi::RuntimeKernelNodeParams* node) noexcept {
   read_memory(address_of(node), &facts.host, sizeof facts.host);
 }
 template <class Other>
-void take(CallFacts&, Other) noexcept {}
+void extract_arg(CallArgs&, Other) noexcept {}
 /// The types that the overloads above know.
 template <class Argument, class... Known>
 constexpr bool kIsOneOf = (std::is_same_v<Argument, Known> || ...);
 template <class Argument>
-constexpr bool kTells = kIsOneOf<Argument, abi::CUfunction, abi::CUkernel, abi::CUmodule, abi::CUlibrary,
-                                 abi::ImageData, abi::FileName, abi::SymbolName, abi::HostFunction,
-                                 abi::HostVariable, const abi::KernelNodeParamsV1*,
-                                 const abi::KernelNodeParams*, const abi::RuntimeKernelNodeParams*>;
+constexpr bool kIsReportable = kIsOneOf<Argument, abi::CUfunction, abi::CUkernel, abi::CUmodule,
+                                        abi::CUlibrary, abi::ImageData, abi::FileName, abi::SymbolName,
+                                        abi::HostFunction, abi::HostVariable, const abi::KernelNodeParamsV1*,
+                                        const abi::KernelNodeParams*, const abi::RuntimeKernelNodeParams*>;
 
 template <class... Arguments>
-inline CallFacts facts_of(Hook hook, abi::Result code, const void* caller, Arguments... arguments) noexcept {
-  CallFacts facts;
+inline CallArgs args_of(Hook hook, abi::Result code, const void* caller, Arguments... arguments) noexcept {
+  CallArgs facts;
   facts.hook = hook;
   facts.code = code;
   facts.caller = caller;
-  (take(facts, arguments), ...);
+  (extract_arg(facts, arguments), ...);
   return facts;
 }
 

@@ -93,7 +93,7 @@ bool ask_importer(void* context, const LoadedObject& object) {
 }
 
 // Looked for at each call: it compiles for milliseconds, and what was found before may be unloaded. The
-// caller need not be the one who is linked to the library: PyTorch hands out pointers by a table, and
+// caller need not be the file that is linked to the library: PyTorch hands out pointers by a table, and
 // compilers make jumps of last calls.
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
   const ErrnoKeeper keeper;

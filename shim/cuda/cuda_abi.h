@@ -2,7 +2,7 @@
 // The few CUDA types the shim passes through. Declared here, not taken from <cuda.h>: one binary serves CUDA
 // 11, 12 and 13 and builds without a toolkit, and <cuda.h> renames functions by macro. tests/abi compares
 // every row of hooks.def with the real headers. Where a plain `const void*` or `const char*` of CUDA has a
-// meaning the shim cares about, it gets a type of its own (same ABI), from which CallFacts picks arguments
+// meaning the shim cares about, it gets a type of its own (same ABI), from which CallArgs picks arguments
 // without knowing the function.
 #pragma once
 #include <cstddef>

@@ -11,7 +11,7 @@ bool is_driver_file(std::string_view path) noexcept;
 /// nvidia_libraries.def.
 bool is_nvidia_library(std::string_view path) noexcept;
 /// libcudart.so.*, or renamed by a wheel (libcudart-e409450e.so.11.0): calls through it are made on behalf of
-/// whoever called it.
+/// its caller.
 bool is_shared_runtime(std::string_view path) noexcept;
 
 }  // namespace kshim::shim

@@ -51,7 +51,7 @@ void write_uuid(const unsigned char (&bytes)[16], Text<40>& out) noexcept {
       << digits.substr(16, 4) << "-" << digits.substr(20);
 }
 
-void learn_device(int ordinal, DeviceFacts& out) noexcept {
+void learn_device(int ordinal, DeviceInfo& out) noexcept {
   const auto get = ask<abi::Result (*)(abi::CUdevice*, int)>("cuDeviceGet");
   const auto name = ask<abi::Result (*)(char*, int, abi::CUdevice)>("cuDeviceGetName");
   const auto attribute = ask<abi::Result (*)(int*, int, abi::CUdevice)>("cuDeviceGetAttribute");
@@ -73,7 +73,7 @@ void learn_device(int ordinal, DeviceFacts& out) noexcept {
   if (pci != nullptr && pci(bus, sizeof bus - 1, device) == 0) out.pci << std::string_view(bus);
 }
 
-void write_driver(Report& report, const DriverFacts& facts) noexcept {
+void write_driver(Report& report, const DriverAnswers& facts) noexcept {
   const image::ShortName version = to_name(facts.version);
   report.write<RecordType::driver>([&](auto& record) {
     record.template add<Field::driver_path>(facts.path.empty() ? std::string_view() : facts.path.view());
@@ -85,9 +85,9 @@ void write_driver(Report& report, const DriverFacts& facts) noexcept {
   });
 }
 
-void write_devices(Report& report, const DriverFacts& facts) noexcept {
+void write_devices(Report& report, const DriverAnswers& facts) noexcept {
   for (std::size_t i = 0; i < facts.count; ++i) {
-    const DeviceFacts& device = facts.devices[i];
+    const DeviceInfo& device = facts.devices[i];
     const image::ShortName cc = to_name(device.cc);
     report.write<RecordType::device>([&](auto& record) {
       record.template add<Field::device_ordinal>(std::uint64_t{i});
@@ -101,7 +101,7 @@ void write_devices(Report& report, const DriverFacts& facts) noexcept {
 
 }  // namespace
 
-void ask_driver(bool initialised, DriverFacts& facts) noexcept {
+void ask_driver(bool initialised, DriverAnswers& facts) noexcept {
   facts.initialised = initialised;
   facts.path << driver_path();
   facts.driver = current_driver();
@@ -115,7 +115,7 @@ void ask_driver(bool initialised, DriverFacts& facts) noexcept {
   const auto count = ask<abi::Result (*)(int*)>("cuDeviceGetCount");
   int devices = 0;
   if (initialised && count != nullptr && count(&devices) == 0 && devices > 0)
-    facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), DriverFacts::kMaxDevices);
+    facts.count = std::min<std::size_t>(static_cast<std::size_t>(devices), DriverAnswers::kMaxDevices);
   for (std::size_t i = 0; i < facts.count; ++i) {
     learn_device(static_cast<int>(i), facts.devices[i]);
     facts.simulated = facts.simulated || facts.devices[i].name.view().ends_with(" (simulated)");
@@ -160,7 +160,7 @@ bool DriverInfo::knows(bool initialised) const noexcept {
   return known_ && facts_.driver == current_driver() && (facts_.initialised || !initialised);
 }
 
-void DriverInfo::learn(const DriverFacts& facts) noexcept {
+void DriverInfo::learn(const DriverAnswers& facts) noexcept {
   facts_ = facts;
   known_ = true;
   if (facts.initialised) g_initialised.store(facts.driver, std::memory_order_relaxed);
@@ -177,7 +177,7 @@ void DriverInfo::announce(Report& report) noexcept {
   }
 }
 
-const DeviceFacts* DriverInfo::device(std::optional<std::uint64_t> ordinal) const noexcept {
+const DeviceInfo* DriverInfo::device(std::optional<std::uint64_t> ordinal) const noexcept {
   return ordinal && *ordinal < facts_.count ? &facts_.devices[*ordinal] : nullptr;
 }
 

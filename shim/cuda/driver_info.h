@@ -13,7 +13,7 @@
 
 namespace kshim::shim {
 
-struct DeviceFacts {
+struct DeviceInfo {
   Text<256> name;
   image::ComputeCapability cc;
   Text<40> uuid;
@@ -21,7 +21,7 @@ struct DeviceFacts {
 };
 
 /// What the driver answered.
-struct DriverFacts {
+struct DriverAnswers {
   static constexpr std::size_t kMaxDevices = 64;
   bool initialised = false;  ///< devices were asked for, too
   std::uint64_t driver = 0;  ///< number of the mapping of the driver that was asked (current_driver)
@@ -32,12 +32,12 @@ struct DriverFacts {
   bool force_ptx_jit = false, disable_ptx_jit = false, force_jit = false,
        disable_jit = false;  // the compiler's presence is not known here
   std::size_t count = 0;
-  DeviceFacts devices[kMaxDevices];
+  DeviceInfo devices[kMaxDevices];
 };
 
 /// Asks the driver. The shim's lock must not be held: another thread may be in the driver and wait for that
 /// lock.
-void ask_driver(bool initialised, DriverFacts& out) noexcept;
+void ask_driver(bool initialised, DriverAnswers& out) noexcept;
 /// Ordinal of the calling thread's current device; nothing where the driver does not say. Asks the driver, as
 /// above.
 std::optional<std::uint64_t> ask_current_device() noexcept;
@@ -47,12 +47,12 @@ class DriverInfo {
  public:
   /// Whether as much is known of the driver that is mapped now.
   bool knows(bool initialised) const noexcept;
-  void learn(const DriverFacts& facts) noexcept;
+  void learn(const DriverAnswers& facts) noexcept;
   /// Writes the driver and device records into the present report, once each.
   void announce(Report& report) noexcept;
 
   /// nullptr for an ordinal that is not known.
-  const DeviceFacts* device(std::optional<std::uint64_t> ordinal) const noexcept;
+  const DeviceInfo* device(std::optional<std::uint64_t> ordinal) const noexcept;
   /// `asked`, or the only device there is.
   std::optional<std::uint64_t> device_or_only(std::optional<std::uint64_t> asked) const noexcept;
   /// What select_image needs to know about a device.
@@ -60,7 +60,7 @@ class DriverInfo {
 
  private:
   bool known_;
-  DriverFacts facts_;
+  DriverAnswers facts_;
   std::uint32_t driver_report_;   ///< the report that has the driver's record
   std::uint32_t devices_report_;  ///< the same of the devices'
 };

@@ -48,7 +48,7 @@ Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
   const std::uint64_t begin = load_begins();
   const Word answer = real(first, second, KSHIM_PASS_WORDS);
   const auto code = static_cast<abi::Result>(answer);
-  on_load(facts_of(hook, code, __builtin_return_address(0), first, second), begin,
+  on_load(args_of(hook, code, __builtin_return_address(0), first, second), begin,
           code == 0 ? handle_written(first, second) : 0);
   return answer;
 }
@@ -80,7 +80,7 @@ constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0x
                                           0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
 // Under g_lock.
-PatientLock g_lock;
+TimedLock g_lock;
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
@@ -120,13 +120,13 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
   if (present == kRows) return {};
   // The wrappers go on to one driver.
   if (g_table != table && is_still_watched(g_table)) return "it is a second driver's";
-  const Writable writable(table, table + sizeof words);
+  const ScopedWritable writable(table, table + sizeof words);
   if (!writable) return writable.refusal();
   auto* slots = reinterpret_cast<AnyFunction*>(table);
   for (std::size_t row = 0; row < kRows; ++row) {
     if (is_shim(words[kSlots[row]])) continue;
     g_real[row].store(slots[kSlots[row]], std::memory_order_release);
-    // One store: who reads the slot at this moment gets the driver's function or ours.
+    // One store: a thread that reads the slot at this moment gets the driver's function or ours.
     std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(wrapper_of(row), std::memory_order_release);
   }
   g_table = table;
@@ -142,8 +142,8 @@ void watch_for(std::uintptr_t table, const void* caller) noexcept {
     return;
   if (!options().patch_table) {
     if (!g_unwatched.exchange(true))
-      say(LogLevel::info,
-          "loads by this CUDA runtime before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them");
+      log_line(LogLevel::info,
+               "loads by this CUDA runtime before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them");
     return;
   }
   std::string_view refusal;
@@ -158,7 +158,7 @@ void watch_for(std::uintptr_t table, const void* caller) noexcept {
   line
       << "loads by CUDA runtimes before 12 are not recorded: the driver's table of functions was left alone, "
       << refusal;
-  say(LogLevel::info, line.view());
+  log_line(LogLevel::info, line.view());
 }
 
 }  // namespace

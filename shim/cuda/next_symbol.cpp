@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/next_symbol.h"
 
-#include <new>
-
-#include "guest/syscalls.h"
+#include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "guest/timed_lock.h"
 #include "process/scattered_read.h"
@@ -30,7 +28,9 @@ std::size_t home_of(AnyFunction address) noexcept {
                                   (64U - kAddressBits));
 }
 
-PatientLock g_lock;
+std::atomic<AnyFunction> g_driver_next_address[kHookCount];  // as g_driver_address, of the next definition
+
+TimedLock g_lock;
 constinit LoadedObject g_driver;  // under g_lock
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
@@ -95,17 +95,15 @@ void run(Search& search) noexcept {
   for_each_loaded_object(search_one, &search);
 }
 
-/// A search is some KiB, and a program may look for a function on a small stack: it lies in memory of its
-/// own. Takes no lock: a program that calls must get its function, and two threads that fill write the same.
+/// A program may look for a function on a small stack. Takes no lock: a program that calls must get its
+/// function, and two threads that fill write the same.
 template <class Use>
 void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
-  void* const memory = raw::map_memory(sizeof(Search));
-  if (memory == nullptr) return;
-  auto* const search = ::new (memory) Search(layer, runtime, driver);
-  run(*search);
-  use(*search);
-  search->~Search();
-  raw::unmap_memory(memory, sizeof(Search));
+  on_new_stack([&] {
+    Search search(layer, runtime, driver);
+    run(search);
+    use(search);
+  });
 }
 
 void remember_driver(const LoadedObject& object) noexcept {
@@ -125,6 +123,7 @@ void fill_driver(std::uint64_t load) noexcept {
       if (kHooks[i].layer == Layer::driver) {
         const auto hook = static_cast<Hook>(i);
         g_driver_next[i].store(wrap_for_counting(hook, true, search.found[i]), std::memory_order_release);
+        g_driver_next_address[i].store(search.found[i], std::memory_order_release);
         set_driver_own(hook,
                        search.library ? own.find_function(kHooks[i].name, kHooks[i].gnu_hash) : nullptr);
       }
@@ -140,6 +139,11 @@ struct RuntimeObject {
 constinit RuntimeObject g_runtime_objects[kRuntimeCount];
 
 }  // namespace
+
+bool is_driver_next(Hook hook) noexcept {
+  const AnyFunction next = g_driver_next_address[index_of(hook)].load(std::memory_order_acquire);
+  return next != nullptr && next == g_driver_address[index_of(hook)].load(std::memory_order_acquire);
+}
 
 void set_driver_own(Hook hook, AnyFunction address) noexcept {
   g_driver_own[index_of(hook)].store(wrap_for_counting(hook, false, address), std::memory_order_release);

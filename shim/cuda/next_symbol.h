@@ -19,6 +19,9 @@ extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, what
 extern std::atomic<AnyFunction> g_driver_address[kHookCount];
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
+/// Whether the next definition in link order is libcuda's function, with nothing between.
+bool is_driver_next(Hook hook) noexcept;
+
 inline AnyFunction driver_export(Hook hook) noexcept {
   return g_driver_next[index_of(hook)].load(std::memory_order_relaxed);
 }
@@ -57,7 +60,7 @@ std::uint64_t current_driver() noexcept;
 LoadedObject driver_object() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
-/// Takes notice of the libcuda in `object`: fills the table anew when it is another one than before.
+/// Makes `object` the libcuda that calls go to: fills the table again when it was another one before.
 void adopt_driver(const LoadedObject& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;

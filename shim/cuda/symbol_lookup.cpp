@@ -10,6 +10,7 @@
 #include "cuda/driver_table.h"
 #include "guest/errno_keeper.h"
 #include "guest/options.h"
+#include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
 #include "process/link_map.h"
 #include "report/run_socket.h"
@@ -33,14 +34,14 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
 }
 
 /// A function that a handle gave out: ours instead, where it is the driver's or a shared runtime's.
-void* route_found(void* address, std::size_t row) noexcept {
+void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
   const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
   if (kHooks[row].layer == Layer::driver) {
     if (!file.starts_with("libcuda.so")) return address;
     adopt_driver(owner);
-    return route_driver(address);
+    return wrap_driver_function(address);
   }
   if (is_compiler(kHooks[row])) return compiler_wrapper(static_cast<Hook>(row), address);
   for (std::size_t i = 0; i < kRuntimeCount; ++i) {
@@ -56,7 +57,7 @@ void* route_found(void* address, std::size_t row) noexcept {
 
 }  // namespace
 
-AnyFunction route_driver(AnyFunction address) noexcept {
+AnyFunction wrap_driver_function(AnyFunction address) noexcept {
   const std::size_t row = row_at(address);
   return row == kHookCount ? address : routed_wrapper(static_cast<Hook>(row));
 }
@@ -67,8 +68,10 @@ using namespace kshim::shim;
 
 // Without dl_iterate_phdr, which ThreadSanitizer stands in for and, while it starts, asks dlsym for.
 void kshim_find_real_lookups(void) noexcept {
-  kshim_real_dlvsym = find_after_shim("dlvsym");
-  kshim_real_dlsym = find_after_shim("dlsym");
+  on_new_stack([] {
+    kshim_real_dlvsym = find_after_shim("dlvsym");
+    kshim_real_dlsym = find_after_shim("dlsym");
+  });
 }
 
 namespace {
@@ -142,14 +145,14 @@ bool is_there_without_shim(void* handle, const char* name, const LoadedObject& c
   return look_up_plainly(RTLD_NEXT, name, version) != nullptr;
 }
 
-bool is_first_door(std::size_t row) noexcept {
+bool is_get_proc_address(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
 
 /// The runtime of CUDA 13 looks for nothing else where the driver has no cuGetProcAddress_v2 (before CUDA
 /// 12): it answers 35 without having asked the driver for its version. `kshim run` is to know it all the
 /// same.
-void tell_old_driver(void* handle) noexcept {
+void report_old_driver_version(void* handle) noexcept {
   if (options().run_socket.empty()) return;
   using VersionFn = abi::Result (*)(int*);
   const auto ask = reinterpret_cast<VersionFn>(look_up_plainly(handle, "cuDriverGetVersion", nullptr));
@@ -178,13 +181,13 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   // shim is.
   if (is_shim(address) && look_up_plainly(RTLD_NEXT, name, version) == nullptr) return {nullptr, 1};
   if (!options().enabled) return {address, 1};
-  if (address == nullptr && is_first_door(row)) {
-    tell_old_driver(handle);
+  if (address == nullptr && is_get_proc_address(row)) {
+    report_old_driver_version(handle);
     address = look_up_plainly(handle, name, version);  // dlerror() is about this name
   }
   if (address != nullptr && row == index_of(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   if (address == nullptr || is_shim(address)) return {address, 1};
-  return {route_found(address, row), 1};
+  return {wrap_dlsym_result(address, row), 1};
 }
 
 namespace kshim::shim {
@@ -198,8 +201,8 @@ constexpr std::uint64_t kPerThreadStream = 2;  // CU_GET_PROC_ADDRESS_PER_THREAD
 
 /// Drivers are expected to answer with the addresses of their exports. Should one hand out private ones, a
 /// name that never had a second signature still says what is meant: the plain row, or the _ptsz one by flag.
-AnyFunction route_private(const char* symbol, AnyFunction address, int version,
-                          std::uint64_t flags) noexcept {
+AnyFunction wrap_private_function(const char* symbol, AnyFunction address, int version,
+                                  std::uint64_t flags) noexcept {
   const LoadedObject owner = find_loaded_object(address);
   if (version > kNewestKnownCuda || !owner || !in_driver(address) ||
       owner.elf.has_dynamic_address(reinterpret_cast<std::uintptr_t>(address)))
@@ -218,13 +221,14 @@ AnyFunction route_private(const char* symbol, AnyFunction address, int version,
 
 }  // namespace
 
-void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                  const void* caller) noexcept {
+void wrap_get_proc_address_result(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                                  const void* caller) noexcept {
   if (!options().enabled || symbol == nullptr || pfn == nullptr || *pfn == nullptr || in_driver(caller))
     return;
   const ErrnoKeeper keeper;
-  AnyFunction routed = route_driver(*pfn);
-  if (routed == *pfn && find_hook(symbol) != kHookCount) routed = route_private(symbol, *pfn, version, flags);
+  AnyFunction routed = wrap_driver_function(*pfn);
+  if (routed == *pfn && find_hook(symbol) != kHookCount)
+    routed = wrap_private_function(symbol, *pfn, version, flags);
   if (routed == routed_wrapper(Hook::cuLibraryLoadData)) note_loads_libraries(caller);
   *pfn = routed;
 }

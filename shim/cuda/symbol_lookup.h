@@ -17,11 +17,12 @@ struct LookupAnswer {
 };
 
 /// The wrapper for a real function, or `address` itself.
-AnyFunction route_driver(AnyFunction address) noexcept;
+AnyFunction wrap_driver_function(AnyFunction address) noexcept;
 
-/// After cuGetProcAddress has answered: the wrapper instead of what it handed out. `caller`: who asked.
-void route_answer(const char* symbol, void** pfn, int version, std::uint64_t flags,
-                  const void* caller) noexcept;
+/// Replaces the address that cuGetProcAddress returned by the wrapper's. `caller`: return address of that
+/// call.
+void wrap_get_proc_address_result(const char* symbol, void** pfn, int version, std::uint64_t flags,
+                                  const void* caller) noexcept;
 
 }  // namespace kshim::shim
 

@@ -15,7 +15,7 @@ namespace {
 std::atomic<AnyFunction> g_real[2][kHookCount];  // handed out by address; exported
 
 template <class... Arguments>
-constexpr bool kNamesKernel = (kTells<Arguments> || ...);
+constexpr bool kNamesKernel = (kIsReportable<Arguments> || ...);
 
 /// Nodes of any kind: a kernel's among them.
 template <Hook hook>
@@ -32,8 +32,8 @@ struct Counting<hook, exported, abi::Result(Arguments...)> {
         g_real[exported ? 1 : 0][index_of(hook)].load(std::memory_order_relaxed));
     const abi::Result code = real(arguments...);
     if (code == 0) {
-      CallFacts facts;
-      (take(facts, arguments), ...);
+      CallArgs facts;
+      (extract_arg(facts, arguments), ...);
       if constexpr (kNamesKernel<Arguments...>)
         on_launch(facts.handle);
       else

@@ -13,12 +13,15 @@ using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
 #define KSHIM_FACTS(name, code, ...) \
-  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+  args_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 #define KSHIM_STRIP(...) __VA_ARGS__
 #define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
 
 // Two of each. What programs are linked to ("export") goes on to the next definition in link order, which may
-// be another tool's; what the driver hands out by address ("routed") goes on to the driver itself.
+// be another tool's; what the driver hands out by address ("routed") goes on to the driver itself. Where both
+// are one function, look-ups get the export: a program that overwrites the first bytes of what it has looked
+// up (UCX, Frida) changes it for those that are linked to it, too. kshim_own_NAME is the export under a name
+// that nobody else can define.
 #define KSHIM_DECLARE_export(name, ret, params)                             \
   extern "C" [[gnu::visibility("default")]] ret kshim_export_##name params; \
   asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
@@ -79,17 +82,17 @@ using namespace kshim::shim::abi;
     return code;                                        \
   }
 
-// cuGetProcAddress and its version 2: route.cpp.
-#define KSHIM_ROUTE(path, name, ret, params, args)                                         \
-  KSHIM_FIRST(path, name, ret, params, args)                                               \
-  ret kshim_##path##_##name params {                                                       \
-    KSHIM_REAL(path, name, args)                                                           \
-    const Result code = real args;                                                         \
-    if (code == 0) route_answer(symbol, pfn, version, flags, __builtin_return_address(0)); \
-    return code;                                                                           \
+// cuGetProcAddress and its version 2: symbol_lookup.cpp.
+#define KSHIM_ROUTE(path, name, ret, params, args)                                                         \
+  KSHIM_FIRST(path, name, ret, params, args)                                                               \
+  ret kshim_##path##_##name params {                                                                       \
+    KSHIM_REAL(path, name, args)                                                                           \
+    const Result code = real args;                                                                         \
+    if (code == 0) wrap_get_proc_address_result(symbol, pfn, version, flags, __builtin_return_address(0)); \
+    return code;                                                                                           \
   }
 
-// cuGetExportTable: export_table.cpp. A table that a driver does not have is how its callers find out.
+// cuGetExportTable: driver_table.cpp. Callers probe for tables, so one that the driver lacks is no failure.
 #define KSHIM_TABLE(path, name, ret, params, args)                            \
   KSHIM_FIRST(path, name, ret, params, args)                                  \
   ret kshim_##path##_##name params {                                          \
@@ -120,8 +123,10 @@ using namespace kshim::shim::abi;
 #define KSHIM_WRAP_route KSHIM_ROUTE
 #define KSHIM_WRAP_table KSHIM_TABLE
 
-#define KSHIM_LAYER_driver(name, ret, params, args, stage) \
-  KSHIM_WRAP_##stage(export, name, ret, params, args) KSHIM_WRAP_##stage(routed, name, ret, params, args)
+#define KSHIM_LAYER_driver(name, ret, params, args, stage)           \
+  KSHIM_WRAP_##stage(export, name, ret, params, args)                \
+      KSHIM_WRAP_##stage(routed, name, ret, params, args) extern "C" \
+      [[gnu::visibility("hidden"), gnu::alias("kshim_export_" #name)]] ret kshim_own_##name params;
 #define KSHIM_LAYER_runtime(name, ret, params, args, stage)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_LAYER_##layer(name, ret, params, args, stage)
 #include "cuda/hooks.def"
@@ -130,10 +135,12 @@ using namespace kshim::shim::abi;
 namespace kshim::shim {
 
 AnyFunction routed_wrapper(Hook hook) noexcept {
+  const bool one = is_driver_next(hook);
   switch (hook) {
-#define KSHIM_ADDRESS_driver(name) \
-  case Hook::name:                 \
-    return reinterpret_cast<AnyFunction>(&kshim_routed_##name);
+#define KSHIM_ADDRESS_driver(name)                                \
+  case Hook::name:                                                \
+    return one ? reinterpret_cast<AnyFunction>(&kshim_own_##name) \
+               : reinterpret_cast<AnyFunction>(&kshim_routed_##name);
 #define KSHIM_ADDRESS_runtime(name)
 #define KSHIM_HOOK(layer, name, ret, params, args, stage) KSHIM_ADDRESS_##layer(name)
 #include "cuda/hooks.def"

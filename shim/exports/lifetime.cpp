@@ -27,7 +27,7 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
 
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
-  note_stderr();
+  remember_stderr();
   if (!options().enabled) return;
   g_process.store(raw::process());
   // The next one after ours in link order: libc's, or that of another tool.
@@ -39,7 +39,7 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
 void end_report(State& state, bool whole) noexcept {
   if (current_report() == 0) return;
   if (whole) {
-    state.objects.announce_libraries(state.report);
+    state.objects.announce_all_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
   }
   write_launch_counts(state.report);

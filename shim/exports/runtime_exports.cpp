@@ -20,7 +20,7 @@ using namespace kshim::shim::abi;
 #define KSHIM_STRIP(...) __VA_ARGS__
 #define KSHIM_MORE(...) __VA_OPT__(, ) __VA_ARGS__
 #define KSHIM_FACTS(name, code, ...) \
-  facts_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
+  args_of(Hook::name, code, __builtin_return_address(0) __VA_OPT__(, ) __VA_ARGS__)
 
 #define KSHIM_DECLARE(v, version, name, ret, params)                                           \
   extern "C" [[gnu::visibility("default"), KSHIM_RUNTIME_CODE]] ret kshim_##v##_##name params; \
@@ -46,7 +46,7 @@ using namespace kshim::shim::abi;
   if (real == nullptr) [[unlikely]]                                                                   \
     real = reinterpret_cast<decltype(&kshim_##v##_##name)>(resolve_runtime(Runtime::v, Hook::name));
 
-// Call, test, return. What the driver refused inside is told here, by whatever the runtime makes of it.
+// Call, test, return. A driver error that was raised inside is recorded here, together with the runtime's.
 #define KSHIM_CALL(v, version, name, ret, params, args)                                              \
   KSHIM_DECLARE(v, version, name, ret, params)                                                       \
   KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
@@ -63,7 +63,7 @@ using namespace kshim::shim::abi;
   KSHIM_FIRST(v, name, ret, params, args) ret kshim_##v##_##name params {                            \
     KSHIM_KNOWN(v, name, args)                                                                       \
     const Result code = real args;                                                                   \
-    const CallFacts facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                               \
+    const CallArgs facts = KSHIM_FACTS(name, code, KSHIM_STRIP args);                                \
     if (code == 0) on_lookup(facts, handle_written args);                                            \
     if ((static_cast<unsigned>(code) | g_pending.load(std::memory_order_relaxed)) != 0) [[unlikely]] \
       on_runtime_returned(facts);                                                                    \

@@ -17,7 +17,7 @@ namespace {
 
 constexpr abi::Result kNotFound = 500;
 
-report::LayerRow layer_row(const CallFacts& facts) noexcept {
+report::LayerRow layer_row(const CallArgs& facts) noexcept {
   const HookRow& row = row_of(facts.hook);
   const bool runtime = row.layer == Layer::runtime;
   const CudaError* error = find_cuda_error(facts.code);
@@ -33,8 +33,8 @@ bool asks_for_kernel(Hook hook) noexcept {
 }
 
 /// What one call's arguments say about the kernel and its module.
-void look_at(const CallFacts& call, HandleInfo& handle, FailureFacts& out, std::uint64_t& module,
-             std::uintptr_t& wrapper) noexcept {
+void gather_call(const CallArgs& call, HandleInfo& handle, FailureInfo& out, std::uint64_t& module,
+                 std::uintptr_t& wrapper) noexcept {
   const Registered registered = registered_kernel(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
     out.kernel = readable_text(call.symbol);
@@ -61,15 +61,15 @@ bool is_about_code(abi::Result code) noexcept {
          code == kNotFound;
 }
 
-bool is_trying(const FailureFacts& facts) noexcept {
+bool is_library_probe(const FailureInfo& facts) noexcept {
   return facts.stage != Stage::launch && is_nvidia_library(file_of_identity(facts.owner).path);
 }
 
 }  // namespace
 
-void gather(const DriverFailure* driver, const CallFacts* runtime, const FailureSources& sources,
-            FailureFacts& out) noexcept {
-  const CallFacts& outer = runtime != nullptr ? *runtime : driver->facts;
+void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureSources& sources,
+            FailureInfo& out) noexcept {
+  const CallArgs& outer = runtime != nullptr ? *runtime : driver->facts;
   out.hook = outer.hook;
   // Only kernel<<<...>>> calls it: what fails is a launch.
   out.stage = outer.hook == Hook::__cudaGetKernel ? Stage::launch : row_of(outer.hook).stage;
@@ -81,11 +81,11 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, const Failure
     out.layers[out.layer_count++] = layer_row(driver->facts);
     out.device = driver->device;
     module = driver->module;
-    look_at(driver->facts, sources.names, out, module, wrapper);
+    gather_call(driver->facts, sources.names, out, module, wrapper);
   }
   if (runtime != nullptr) {
     out.layers[out.layer_count++] = layer_row(*runtime);
-    look_at(*runtime, sources.names, out, module, wrapper);
+    gather_call(*runtime, sources.names, out, module, wrapper);
   }
   if (!sources.modules.find(module, out.module) && wrapper != 0) {
     // Remembered by the runtime, or never asked of the driver: the registration tells what code it is.
@@ -98,7 +98,7 @@ void gather(const DriverFailure* driver, const CallFacts* runtime, const Failure
   out.owner = out.object != 0 ? out.object : find_object_in_use(outer.caller).identity;
 }
 
-void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept {
+void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureInfo& out) noexcept {
   const HookRow& row = row_of(refusal.hook);
   out.hook = refusal.hook;
   out.stage = row.stage;
@@ -111,7 +111,7 @@ void gather(const Refusal& refusal, std::optional<std::uint64_t> device, Failure
   out.refusal = &refusal;
 }
 
-std::uint64_t key_of(const FailureFacts& facts) noexcept {
+std::uint64_t key_of(const FailureInfo& facts) noexcept {
   const auto mix = [](std::uint64_t hash, std::uint64_t value) {
     return key_hash(std::as_bytes(std::span(&value, 1)), hash);
   };
@@ -122,32 +122,32 @@ std::uint64_t key_of(const FailureFacts& facts) noexcept {
   key = mix(key, facts.owner);
   if (facts.refusal != nullptr)
     return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
-  if (is_trying(facts)) return key;
+  if (is_library_probe(facts)) return key;
   // A launch is one thing, however many calls it takes.
   if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
   key = mix(key, facts.module.code.key());
   return key_hash(bytes_of(facts.kernel), key);
 }
 
-bool is_alarming(const FailureFacts& facts) noexcept {
+bool deserves_notice(const FailureInfo& facts) noexcept {
   switch (facts.stage) {
     case Stage::launch:
       return true;
     case Stage::load:
     case Stage::link:
-      return !is_trying(facts);
+      return !is_library_probe(facts);
     case Stage::lookup:
       // Asking for a variable that is not there is how programs find out.
-      return !is_trying(facts) && (facts.code != kNotFound || !facts.kernel.empty());
+      return !is_library_probe(facts) && (facts.code != kNotFound || !facts.kernel.empty());
     case Stage::compile:
-      return facts.refusal != nullptr && facts.refusal->sure && !is_trying(facts);
+      return facts.refusal != nullptr && facts.refusal->sure && !is_library_probe(facts);
     default:
       return false;
   }
 }
 
-void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out, ArchList& have,
-                image::ShortName& arch) noexcept {
+void fill_notice(const FailureInfo& facts, const DriverInfo& driver, Notice& out, ArchList& have,
+                 image::ShortName& arch) noexcept {
   out.code = facts.code;
   out.runtime = facts.runtime;
   out.api = row_of(facts.hook).name;
@@ -166,7 +166,7 @@ void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out,
   const DeviceCode& code = facts.module.code;
   code.list(have);
   out.have = have.all();
-  if (const DeviceFacts* device = driver.device(facts.device)) {
+  if (const DeviceInfo* device = driver.device(facts.device)) {
     arch = to_name(image::ImageKind::cubin, image::Arch{device->cc, image::Suffix::none});
     out.device_name = device->name.view();
     out.device_arch = arch.view();

@@ -17,12 +17,12 @@ namespace kshim::shim {
 
 /// A failed call of the driver, with what was known when it came back.
 struct DriverFailure {
-  CallFacts facts;
+  CallArgs facts;
   std::uint64_t module = 0;  ///< number of the load; 0 = none
   std::optional<std::uint64_t> device;
 };
 
-struct FailureFacts {
+struct FailureInfo {
   Hook hook{};  ///< the outermost call
   Stage stage{};
   abi::Result code = 0;
@@ -34,7 +34,7 @@ struct FailureFacts {
   Module module;                ///< code.address, .object or .hash are set where the device code is known
   bool module_written = false;  ///< the present report has its record
   std::uint32_t object = 0;     ///< identity of what holds the device code, or of the host stub's file
-  std::uint32_t owner = 0;      ///< identity of whose code it is, or who called
+  std::uint32_t owner = 0;      ///< identity of the file that the code belongs to, else of the caller's file
   const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
 };
 
@@ -45,16 +45,16 @@ struct FailureSources {
   HandleInfo& names;
   std::uint32_t report;
 };
-void gather(const DriverFailure* driver, const CallFacts* runtime, const FailureSources& sources,
-            FailureFacts& out) noexcept;
-void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureFacts& out) noexcept;
+void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureSources& sources,
+            FailureInfo& out) noexcept;
+void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureInfo& out) noexcept;
 /// Failures with the same key are one failure and its repetitions.
-std::uint64_t key_of(const FailureFacts& facts) noexcept;
+std::uint64_t key_of(const FailureInfo& facts) noexcept;
 /// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries
 /// out.
-bool is_alarming(const FailureFacts& facts) noexcept;
+bool deserves_notice(const FailureInfo& facts) noexcept;
 /// Python frames are left to the caller. `have` and `arch` keep the texts.
-void fill_alarm(const FailureFacts& facts, const DriverInfo& driver, Alarm& out, ArchList& have,
-                image::ShortName& arch) noexcept;
+void fill_notice(const FailureInfo& facts, const DriverInfo& driver, Notice& out, ArchList& have,
+                 image::ShortName& arch) noexcept;
 
 }  // namespace kshim::shim

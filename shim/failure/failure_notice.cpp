@@ -24,27 +24,27 @@ enum Code : int {
   kNotFound = 500,
 };
 
-class Block {
+class NoticeText {
  public:
-  explicit Block(std::span<char> out) noexcept : out_(out) {}
-  Block& operator<<(std::string_view text) noexcept {
+  explicit NoticeText(std::span<char> out) noexcept : out_(out) {}
+  NoticeText& operator<<(std::string_view text) noexcept {
     append_printable(text, out_.data(), out_.size(), size_);
     return *this;
   }
-  Block& operator<<(std::uint64_t value) noexcept {
+  NoticeText& operator<<(std::uint64_t value) noexcept {
     Text<20> digits;
     digits << value;
     return *this << digits.view();
   }
   /// A text of any length that must not push the rest off the screen.
-  Block& shortened(std::string_view text, std::size_t limit) noexcept {
+  NoticeText& shortened(std::string_view text, std::size_t limit) noexcept {
     if (text.size() <= limit) return *this << text;
     return *this << text.substr(0, limit) << "...";
   }
   void end_line() noexcept {
     if (size_ < out_.size()) out_[size_++] = '\n';
   }
-  Block& row(std::string_view label) noexcept {
+  NoticeText& row(std::string_view label) noexcept {
     *this << "kshim:   " << label;
     for (std::size_t i = label.size(); i < 11; ++i) *this << " ";
     return *this;
@@ -56,7 +56,7 @@ class Block {
   std::size_t size_ = 0;
 };
 
-void write_gpu(Block& block, const Alarm& alarm) noexcept {
+void write_gpu(NoticeText& block, const Notice& alarm) noexcept {
   if (!alarm.device) {
     block << "the GPU";
     return;
@@ -68,7 +68,7 @@ void write_gpu(Block& block, const Alarm& alarm) noexcept {
   block << (alarm.device_name.empty() || alarm.device_arch.empty() ? "" : ", ") << alarm.device_arch << ")";
 }
 
-void write_kernel(Block& block, const Alarm& alarm) noexcept {
+void write_kernel(NoticeText& block, const Notice& alarm) noexcept {
   if (alarm.kernel.empty()) {
     block << (alarm.object.empty() ? "device code" : base_name(alarm.object));
     return;
@@ -77,7 +77,7 @@ void write_kernel(Block& block, const Alarm& alarm) noexcept {
   block.shortened(short_kernel_name(alarm.kernel).view(), 100);
 }
 
-void write_error(Block& block, const Alarm& alarm) noexcept {
+void write_error(NoticeText& block, const Notice& alarm) noexcept {
   if (!alarm.compiler.empty()) {
     block << alarm.code_name << " (" << static_cast<std::uint64_t>(alarm.code) << ")";
     return;
@@ -89,7 +89,7 @@ void write_error(Block& block, const Alarm& alarm) noexcept {
   block << "(" << static_cast<std::uint64_t>(alarm.code < 0 ? 0 : alarm.code) << ")";
 }
 
-void write_headline(Block& block, const Alarm& alarm) noexcept {
+void write_headline(NoticeText& block, const Notice& alarm) noexcept {
   block << "kshim: ";
   if (!alarm.compiler.empty()) {
     block << alarm.compiler << (alarm.compiler_version.empty() ? "" : " ") << alarm.compiler_version
@@ -132,10 +132,10 @@ void write_headline(Block& block, const Alarm& alarm) noexcept {
 
 }  // namespace
 
-std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<char> out) noexcept {
+std::size_t format_notice(const Notice& alarm, std::string_view report, std::span<char> out) noexcept {
   constexpr std::size_t kListed = 12;
   constexpr std::size_t kTail = 700;  // the report's line always fits
-  Block block(out.first(out.size() > 2 * kTail ? out.size() - kTail : out.size()));
+  NoticeText block(out.first(out.size() > 2 * kTail ? out.size() - kTail : out.size()));
   write_headline(block, alarm);
   if (!alarm.object.empty()) {
     block.row("in").shortened(alarm.object, 400);
@@ -178,19 +178,19 @@ std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<
   }
   std::size_t size = block.size();
   if (report.empty()) return size;
-  Block tail(out.subspan(size));
+  NoticeText tail(out.subspan(size));
   tail.row("explain") << "kshim analyze ";
   tail.shortened(report, 600);
   tail.end_line();
   return size + tail.size();
 }
 
-void raise_alarm(const Alarm& alarm, std::string_view report) noexcept {
+void print_notice(const Notice& alarm, std::string_view report) noexcept {
   constexpr std::size_t kMaxKinds = 16;
   constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
   static std::atomic<int> g_raised[kMaxKinds];
   constexpr int kInvalidHandle = 400;
-  if (!wants(LogLevel::warn)) return;
+  if (!log_enabled(LogLevel::warn)) return;
   // The handle is empty because an earlier call failed, which a block was written for.
   if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
   const int kind = alarm.compiler.empty() ? alarm.code : alarm.code | kCompilers;
@@ -198,7 +198,7 @@ void raise_alarm(const Alarm& alarm, std::string_view report) noexcept {
     int none = 0;
     if (slot.compare_exchange_strong(none, kind)) {
       char text[4096];
-      write_stderr({text, format_alarm(alarm, report, text)});
+      write_stderr({text, format_notice(alarm, report, text)});
       return;
     }
     if (none == kind) return;

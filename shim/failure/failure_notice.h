@@ -11,7 +11,7 @@
 namespace kshim::shim {
 
 /// What is known; empty or unset where it is not.
-struct Alarm {
+struct Notice {
   int code = 0;             ///< CUresult or cudaError_t
   bool runtime = false;     ///< the call belongs to the runtime API: its name of the error is shown
   std::string_view api;     ///< cuLaunchKernel
@@ -34,10 +34,10 @@ struct Alarm {
 
 /// Writes the block unless one for the same error code was written before, or KSHIM_LOG=off. `report`: as
 /// below.
-void raise_alarm(const Alarm& alarm, std::string_view report) noexcept;
+void print_notice(const Notice& alarm, std::string_view report) noexcept;
 
-/// The block itself, at most 4 KiB; `report` is the report's path, empty when there is none. For raise_alarm
+/// The block itself, at most 4 KiB; `report` is the report's path, empty when there is none. For print_notice
 /// and the tests.
-std::size_t format_alarm(const Alarm& alarm, std::string_view report, std::span<char> out) noexcept;
+std::size_t format_notice(const Notice& alarm, std::string_view report, std::span<char> out) noexcept;
 
 }  // namespace kshim::shim

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure/failures.h"
 
+#include <cstring>
+
 #include "failure/failure_notice.h"
 #include "failure/last_error_tracking.h"
 #include "guest/clock.h"
@@ -73,7 +75,7 @@ void Failures::capture_stacks(bool name_kernel) noexcept {
   python_main_.capture_main_thread();
 }
 
-void Failures::write(Report& report, const FailureFacts& facts, std::uint64_t id) noexcept {
+void Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept {
   SameStack native(known_native_, native_.rows(), id);
   SameStack python(known_python_, python_.rows(), id);
   SameStack python_main(known_python_main_, python_main_.rows(), id);
@@ -122,32 +124,35 @@ void Failures::write(Report& report, const FailureFacts& facts, std::uint64_t id
 void Failures::begin_again(std::uint32_t report) noexcept {
   report_ = report;
   count_ = 0;
+  std::memset(slots_, 0, sizeof slots_);
   known_native_.clear();
   known_python_.clear();
   known_python_main_.clear();
 }
 
-void Failures::notify(const Scene& scene, const FailureFacts& facts) noexcept {
-  Alarm alarm;
+void Failures::notify(const Scene& scene, const FailureInfo& facts) noexcept {
+  Notice alarm;
   ArchList have;
   image::ShortName arch;
-  fill_alarm(facts, scene.driver, alarm, have, arch);
+  fill_notice(facts, scene.driver, alarm, have, arch);
   const auto python = !python_.rows().empty() ? python_.rows() : python_main_.rows();
   if (!python.empty()) {
     alarm.python_file = python[0].file;
     alarm.python_line = python[0].line;
     alarm.python_function = python[0].function;
   }
-  raise_alarm(alarm, scene.report.path());
+  print_notice(alarm, scene.report.path());
 }
 
 /// kMax when it is new and there is no room.
 std::size_t Failures::find_or_add(std::uint64_t key) noexcept {
-  for (std::size_t i = 0; i < count_; ++i)
-    if (known_[i].key == key) return i;
+  std::size_t slot = key % kSlots;
+  for (; slots_[slot] != 0; slot = (slot + 1) % kSlots)
+    if (known_[slots_[slot] - 1U].key == key) return slots_[slot] - 1U;
   if (count_ == kMax) return kMax;
   known_[count_] = {key, 0, 0, 0};
-  return count_++;
+  slots_[slot] = static_cast<std::uint16_t>(++count_);
+  return count_ - 1;
 }
 
 void Failures::flush_repeats(Report& report) noexcept {
@@ -163,7 +168,7 @@ void Failures::flush_repeats(Report& report) noexcept {
   }
 }
 
-void Failures::record(const Scene& scene, const FailureFacts& facts) noexcept {
+void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   const std::uint32_t number = scene.report.begin();
   if (report_ != number) begin_again(number);
   const std::size_t before = count_;
@@ -184,21 +189,21 @@ void Failures::record(const Scene& scene, const FailureFacts& facts) noexcept {
   scene.objects.announce(scene.report, facts.object, {});
   capture_stacks(facts.kernel.empty());
   write(scene.report, facts, index + 1);
-  if (is_alarming(facts)) notify(scene, facts);
+  if (deserves_notice(facts)) notify(scene, facts);
   scene.gaps.note_failure({scene.report, scene.driver, scene.objects}, facts.module.code, facts.device,
                           facts.stage == Stage::load);
   scene.objects.announce_libraries(scene.report);
 }
 
 void Failures::add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept {
-  FailureFacts facts;
+  FailureInfo facts;
   gather(refusal, device, facts);
   record(scene, facts);
 }
 
-void Failures::add(const Scene& scene, const DriverFailure* driver, const CallFacts* runtime,
+void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
                    std::optional<std::uint64_t> device) noexcept {
-  FailureFacts facts;
+  FailureInfo facts;
   gather(driver, runtime, {scene.modules, scene.driver, names_, scene.report.begin()}, facts);
   if (!facts.device) facts.device = device;
   record(scene, facts);

@@ -25,7 +25,7 @@ class Failures {
     Gaps& gaps;
   };
   /// One failure, seen at the driver, at the runtime or at both: at least one is given.
-  void add(const Scene& scene, const DriverFailure* driver, const CallFacts* runtime,
+  void add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
            std::optional<std::uint64_t> device) noexcept;
   /// A compiler library refused an architecture.
   void add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept;
@@ -41,17 +41,19 @@ class Failures {
   };
   static constexpr std::size_t kMax = KnownStacks::kMax;
 
-  void record(const Scene& scene, const FailureFacts& facts) noexcept;
+  void record(const Scene& scene, const FailureInfo& facts) noexcept;
   void begin_again(std::uint32_t report) noexcept;
   std::size_t find_or_add(std::uint64_t key) noexcept;
   void write_repeat(Report& report, std::size_t index) noexcept;
   void capture_stacks(bool name_kernel) noexcept;
-  void write(Report& report, const FailureFacts& facts, std::uint64_t id) noexcept;
-  void notify(const Scene& scene, const FailureFacts& facts) noexcept;
+  void write(Report& report, const FailureInfo& facts, std::uint64_t id) noexcept;
+  void notify(const Scene& scene, const FailureInfo& facts) noexcept;
 
   std::uint32_t report_;  ///< the report that known_ belongs to
   std::size_t count_;
   Known known_[kMax];
+  static constexpr std::size_t kSlots = 4 * kMax;
+  std::uint16_t slots_[kSlots];  ///< by key, open addressing: index in known_ + 1
   NativeStack native_;
   PythonStack python_;
   PythonStack python_main_;

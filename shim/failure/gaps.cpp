@@ -97,7 +97,7 @@ void Gaps::note_for(const Scene& scene, const DeviceCode& code, std::optional<st
                     bool targets, Why why) noexcept {
   const std::uint32_t number = code.image_count == 0 ? 0 : scene.report.begin();
   if (number == 0) return;
-  const DeviceFacts* facts = scene.driver.device(device);
+  const DeviceInfo* facts = scene.driver.device(device);
   if (facts != nullptr &&
       code.selection_for(scene.driver.platform_of(facts->cc)).choice == image::Choice::none)
     write(scene, code,

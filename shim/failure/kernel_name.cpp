@@ -8,7 +8,7 @@ namespace kshim::shim {
 namespace {
 
 /// <source-name> ::= <length> <identifier> (Itanium C++ ABI, 5.1.3); empty where there is none.
-std::string_view take_source_name(std::string_view& rest) noexcept {
+std::string_view parse_source_name(std::string_view& rest) noexcept {
   std::size_t length = 0;
   std::size_t digits = 0;
   for (; digits < rest.size() && digits < 5 && rest[digits] >= '0' && rest[digits] <= '9'; ++digits)
@@ -33,7 +33,7 @@ Text<256> short_kernel_name(std::string_view mangled) noexcept {
   Text<256> out;
   for (;;) {
     if (rest.starts_with('L')) rest.remove_prefix(1);
-    const std::string_view name = take_source_name(rest);
+    const std::string_view name = parse_source_name(rest);
     if (name.empty()) break;
     if (!out.empty()) out << "::";
     out << (name.starts_with("_GLOBAL__N_") ? "(anonymous namespace)" : name);

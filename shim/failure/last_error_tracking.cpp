@@ -20,7 +20,7 @@ constinit thread_local LastError t_last;
 
 void set_last_error(const LastError& error) noexcept { t_last = error; }
 
-bool take_last_error(Hook hook, abi::Result code, LastError& out) noexcept {
+bool match_last_error(Hook hook, abi::Result code, LastError& out) noexcept {
   if (t_last.code != code) return false;  // of a call that is not hooked
   out = t_last;
   // Asking clears it, peeking does not.

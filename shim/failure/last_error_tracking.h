@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime keeps a thread's last error until the program asks for it (cudaGetLastError,
 // cudaPeekAtLastError). The code that asks may be other code than the one that failed: a library probes, goes
-// on and leaves its error behind, and innocent code reports it. A `read` record says who consumed the error
-// of a failure, once for each consumer; a failure without one was never asked for.
+// on and leaves its error behind, and innocent code reports it. A `read` record names the code that consumed
+// the error of a failure, once for each consumer; a failure without one was never asked for.
 #pragma once
 #include <cstdint>
 
@@ -27,7 +27,7 @@ struct LastError {
 void set_last_error(const LastError& error) noexcept;
 /// The program asked and got `code`. False where that is not the error of a failure in the present report.
 /// Needs no lock.
-bool take_last_error(Hook hook, abi::Result code, LastError& out) noexcept;
+bool match_last_error(Hook hook, abi::Result code, LastError& out) noexcept;
 
 /// Lies in zeroed memory. Under the shim's lock.
 class ErrorReads {

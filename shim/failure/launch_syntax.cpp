@@ -12,7 +12,7 @@ constinit thread_local std::uintptr_t t_failed_host = 0;
 
 }  // namespace
 
-bool complete_launch(CallFacts& facts) noexcept {
+bool complete_launch(CallArgs& facts) noexcept {
   if (facts.hook == Hook::__cudaGetKernel) {
     t_failed_host = facts.host;
     return true;

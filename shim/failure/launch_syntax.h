@@ -11,6 +11,6 @@ namespace kshim::shim {
 /// Completes the facts of a failed launch with such a handle. False when this launch only passes on the
 /// failure of
 /// __cudaGetKernel that has just been recorded. `facts` is of a failed runtime call; called for each of them.
-bool complete_launch(CallFacts& facts) noexcept;
+bool complete_launch(CallArgs& facts) noexcept;
 
 }  // namespace kshim::shim

@@ -34,7 +34,7 @@ constexpr abi::Result kInsufficientDriver = 35;
 
 using Device = std::optional<std::uint64_t>;
 
-bool take_pending(DriverFailure& out) noexcept {
+bool extract_pending(DriverFailure& out) noexcept {
   if (t_pending.facts.code == 0) return false;
   out = t_pending;
   t_pending.facts.code = 0;
@@ -42,8 +42,7 @@ bool take_pending(DriverFailure& out) noexcept {
   return true;
 }
 
-void add_failure(State& state, const DriverFailure* driver, const CallFacts* runtime,
-                 Device device) noexcept {
+void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device) noexcept {
   if (state.report.begin() == 0) return;
   state.driver.announce(state.report);
   state.failures.add(state.failure_scene(), driver, runtime, device);
@@ -57,15 +56,15 @@ void add_driver_failure(State& state, const DriverFailure& failure) noexcept {
   }
   if (t_pending.facts.code == failure.facts.code) return;  // the same error, asked for again
   DriverFailure before;
-  if (take_pending(before)) add_failure(state, &before, nullptr, before.device);
+  if (extract_pending(before)) add_failure(state, &before, nullptr, before.device);
   t_pending = failure;
   g_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-void add_runtime_return(State& state, const CallFacts& returned, Device device) noexcept {
+void add_runtime_return(State& state, const CallArgs& returned, Device device) noexcept {
   DriverFailure driver;
-  const bool waited = take_pending(driver);
-  CallFacts facts = returned;
+  const bool waited = extract_pending(driver);
+  CallArgs facts = returned;
   const bool failed = facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts);
   if (waited && failed && driver.facts.code == facts.code) {
     add_failure(state, &driver, &facts, device);
@@ -80,12 +79,12 @@ void learn_driver(const SlowPath& path, bool initialised) noexcept {
   bool known = true;
   path.run([&](State& state) { known = state.driver.knows(initialised); });
   if (known) return;
-  void* const memory = raw::map_memory(sizeof(DriverFacts));
+  void* const memory = raw::map_memory(sizeof(DriverAnswers));
   if (memory == nullptr) return;
-  auto* const facts = static_cast<DriverFacts*>(memory);
+  auto* const facts = static_cast<DriverAnswers*>(memory);
   ask_driver(initialised, *facts);
   path.run([&](State& state) { state.driver.learn(*facts); });
-  raw::unmap_memory(memory, sizeof(DriverFacts));
+  raw::unmap_memory(memory, sizeof(DriverAnswers));
 }
 
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
@@ -98,7 +97,7 @@ void on_init_begins() noexcept {
   if (path) path.run([](State& state) { state.report.begin(); });
 }
 
-void on_init(const CallFacts& facts) noexcept {
+void on_init(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
   const SlowPath path;
   if (!path) return;
@@ -112,7 +111,7 @@ void on_init(const CallFacts& facts) noexcept {
   });
 }
 
-void on_call_failed(const CallFacts& facts) noexcept {
+void on_call_failed(const CallArgs& facts) noexcept {
   if (!is_recording(facts.caller)) return;
   const SlowPath path;
   if (!path) return;
@@ -120,7 +119,7 @@ void on_call_failed(const CallFacts& facts) noexcept {
   path.run([&](State& state) { add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}); });
 }
 
-void on_runtime_returned(const CallFacts& returned) noexcept {
+void on_runtime_returned(const CallArgs& returned) noexcept {
   // g_pending counts all threads' errors: most calls that come here have nothing to do.
   if (!options().enabled || (returned.code == 0 && t_pending.facts.code == 0)) return;
   const SlowPath path;
@@ -133,7 +132,7 @@ void on_runtime_returned(const CallFacts& returned) noexcept {
 
 std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
 
-void on_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
+void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept {
   if (!is_recording(facts.caller)) return;
   const std::uint64_t nanoseconds = now_nanoseconds() - begin;
   const SlowPath path;
@@ -151,7 +150,7 @@ void on_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle)
   });
 }
 
-void on_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept {
+void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
   if (!options().enabled || handle == 0) return;
   bool changed = false;
   if (facts.host != 0) {
@@ -171,7 +170,7 @@ void on_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept {
 
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
   LastError error;
-  if (!take_last_error(hook, code, error)) return;
+  if (!match_last_error(hook, code, error)) return;
   const SlowPath path;
   if (!path) return;
   path.run([&](State& state) { state.error_reads.add(error, hook, caller, state.report, state.objects); });
@@ -209,7 +208,7 @@ void on_launch(std::uintptr_t handle) noexcept {
   if (count_launch(handle)) return;
   const SlowPath path;
   if (!path) return;
-  path.run([handle](State& state) { introduce_launch(handle, state.report, state.modules, state.objects); });
+  path.run([handle](State& state) { register_kernel(handle, state.report, state.modules, state.objects); });
 }
 
 void* resolve_export(Hook hook) noexcept {

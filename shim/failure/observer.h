@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the wrappers report. A wrapper calls, tests and returns; when the test fails it hands the arguments
-// over as CallFacts (cuda/call_args.h), and what follows is cold.
+// over as CallArgs (cuda/call_args.h), and what follows is cold.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,16 +17,16 @@ extern std::atomic<std::uint32_t> g_pending;
 
 /// cuInit: the report begins before it, driver and devices are written after it.
 void on_init_begins() noexcept;
-void on_init(const CallFacts& facts) noexcept;
+void on_init(const CallArgs& facts) noexcept;
 /// A driver call failed.
-void on_call_failed(const CallFacts& facts) noexcept;
+void on_call_failed(const CallArgs& facts) noexcept;
 /// A hooked runtime call returned, and it failed or g_pending is not 0.
-void on_runtime_returned(const CallFacts& facts) noexcept;
+void on_runtime_returned(const CallArgs& facts) noexcept;
 /// A load returned; `begin` is load_begins() of before. `handle`: what it has written, 0 when it failed.
 std::uint64_t load_begins() noexcept;
-void on_load(const CallFacts& facts, std::uint64_t begin, std::uintptr_t handle) noexcept;
+void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) noexcept;
 /// A look-up succeeded: `handle` is now known under a name, or means what another handle means.
-void on_lookup(const CallFacts& facts, std::uintptr_t handle) noexcept;
+void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept;
 /// cudaGetLastError or cudaPeekAtLastError returned an error.
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept;
 /// __cudaRegisterFatBinaryEnd returned.
@@ -46,11 +46,11 @@ abi::Result absent(Hook hook) noexcept;
 
 /// Passes a failed call on and returns its code. SelectArgs drops the arguments that a report cannot use, so
 /// the launch path does not carry them across the real call; report_cold is out of line for the same reason.
-using Callback = void (*)(const CallFacts&) noexcept;
+using Callback = void (*)(const CallArgs&) noexcept;
 template <Callback kCallback, class... Kept>
 [[gnu::noinline, gnu::cold]] abi::Result report_cold(Hook hook, abi::Result code, const void* caller,
                                                      Kept... kept) noexcept {
-  kCallback(facts_of(hook, code, caller, kept...));
+  kCallback(args_of(hook, code, caller, kept...));
   return code;
 }
 template <Callback kCallback, class... Kept>
@@ -62,7 +62,7 @@ struct SelectArgs {
   template <class First, class... Rest>
   [[gnu::always_inline]] static abi::Result from(Hook hook, abi::Result code, const void* caller,
                                                  Kept... kept, First first, Rest... rest) noexcept {
-    if constexpr (kTells<First>)
+    if constexpr (kIsReportable<First>)
       return SelectArgs<kCallback, Kept..., First>::from(hook, code, caller, kept..., first, rest...);
     else
       return SelectArgs<kCallback, Kept...>::from(hook, code, caller, kept..., rest...);

@@ -13,7 +13,7 @@
 namespace kshim::shim {
 namespace {
 
-PatientLock g_lock;
+TimedLock g_lock;
 std::atomic<State*> g_state{nullptr};  // set under g_lock
 std::atomic<bool> g_refused{false};
 
@@ -22,7 +22,7 @@ State* map_state() noexcept {
   void* const memory = raw::map_memory(sizeof(State), MAP_NORESERVE);
   if (memory == nullptr) {
     if (!g_refused.exchange(true))
-      say(LogLevel::warn, "there is no memory for kshim's tables; nothing is recorded");
+      log_line(LogLevel::warn, "there is no memory for kshim's tables; nothing is recorded");
     return nullptr;
   }
   auto* const state = static_cast<State*>(memory);

@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <link.h>
-#include <sys/auxv.h>
 
 #include <atomic>
 #include <cstddef>
 #include <string_view>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -62,7 +62,7 @@ Vdso read_vdso(std::uintptr_t base) noexcept {
 
 /// nullptr where the kernel maps no vDSO (some sandboxes, some tools), or one without this function.
 ClockFn find_clock() noexcept {
-  const auto base = static_cast<std::uintptr_t>(getauxval(AT_SYSINFO_EHDR));
+  const auto base = static_cast<std::uintptr_t>(auxiliary_value(AT_SYSINFO_EHDR));
   if (base == 0) return nullptr;
   const Vdso vdso = read_vdso(base);
   if (vdso.symbols == nullptr || vdso.strings == nullptr) return nullptr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/options.h"
 
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +8,11 @@
 #include <atomic>
 #include <cstring>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
-
-extern char** environ;
 
 namespace kshim::shim {
 namespace {
@@ -46,7 +44,7 @@ std::string_view trim(std::string_view text) noexcept {
 
 /// Calls take(item) for every item between separators until one is refused; empty items are skipped.
 template <class Take>
-bool each_item(std::string_view text, std::string_view separators, Take take) noexcept {
+bool for_each_item(std::string_view text, std::string_view separators, Take take) noexcept {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(separators), text.size());
     const std::string_view item = trim(text.substr(0, end));
@@ -105,7 +103,7 @@ bool parse_backtrace(std::string_view value, Options& out) noexcept {
   bool native = false;
   bool python = false;
   bool off = false;
-  const bool known = each_item(value, ",", [&](std::string_view item) {
+  const bool known = for_each_item(value, ",", [&](std::string_view item) {
     (item == "native" ? native : item == "python" ? python : off) = true;
     return item == "native" || item == "python" || item == "off";
   });
@@ -117,7 +115,7 @@ bool parse_backtrace(std::string_view value, Options& out) noexcept {
 
 bool parse_targets(std::string_view value, OptionsStorage& storage) noexcept {
   std::size_t count = 0;
-  const bool known = each_item(value, ",; ", [&](std::string_view item) {
+  const bool known = for_each_item(value, ",; ", [&](std::string_view item) {
     const auto arch = image::parse_arch(item);
     if (!arch || count == std::size(storage.targets)) return false;
     storage.targets[count++] = *arch;
@@ -145,7 +143,7 @@ std::string_view keep(OptionsStorage& storage, std::string_view text) noexcept {
   return {start, text.size()};
 }
 
-void take(OptionId id, std::string_view value, OptionsStorage& storage, Options& out) noexcept {
+void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, Options& out) noexcept {
   bool good = false;
   bool disabled = false;
   switch (id) {
@@ -224,7 +222,7 @@ void parse_options(const char* const* environment, OptionsStorage& storage, Opti
     if (name == "KSHIM_RUN_SOCKET") out.run_socket = keep(storage, value.substr(0, 107));
     if (value.empty()) continue;  // set to nothing is not set
     for (std::size_t i = 0; i < std::size(kNames); ++i)
-      if (name == kNames[i]) take(static_cast<OptionId>(i), trim(value), storage, out);
+      if (name == kNames[i]) parse_option(static_cast<OptionId>(i), trim(value), storage, out);
   }
 }
 
@@ -255,7 +253,7 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
 /// cron helpers, daemons): only root's own file is obeyed.
 bool is_preloaded_for_all() noexcept {
   if (raw::user() != 0) return false;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = __environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
   }
@@ -274,23 +272,23 @@ void parse_settings(std::string_view text, OptionsStorage& storage, Options& out
     if (line.starts_with('#') || equals == std::string_view::npos) continue;
     for (std::size_t i = 0; i < std::size(kNames); ++i)
       if (trim(line.substr(0, equals)) == kNames[i] && equals + 1 < line.size())
-        take(static_cast<OptionId>(i), trim(part_of(line, equals + 1)), storage, out);
+        parse_option(static_cast<OptionId>(i), trim(part_of(line, equals + 1)), storage, out);
   }
 }
 
 const Options& options() noexcept {
   if (g_state.load(std::memory_order_acquire) == 2) return g_options;
   int expected = 0;
-  if (environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
+  if (__environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
   const ErrnoKeeper keeper;
   if (is_preloaded_for_all()) {
     char text[4096];
     parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
   } else {
-    parse_options(environ, g_storage, g_options);
+    parse_options(__environ, g_storage, g_options);
   }
-  // A privileged program must not be told by its caller where to write.
-  if (getauxval(AT_SECURE) != 0) g_options.enabled = false;
+  // The caller of a privileged program must not choose where that program writes.
+  if (has_raised_rights()) g_options.enabled = false;
   add_start_folder(g_storage, g_options);
   g_state.store(2, std::memory_order_release);
   return g_options;

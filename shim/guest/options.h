@@ -14,7 +14,7 @@ namespace kshim::shim {
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 
 struct Options {
-  bool enabled = true;  ///< false: every hook passes through, nothing is recorded, nothing is said
+  bool enabled = true;  ///< false: every hook passes through, nothing is recorded, nothing is printed
   bool coverage = false;
   bool each_repeat = false;  ///< KSHIM_REPEATS=each
   bool patch_table = false;  ///< KSHIM_PATCH_TABLE=1

@@ -34,7 +34,7 @@ std::atomic<bool> g_process_mark_tried{false};
 
 }  // namespace
 
-std::uint32_t process_mark() noexcept {
+std::uint32_t process_generation() noexcept {
   std::atomic<std::uint32_t>* const kept = g_process_mark.load(std::memory_order_acquire);
   if (kept == nullptr) {
     if (!g_process_mark_tried.exchange(true)) {
@@ -55,10 +55,10 @@ std::uint32_t process_mark() noexcept {
   return fresh;
 }
 
-std::uint32_t process_id() noexcept { return process_mark() & ((1U << kProcessIdBits) - 1); }
+std::uint32_t process_id() noexcept { return process_generation() & ((1U << kProcessIdBits) - 1); }
 
-std::uint64_t thread_mark() noexcept {
-  return std::uint64_t{process_mark()} << 32U |
+std::uint64_t thread_token() noexcept {
+  return std::uint64_t{process_generation()} << 32U |
          (reinterpret_cast<std::uintptr_t>(&t_inside) >> 6U & 0xffffffffU);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This thread is inside the shim. All signals are blocked meanwhile, so no handler of the host's runs there.
-// What a driver function that the shim asks calls in its turn is not recorded.
+// Marks a thread that is inside the shim. All signals are blocked meanwhile, so no handler of the host's runs
+// there. Calls that the driver itself makes while the shim asks it something are not recorded.
 #pragma once
 #include <cstdint>
 
@@ -14,7 +14,7 @@ class ReentryGuard {
  public:
   // A flag that is set while signals are not blocked is stale: the host left a fault's handler by siglongjmp,
   // which restored the signal mask.
-  ReentryGuard() noexcept : entered_(!t_inside || !held_.were_held()) {
+  ReentryGuard() noexcept : entered_(!t_inside || !held_.were_blocked()) {
     if (entered_) t_inside = true;
   }
   ~ReentryGuard() {
@@ -26,7 +26,7 @@ class ReentryGuard {
   explicit operator bool() const noexcept { return entered_; }
 
  private:
-  const AllSignalsHeld held_;
+  const ScopedBlockSignals held_;
   bool entered_;
 };
 

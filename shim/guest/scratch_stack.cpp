@@ -3,9 +3,10 @@
 
 #include <sys/mman.h>
 
-#include <atomic>
 #include <cstdint>
 
+#include "guest/errno_keeper.h"
+#include "guest/signals.h"
 #include "guest/syscalls.h"
 
 // kshim_call_on_stack(work, context, top): the frame pointer leads to the caller's frame, so that unwinders
@@ -78,24 +79,51 @@ namespace kshim::shim {
 namespace {
 
 constexpr std::uintptr_t kLargestPage = 65536;  // of an aarch64 kernel
-std::atomic<std::uintptr_t> g_low{0};
+// The stack of the shim's that this thread is on, or was on last.
+constinit thread_local std::uintptr_t t_low = 0;
+constinit thread_local std::uintptr_t t_high = 0;
+
+using NewStack = Stack<std::size_t{192} << 10U>;
 
 }  // namespace
 
-void ScratchStack::prepare() noexcept {
-  const auto low = (reinterpret_cast<std::uintptr_t>(bytes_) + kLargestPage - 1) & ~(kLargestPage - 1);
+namespace stacks {
+
+void protect_end(std::byte* memory) noexcept {
+  const auto low = (reinterpret_cast<std::uintptr_t>(memory) + kLargestPage - 1) & ~(kLargestPage - 1);
   raw::protect(low, kLargestPage, PROT_NONE);
-  g_low.store(low, std::memory_order_relaxed);
 }
 
-void ScratchStack::call(void (*work)(const void*), const void* context) noexcept {
-  const auto top = reinterpret_cast<std::uintptr_t>(bytes_ + sizeof bytes_) & ~std::uintptr_t{63};
-  kshim_call_on_stack(work, context, reinterpret_cast<void*>(top));
+void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept {
+  const std::uintptr_t low = t_low;
+  const std::uintptr_t high = t_high;
+  t_low = reinterpret_cast<std::uintptr_t>(memory);
+  t_high = (t_low + size) & ~std::uintptr_t{63};
+  kshim_call_on_stack(work, context, reinterpret_cast<void*>(t_high));
+  t_low = low;
+  t_high = high;
 }
 
-bool is_on_scratch_stack(std::uintptr_t frame) noexcept {
-  const std::uintptr_t low = g_low.load(std::memory_order_relaxed);
-  return low != 0 && frame - low < sizeof(ScratchStack);
+}  // namespace stacks
+
+bool is_on_own_stack(std::uintptr_t frame) noexcept { return frame >= t_low && frame < t_high; }
+
+void call_on_new_stack(void (*work)(const void*), const void* context) noexcept {
+  if (is_on_own_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {
+    work(context);
+    return;
+  }
+  const ErrnoKeeper keeper;
+  const ScopedBlockSignals held;
+  void* const memory = raw::map_memory(sizeof(NewStack), MAP_NORESERVE);
+  if (memory == nullptr) {
+    work(context);
+    return;
+  }
+  auto* const stack = static_cast<NewStack*>(memory);
+  stack->prepare();
+  stack->call(work, context);
+  raw::unmap_memory(memory, sizeof(NewStack));
 }
 
 }  // namespace kshim::shim

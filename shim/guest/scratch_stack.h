@@ -1,27 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack that the shim works on. A host's thread may have as little as PTHREAD_STACK_MIN (16 KiB), a
+// The stacks that the shim works on. A host's thread may have as little as PTHREAD_STACK_MIN (16 KiB), a
 // signal handler or a coroutine less, and what can be read below its frame may be somebody's data. All
-// signals are blocked while a thread is on it (reentry_guard.h), so no handler and no collector ever sees a
-// thread there.
+// signals are blocked while a thread is on one, so no handler and no collector ever sees a thread there.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace kshim::shim {
 
+namespace stacks {
+void protect_end(std::byte* memory) noexcept;
+void call(void (*work)(const void*), const void* context, std::byte* memory, std::size_t size) noexcept;
+}  // namespace stacks
+
 /// Part of memory that the shim has mapped, where untouched pages cost nothing. One thread at a time.
-class ScratchStack {
+template <std::size_t kSize>
+class Stack {
  public:
   /// Call it once: takes access away from the lowest page, so that an overflow faults.
-  void prepare() noexcept;
-  void call(void (*work)(const void*), const void* context) noexcept;
+  void prepare() noexcept { stacks::protect_end(bytes_); }
+  void call(void (*work)(const void*), const void* context) noexcept {
+    stacks::call(work, context, bytes_, kSize);
+  }
 
  private:
-  static constexpr std::size_t kSize = std::size_t{512} << 10U;
   std::byte bytes_[kSize];
 };
 
-/// Whether a frame lies on it.
-bool is_on_scratch_stack(std::uintptr_t frame) noexcept;
+/// The one that records are written on.
+using ScratchStack = Stack<std::size_t{512} << 10U>;
+/// Whether a frame of this thread's lies on a stack of the shim's.
+bool is_on_own_stack(std::uintptr_t frame) noexcept;
+
+/// Calls work(context) on a stack that is mapped for this call, with all signals blocked; on the caller's
+/// where that is one of the shim's, or where there is no memory. For work that several threads may do at a
+/// time.
+void call_on_new_stack(void (*work)(const void*), const void* context) noexcept;
+template <class Work>
+void on_new_stack(const Work& work) noexcept {
+  call_on_new_stack([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
+}
 
 }  // namespace kshim::shim

@@ -21,21 +21,21 @@ constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS)
 /// A write of the shim's must not bring the host a signal: SIGPIPE from a closed stderr, SIGXFSZ from a size
 /// limit. Blocks one such signal of this thread and discards it if it came meanwhile. One that was pending
 /// before stays.
-class SignalShield {
+class ScopedSuppressSignal {
  public:
-  explicit SignalShield(int signal) noexcept : signal_(signal_bit(signal)) {
+  explicit ScopedSuppressSignal(int signal) noexcept : signal_(signal_bit(signal)) {
     raw::SignalSet pending = 0;
     raw::pending_signals(pending);
     was_pending_ = (pending & signal_) != 0;
     armed_ = raw::change_mask(SIG_BLOCK, signal_, &before_) == 0;
   }
-  ~SignalShield() {
+  ~ScopedSuppressSignal() {
     if (!armed_) return;
     if (!was_pending_) raw::discard_signal(signal_);
     raw::change_mask(SIG_SETMASK, before_, nullptr);
   }
-  SignalShield(const SignalShield&) = delete;
-  SignalShield& operator=(const SignalShield&) = delete;
+  ScopedSuppressSignal(const ScopedSuppressSignal&) = delete;
+  ScopedSuppressSignal& operator=(const ScopedSuppressSignal&) = delete;
 
  private:
   raw::SignalSet signal_;
@@ -46,23 +46,25 @@ class SignalShield {
 
 /// Blocks all signals but faults. Nothing interrupts this thread meanwhile, so a handler cannot jump out of
 /// the shim, cancel the thread, or stop it (collectors do) where it runs on a stack of the shim's.
-class AllSignalsHeld {
+class ScopedBlockSignals {
  public:
-  AllSignalsHeld() noexcept {
+  /// `needed`: false where the caller knows that they are blocked.
+  explicit ScopedBlockSignals(bool needed = true) noexcept {
+    if (!needed) return;
     const int error = errno;
     armed_ = raw::change_mask(SIG_BLOCK, kBlockable, &before_) == 0;
     errno = error;  // a sandbox may have refused
   }
-  ~AllSignalsHeld() {
+  ~ScopedBlockSignals() {
     if (armed_) raw::change_mask(SIG_SETMASK, before_, nullptr);
   }
-  AllSignalsHeld(const AllSignalsHeld&) = delete;
-  AllSignalsHeld& operator=(const AllSignalsHeld&) = delete;
+  ScopedBlockSignals(const ScopedBlockSignals&) = delete;
+  ScopedBlockSignals& operator=(const ScopedBlockSignals&) = delete;
   /// They were blocked already.
-  bool were_held() const noexcept { return armed_ && (before_ & kBlockableByAll) == kBlockableByAll; }
+  bool were_blocked() const noexcept { return armed_ && (before_ & kBlockableByAll) == kBlockableByAll; }
 
  private:
-  // SIGKILL and SIGSTOP cannot be blocked, whoever asks.
+  // SIGKILL and SIGSTOP cannot be blocked.
   static constexpr raw::SignalSet kBlockableByAll = kBlockable & ~(signal_bit(SIGKILL) | signal_bit(SIGSTOP));
   raw::SignalSet before_ = 0;
   bool armed_ = false;

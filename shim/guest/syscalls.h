@@ -5,6 +5,7 @@
 // is set as by libc.
 #pragma once
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -139,7 +141,18 @@ inline void sleep_for(long nanoseconds) noexcept {
   const timespec time{0, nanoseconds};
   call(SYS_nanosleep, &time, nullptr);
 }
-inline void yield() noexcept { call(SYS_sched_yield); }
+/// Waits while the word has that value, at most so long. A sandbox may refuse: then for a moment.
+inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                        long nanoseconds) noexcept {
+  constexpr long kMoment = 100'000;
+  const timespec time{0, nanoseconds};
+  if (call(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &time, nullptr, 0) != 0 && errno != EAGAIN &&
+      errno != ETIMEDOUT && errno != EINTR)
+    sleep_for(kMoment);
+}
+inline void wake_one(const std::atomic<std::uint32_t>& word) noexcept {
+  call(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
 /// The working directory; false where it is gone, or outside of a chroot.
 inline bool working_folder(char* out, std::size_t size) noexcept {
   return call(SYS_getcwd, out, size) > 0 && out[0] == '/';

@@ -52,6 +52,6 @@ Text<40> to_hex(Bytes bytes) noexcept;
 std::string_view base_name(std::string_view path) noexcept;
 
 /// Copies text into memory that lives as long as the process; empty when there is no more. Lock-free.
-std::string_view keep_text(std::string_view text) noexcept;
+std::string_view copy_to_storage(std::string_view text) noexcept;
 
 }  // namespace kshim::shim

@@ -4,49 +4,69 @@
 #include <algorithm>
 
 #include "guest/clock.h"
+#include "guest/errno_keeper.h"
 #include "guest/process_generation.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
 
-Patience::Patience() noexcept : last_(now_nanoseconds()) {}
-
-// At first the owner mostly needs a microsecond more. Later it may have a lower priority than this thread,
-// and runs only when this thread sleeps.
-bool Patience::wait() noexcept {
-  constexpr std::uint64_t kLongest = 2'000'000'000;  // nanoseconds
-  constexpr std::uint64_t kTurn = 4'000'000;
-  constexpr std::uint32_t kYields = 50;
-  constexpr std::uint32_t kMostTurns = 50'000;  // should the clock stand still
-  constexpr long kSleep = 100'000;
-  if (turns_ < kYields)
-    raw::yield();
-  else
-    raw::sleep_for(kSleep);
-  const std::uint64_t now = now_nanoseconds();
-  waited_ += std::min(now - last_, kTurn);
-  last_ = now;
-  return ++turns_ < kMostTurns && waited_ < kLongest;
-}
-
-bool PatientLock::try_acquire(bool& inherited) noexcept {
-  const std::uint64_t self = thread_mark();
+bool TimedLock::try_acquire(bool& inherited) noexcept {
+  const std::uint64_t self = thread_token();
   std::uint64_t owner = owner_.load(std::memory_order_relaxed);
   if (owner >> 32U == self >> 32U) return false;
   inherited = owner != 0;
   return owner_.compare_exchange_strong(owner, self, std::memory_order_acquire);
 }
 
-bool PatientLock::acquire(bool& inherited) noexcept {
+bool TimedLock::acquire(bool& inherited) noexcept {
   constexpr int kSpins = 100;
-  if (owner_.load(std::memory_order_relaxed) == thread_mark()) return false;
+  if (owner_.load(std::memory_order_relaxed) == thread_token()) return false;
   for (int i = 0; i < kSpins; ++i)
     if (try_acquire(inherited)) return true;
-  Patience patience;
-  while (!abandoned_.load(std::memory_order_relaxed) && patience.wait())
+  const ErrnoKeeper keeper;
+  waiting_.fetch_add(1);
+  const bool acquired = wait_and_acquire(inherited);
+  waiting_.fetch_sub(1);
+  return acquired;
+}
+
+// The word is read before the attempt, and the owner changes it before it looks for waiting threads: no
+// release is missed. A turn ends after a while in any case, because a thread that was woken may have given
+// up.
+bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
+  constexpr std::uint64_t kLongestWithoutRelease = 2'000'000'000;  // nanoseconds
+  constexpr std::uint64_t kLongest = 10'000'000'000;
+  constexpr std::uint64_t kTurn = 10'000'000;
+  constexpr std::uint32_t kMostTurns = 200'000;  // should the clock stand still
+  std::uint64_t last = now_nanoseconds();
+  std::uint64_t waited = 0;
+  std::uint64_t waited_at_release = 0;
+  std::uint32_t seen = releases_.load();
+  for (std::uint32_t turns = 0; turns < kMostTurns && waited < kLongest; ++turns) {
+    const std::uint32_t releases = releases_.load();
     if (try_acquire(inherited)) return true;
-  abandoned_.store(true, std::memory_order_relaxed);
+    if (releases != seen) waited_at_release = waited;
+    seen = releases;
+    if (waited - waited_at_release >= kLongestWithoutRelease) {
+      abandoned_.store(true, std::memory_order_relaxed);
+      return false;
+    }
+    if (abandoned_.load(std::memory_order_relaxed)) return false;
+    raw::sleep_while(releases_, releases, static_cast<long>(kTurn));
+    const std::uint64_t now = now_nanoseconds();
+    waited += std::min(now - last, 2 * kTurn);
+    last = now;
+  }
   return false;
+}
+
+void TimedLock::release() noexcept {
+  abandoned_.store(false, std::memory_order_relaxed);
+  owner_.store(0, std::memory_order_release);
+  releases_.fetch_add(1);
+  if (waiting_.load() == 0) return;
+  const ErrnoKeeper keeper;
+  raw::wake_one(releases_);
 }
 
 }  // namespace kshim::shim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock and a wait that end.
+// A lock whose wait ends.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,9 +10,11 @@ namespace kshim::shim {
 /// own it:
 /// - a fork's child takes over a lock that another thread of the parent owned;
 /// - acquire() fails at once if this thread already owns the lock;
-/// - once a thread has waited in vain, nobody waits again until the lock is released.
-/// Not for the launch path. Callers that do not get it drop the record and count it.
-class PatientLock {
+/// - acquire() fails after 2 s in which nobody released the lock, and after 10 s in any case;
+/// - once a thread has seen no release for that long, no thread waits until the lock is released.
+/// Time in which the whole process was stopped (SIGSTOP, a debugger, a suspended machine) does not count. Not
+/// for the launch path. A caller that does not get the lock drops the record and counts it.
+class TimedLock {
  public:
   bool acquire() noexcept {
     bool inherited = false;
@@ -23,19 +25,20 @@ class PatientLock {
   bool acquire(bool& inherited) noexcept;
   /// Does not wait.
   bool try_acquire(bool& inherited) noexcept;
-  void release() noexcept {
-    abandoned_.store(false, std::memory_order_relaxed);
-    owner_.store(0, std::memory_order_release);
-  }
+  void release() noexcept;
 
  private:
-  std::atomic<std::uint64_t> owner_{0};  ///< thread_mark()
-  std::atomic<bool> abandoned_{false};   ///< a thread has waited in vain
+  bool wait_and_acquire(bool& inherited) noexcept;
+
+  std::atomic<std::uint64_t> owner_{0};     ///< thread_token()
+  std::atomic<std::uint32_t> releases_{0};  ///< the word that waiting threads sleep on
+  std::atomic<std::uint32_t> waiting_{0};   ///< threads; in a fork's child also those of the parent
+  std::atomic<bool> abandoned_{false};      ///< a thread has waited in vain
 };
 
 class LockGuard {
  public:
-  explicit LockGuard(PatientLock& lock) noexcept : lock_(lock), held_(lock.acquire()) {}
+  explicit LockGuard(TimedLock& lock) noexcept : lock_(lock), held_(lock.acquire()) {}
   ~LockGuard() {
     if (held_) lock_.release();
   }
@@ -44,23 +47,8 @@ class LockGuard {
   explicit operator bool() const noexcept { return held_; }
 
  private:
-  PatientLock& lock_;
+  TimedLock& lock_;
   bool held_;
-};
-
-/// A wait that ends after 2 s in which this thread could run. Time in which the whole process was stopped
-/// (SIGSTOP, a debugger, a suspended machine) does not count: each turn counts for a few milliseconds at
-/// most.
-class Patience {
- public:
-  Patience() noexcept;
-  /// Lets other threads run; false once it has been long enough.
-  bool wait() noexcept;
-
- private:
-  std::uint64_t last_;
-  std::uint64_t waited_ = 0;
-  std::uint32_t turns_ = 0;
 };
 
 }  // namespace kshim::shim

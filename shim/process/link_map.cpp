@@ -3,13 +3,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
@@ -38,8 +38,8 @@ bool is_fixed(const ElfW(Phdr) * headers) noexcept {
 /// The program's dynamic section by the kernel's auxiliary vector. nullptr when it has none, or when its load
 /// address is unknown: musl's loader, started as a command, is such a program.
 const ElfW(Dyn) * program_dynamic() noexcept {
-  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR));
-  const std::size_t count = headers == nullptr ? 0 : getauxval(AT_PHNUM);
+  const auto* headers = reinterpret_cast<const ElfW(Phdr)*>(auxiliary_value(AT_PHDR));
+  const std::size_t count = headers == nullptr ? 0 : auxiliary_value(AT_PHNUM);
   ElfW(Addr) base = 0;
   bool known = false;
   for (std::size_t i = 0; i < count; ++i) {
@@ -186,8 +186,8 @@ bool headers_in_memory(const link_map& map, PageCache* pages, Headers& out) noex
 }
 
 bool headers_of_program(const link_map& map, Headers& out) noexcept {
-  out.count = std::min<std::size_t>(getauxval(AT_PHNUM), Headers::kMax);
-  return read_memory(getauxval(AT_PHDR), out.rows, out.count * sizeof out.rows[0]) && out.match(map);
+  out.count = std::min<std::size_t>(auxiliary_value(AT_PHNUM), Headers::kMax);
+  return read_memory(auxiliary_value(AT_PHDR), out.rows, out.count * sizeof out.rows[0]) && out.match(map);
 }
 
 /// A prelinked library has its address in the headers, and a few have no segment with them.

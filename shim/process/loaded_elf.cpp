@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxName = 512;  // longest symbol name that is compared with something
 constexpr std::uint32_t kMaxSymbols = 1U << 22U;
-constexpr std::uint32_t kMaxSearched = 1U << 15U;  // for the name of an address: there is no index by address
 constexpr std::size_t kMaxVersions = 4096;
 constexpr std::size_t kChunk = 128;  // symbols read at once: 3 KiB of stack
 
@@ -284,19 +283,59 @@ void* LoadedElf::find_function(std::string_view name, std::uint32_t hash,
   return symbol != 0 && read_symbol(symbol, row) ? reinterpret_cast<void*>(base_ + row.st_value) : nullptr;
 }
 
+namespace {
+
+/// The words of a table, read in blocks: a guarded read is a system call. Fails once `reads` are used up.
+class WordBlocks {
+ public:
+  WordBlocks(const LoadedElf& elf, std::uintptr_t table, std::size_t& reads) noexcept
+      : elf_(elf), table_(table), reads_(reads) {}
+  bool read(std::uint64_t index, std::uint32_t& out) noexcept {
+    if (index < first_ || index - first_ >= count_) {
+      const std::uintptr_t from = table_ + index * sizeof out;
+      count_ = std::min(elf_.bytes_from(from).size() / sizeof out, kWords);
+      first_ = index;
+      if (count_ == 0 || reads_ == 0 || !elf_.copy(from, words_, count_ * sizeof out)) {
+        count_ = 0;
+        return false;
+      }
+      --reads_;
+    }
+    out = words_[index - first_];
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kWords = 256;
+  const LoadedElf& elf_;
+  std::uintptr_t table_;
+  std::size_t& reads_;
+  std::uint64_t first_ = 0;
+  std::size_t count_ = 0;
+  std::uint32_t words_[kWords];
+};
+
+constexpr std::size_t kAnyReads = SIZE_MAX;
+
+}  // namespace
+
 // Only the hash tables tell how many dynamic symbols there are.
-std::uint32_t LoadedElf::symbol_count() const noexcept {
+std::uint32_t LoadedElf::symbol_count(std::size_t& reads) const noexcept {
   std::uint32_t count = 0;
   if (sysv_hash_ != 0) {
     if (!copy(sysv_hash_ + sizeof count, count)) return 0;
   } else if (gnu_hash_ != 0) {
-    const auto word = [this](std::uint64_t index, std::uint32_t& out) {
-      return copy(gnu_hash_ + index * sizeof out, out);
-    };
+    WordBlocks blocks(*this, gnu_hash_, reads);
+    const auto word = [&blocks](std::uint64_t index, std::uint32_t& out) { return blocks.read(index, out); };
     GnuHashTable table;
     if (GnuHashTable::open(word, table)) count = table.symbol_count(word);
   }
   return std::min(count, kMaxSymbols);
+}
+
+std::uint32_t LoadedElf::symbol_count() const noexcept {
+  std::size_t reads = kAnyReads;
+  return symbol_count(reads);
 }
 
 namespace {
@@ -317,18 +356,33 @@ void each_symbol(const LoadedElf& elf, std::uintptr_t symbols, std::uint32_t end
 
 }  // namespace
 
-bool LoadedElf::symbol_at(std::uintptr_t address, char* name, std::size_t room) const noexcept {
-  std::uint64_t found = 0;
-  const std::uint32_t count = symbol_count();
-  if (count > kMaxSearched) return false;  // the command looks into the file
-  each_symbol(*this, symbols_, count, [&](std::uint32_t, const ElfW(Sym) & row) {
-    if (row.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(row.st_info) != STT_FUNC ||
-        address - base_ - row.st_value >= row.st_size)
+void LoadedElf::find_functions(Function* functions, std::size_t count, std::size_t& reads) const noexcept {
+  const std::uint32_t end = symbol_count(reads);
+  const std::size_t needed = (end + kChunk - 1) / kChunk;
+  if (needed > reads) return;
+  reads -= needed;
+  std::size_t missing = count;
+  std::uint64_t lowest = UINT64_MAX;
+  std::uint64_t highest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    lowest = std::min<std::uint64_t>(lowest, functions[i].address - base_);
+    highest = std::max<std::uint64_t>(highest, functions[i].address - base_);
+  }
+  each_symbol(*this, symbols_, end, [&](std::uint32_t, const ElfW(Sym) & row) {
+    if (row.st_value > highest || row.st_value + row.st_size <= lowest || row.st_shndx == SHN_UNDEF ||
+        ELF64_ST_TYPE(row.st_info) != STT_FUNC)
       return true;
-    found = row.st_name;
-    return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (functions[i].name != 0 || functions[i].address - base_ - row.st_value >= row.st_size) continue;
+      functions[i].name = row.st_name;
+      --missing;
+    }
+    return missing != 0;
   });
-  return found != 0 && copy_text(found, name, room);
+}
+
+bool LoadedElf::copy_name(const Function& function, char* name, std::size_t room) const noexcept {
+  return function.name != 0 && copy_text(function.name, name, room);
 }
 
 bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {

@@ -79,9 +79,16 @@ class LoadedElf {
   /// chooses (IFUNC).
   void* find_function(std::string_view name, std::uint32_t gnu_hash,
                       std::string_view version = {}) const noexcept;
-  /// The name of the dynamic symbol that covers `address`, within its size. False when none does, or when the
-  /// name is longer than `room`.
-  bool symbol_at(std::uintptr_t address, char* name, std::size_t room) const noexcept;
+  /// A code address, and the function in the dynamic symbol table that covers it within its size.
+  struct Function {
+    std::uintptr_t address = 0;
+    std::uint32_t name = 0;  ///< offset for copy_name(); 0 = none
+  };
+  /// Finds the functions of several addresses in one pass. The symbol table has no index by address, so the
+  /// pass is not begun where more than `reads` blocks have to be read; `reads` is what is left then.
+  void find_functions(Function* functions, std::size_t count, std::size_t& reads) const noexcept;
+  /// False when the name is longer than `room`.
+  bool copy_name(const Function& function, char* name, std::size_t room) const noexcept;
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
   /// Where the linker bound the imports whose names `wants` answers true for: visit(context, name, address)
@@ -123,6 +130,7 @@ class LoadedElf {
   bool text_is(std::uint64_t offset, std::string_view text) const noexcept;
   bool copy_text(std::uint64_t offset, char* to, std::size_t room) const noexcept;
   std::uint32_t symbol_count() const noexcept;
+  std::uint32_t symbol_count(std::size_t& reads) const noexcept;
   std::uint32_t import_end() const noexcept;  ///< imports have smaller numbers
 
   std::uintptr_t base_ = 0;

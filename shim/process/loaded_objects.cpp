@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/loaded_objects.h"
 
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <new>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
+#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
+#include "guest/scratch_stack.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/timed_lock.h"
@@ -94,13 +95,14 @@ struct Index {
   bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
 
   // Room for work: too much for the stack of a host's thread.
+  Stack<std::size_t{256} << 10U> stack;
   PageCache pages;
   Record record;
   PathText path;
   char name[4096];
 };
 
-PatientLock g_lock;
+TimedLock g_lock;
 std::atomic<Index*> g_index{nullptr};
 std::atomic<bool> g_ignore_linkers_look_up{false};
 
@@ -110,6 +112,16 @@ class Access {
   Access() noexcept : guard_(g_lock), index_(guard_ ? open() : nullptr) {}
   explicit operator bool() const noexcept { return index_ != nullptr; }
   Index& operator*() const noexcept { return *index_; }
+  /// Calls work() on a stack of the shim's. From one to another there is no change: Valgrind takes a short
+  /// change for a frame.
+  template <class Work>
+  void run(const Work& work) const noexcept {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (is_on_own_stack(here))
+      work();
+    else
+      index_->stack.call([](const void* context) { (*static_cast<const Work*>(context))(); }, &work);
+  }
   Index* operator->() const noexcept { return index_; }
 
  private:
@@ -119,12 +131,13 @@ class Access {
       void* const memory = raw::map_memory(sizeof(Index));
       if (memory == nullptr) return nullptr;
       index = ::new (memory) Index;
+      index->stack.prepare();
       g_index.store(index, std::memory_order_release);
     }
     return index;
   }
   const ErrnoKeeper keeper_;
-  const AllSignalsHeld held_;
+  const ScopedBlockSignals held_{!t_inside};  // a thread inside the shim has blocked them
   const LockGuard guard_;
   Index* index_;
 };
@@ -162,7 +175,7 @@ bool make_room_for_identity(Index& index) noexcept {
 std::uint32_t identify(Index& index, std::string_view path, const BuildId& build_id) noexcept {
   if (!make_room_for_identity(index)) return 0;
   if (const std::uint32_t known = slot_of(index, path, build_id.view()); known != 0) return known;
-  const std::string_view kept = keep_text(path);
+  const std::string_view kept = copy_to_storage(path);
   if (kept.empty() || index.identities.size() + 1 >= kMaxIdentities) return 0;
   if (!index.identities.push({kept, {}, build_id, 0})) return 0;
   const auto identity = static_cast<std::uint32_t>(index.identities.size());
@@ -300,7 +313,7 @@ void executable_path(PathText& out) noexcept {
     out << std::string_view(path, static_cast<std::size_t>(got));
     return;
   }
-  const std::string_view given = readable_text(reinterpret_cast<const char*>(getauxval(AT_EXECFN)));
+  const std::string_view given = readable_text(reinterpret_cast<const char*>(auxiliary_value(AT_EXECFN)));
   if (!given.empty()) make_absolute(given, out);
 }
 
@@ -337,7 +350,7 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
   Identity& known = index.identities[record.object.identity - 1];
   char soname[256];
   if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
-    known.soname = keep_text(soname);
+    known.soname = copy_to_storage(soname);
   known.address = elf.dynamic();
   record.object.path = known.path;
   record.object.soname = known.soname;
@@ -527,15 +540,9 @@ const Record* look_up(Index& index, std::uintptr_t address) noexcept {
 LoadedObject find_loaded_object(std::uintptr_t address) noexcept {
   const Access index;
   if (!index || address == 0) return {};
-  const Record* record = look_up(*index, address);
+  const Record* record = nullptr;
+  index.run([&] { record = look_up(*index, address); });
   return record != nullptr && record->visible ? record->object : LoadedObject();
-}
-
-LoadedElf find_loaded_elf(std::uintptr_t address) noexcept {
-  const Access index;
-  if (!index || address == 0) return {};
-  const Record* record = look_up(*index, address);
-  return record != nullptr ? record->object.elf : LoadedElf();
 }
 
 namespace {
@@ -559,26 +566,57 @@ bool is_linkers(FindByLinker find_by_linker, const Record& record, std::uintptr_
   return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == record.node.address;
 }
 
+enum class InUse : std::uint8_t { found, nothing, unknown };
+
+/// The record for an address that this thread is using. `unknown`: it has to be looked up under the lock.
+InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
+  Index* const index = g_index.load(std::memory_order_acquire);
+  const FindByLinker find_by_linker = index == nullptr ? nullptr : index->find_by_linker;
+  if (find_by_linker == nullptr) return InUse::unknown;
+  if (!copy_record(*index, address, out) || !out.object.elf.contains(address)) {
+    FoundByLinker found{};
+    const bool mapped = find_by_linker(reinterpret_cast<void*>(address), &found) == 0;
+    return mapped ? InUse::unknown : InUse::nothing;
+  }
+  if (out.permanent) return InUse::found;
+  // The object is in use, so its build id can be read. One without is compared with care.
+  const BuildId& id = out.object.build_id;
+  const bool same = id.size != 0 && is_linkers(find_by_linker, out, address) &&
+                    std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
+  return same ? InUse::found : InUse::unknown;
+}
+
 }  // namespace
 
 LoadedObject find_object_in_use(const void* address) noexcept {
   const auto place = reinterpret_cast<std::uintptr_t>(address);
-  Index* const index = g_index.load(std::memory_order_acquire);
-  const FindByLinker find_by_linker = index == nullptr ? nullptr : index->find_by_linker;
-  if (find_by_linker == nullptr) return find_loaded_object(place);
   Record record;
-  if (!copy_record(*index, place, record) || !record.visible || !record.object.elf.contains(place)) {
-    FoundByLinker found{};
-    const bool mapped = find_by_linker(reinterpret_cast<void*>(place), &found) == 0;
-    return mapped ? find_loaded_object(place) : LoadedObject();
+  switch (find_in_use(place, record)) {
+    case InUse::found:
+      return record.visible ? record.object : LoadedObject();
+    case InUse::nothing:
+      return {};
+    case InUse::unknown:
+      break;
   }
-  if (record.permanent) return record.object;
-  // The object is in use, so its build id can be read. One without is compared with care.
-  const BuildId& id = record.object.build_id;
-  if (id.size == 0 || !is_linkers(find_by_linker, record, place) ||
-      std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) != 0)
-    return find_loaded_object(place);
-  return record.object;
+  return find_loaded_object(place);
+}
+
+LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
+  Record record;
+  switch (find_in_use(address, record)) {
+    case InUse::found:
+      return record.object.elf;
+    case InUse::nothing:
+      return {};
+    case InUse::unknown:
+      break;
+  }
+  const Access index;
+  if (!index || address == 0) return {};
+  const Record* known = nullptr;
+  index.run([&] { known = look_up(*index, address); });
+  return known != nullptr ? known->object.elf : LoadedElf();
 }
 
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
@@ -590,8 +628,12 @@ bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   }
   const Access index;
   if (!index || load == 0) return false;
-  const Record* record = find_record(*index, address);
-  return record != nullptr && record->object.load == load;
+  bool same = false;
+  index.run([&] {
+    const Record* record = find_record(*index, address);
+    same = record != nullptr && record->object.load == load;
+  });
+  return same;
 }
 
 void ignore_linkers_look_up() noexcept {
@@ -616,13 +658,16 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
   {
     const Access index;
     if (!index) return after;
-    const Change change(*index);
-    walk(*index, [&](const Record& record) {
+    const auto visit_record = [&](const Record& record) {
       const Visited visited{index->number_of(record), record.object.load};
       bool known = !record.visible || visited.load <= after;
       for (std::size_t i = list.size(); !known && index->walks_again && i > 0; --i)
         known = list[i - 1].load == visited.load;
       if (!known) list.push(visited);
+    };
+    index.run([&] {
+      const Change change(*index);
+      walk(*index, visit_record);
     });
     last = index->last_load;
   }
@@ -652,7 +697,8 @@ FileInfo file_of_identity(std::uint32_t identity) noexcept {
 LoadedObject find_object_of_identity(std::uint32_t identity) noexcept {
   const Access index;
   if (!index || identity == 0 || identity > index->identities.size()) return {};
-  const Record* record = find_record(*index, index->identities[identity - 1].address);
+  const Record* record = nullptr;
+  index.run([&] { record = find_record(*index, index->identities[identity - 1].address); });
   return record != nullptr && record->object.identity == identity ? record->object : LoadedObject();
 }
 

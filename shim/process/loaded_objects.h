@@ -69,7 +69,7 @@ inline bool is_shim(const void* address) noexcept {
   return is_shim(reinterpret_cast<std::uintptr_t>(address));
 }
 
-/// The file that holds `address`, for an unwinder: the vdso, too.
-LoadedElf find_loaded_elf(std::uintptr_t address) noexcept;
+/// The file that holds an address that this thread is using, for an unwinder: the vdso, too.
+LoadedElf find_elf_in_use(std::uintptr_t address) noexcept;
 
 }  // namespace kshim::shim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/page_protection.h"
 
-#include <sys/auxv.h>
+#include <elf.h>
 #include <sys/mman.h>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -68,8 +69,8 @@ bool MappingSearch::feed(std::string_view text) noexcept {
   return !done_;
 }
 
-Writable::Writable(std::uintptr_t begin, std::uintptr_t end) noexcept {
-  const std::uintptr_t page = getauxval(AT_PAGESZ);
+ScopedWritable::ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcept {
+  const std::uintptr_t page = auxiliary_value(AT_PAGESZ);
   const std::optional<int> rights = rights_of(begin, end);
   if (page == 0 || !rights) {
     refusal_ = "the rights of its pages are not known";
@@ -86,7 +87,7 @@ Writable::Writable(std::uintptr_t begin, std::uintptr_t end) noexcept {
 }
 
 // Should this fail, the pages stay writable: nothing of the host's depends on a write that faults.
-Writable::~Writable() {
+ScopedWritable::~ScopedWritable() {
   if (rights_ >= 0) raw::protect(first_, size_, rights_);
 }
 

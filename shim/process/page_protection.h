@@ -32,12 +32,12 @@ class MappingSearch {
 /// Makes the pages of [begin, end) writable and gives them back as they were found. Pages that can be written
 /// already are not touched. Nothing is changed where the rights cannot be learned or changed, or where the
 /// pages can be executed.
-class Writable {
+class ScopedWritable {
  public:
-  Writable(std::uintptr_t begin, std::uintptr_t end) noexcept;
-  ~Writable();
-  Writable(const Writable&) = delete;
-  Writable& operator=(const Writable&) = delete;
+  ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcept;
+  ~ScopedWritable();
+  ScopedWritable(const ScopedWritable&) = delete;
+  ScopedWritable& operator=(const ScopedWritable&) = delete;
   explicit operator bool() const noexcept { return refusal_.empty(); }
   std::string_view refusal() const noexcept { return refusal_; }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
 #include "guest/safe_memory.h"
 #include "guest/slices.h"
-
-extern char** environ;
 
 namespace kshim::shim {
 namespace {
@@ -36,7 +36,7 @@ std::string_view read_text(const char* from, char* to, std::size_t capacity) noe
   return {to, size};
 }
 
-std::string_view EnvironmentCopy::keep(std::string_view text) noexcept {
+std::string_view EnvironmentCopy::store(std::string_view text) noexcept {
   if (text.size() > sizeof text_ - text_used_) return {};
   char* const start = text_ + text_used_;
   std::memcpy(start, text.data(), text.size());
@@ -44,15 +44,15 @@ std::string_view EnvironmentCopy::keep(std::string_view text) noexcept {
   return {start, text.size()};
 }
 
-void EnvironmentCopy::take(std::string_view entry) noexcept {
+void EnvironmentCopy::add_variable(std::string_view entry) noexcept {
   const std::size_t equals = entry.find('=');
   if (equals == std::string_view::npos) return;
   const std::string_view name = entry.substr(0, equals);
   const std::string_view value = part_of(entry, equals + 1);
-  if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = keep(value);
+  if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = store(value);
   for (const std::string_view wanted : kNames) {
     if (name != wanted || count_ == kMaxRows) continue;
-    const std::string_view kept = keep(value);
+    const std::string_view kept = store(value);
     if (kept.data() != nullptr) rows_[count_++] = {wanted, kept};
   }
 }
@@ -63,7 +63,7 @@ namespace {
 template <class Visit>
 void each_variable(const Visit& visit) noexcept {
   constexpr std::size_t kMaxEntries = 4096;
-  char** const list = environ;
+  char** const list = __environ;
   for (std::size_t i = 0; list != nullptr && i < kMaxEntries; ++i) {
     const char* entry = nullptr;
     char text[4096];
@@ -80,7 +80,7 @@ void EnvironmentCopy::capture() noexcept {
   text_used_ = 0;
   temporary_folder_ = "/tmp";
   each_variable([this](std::string_view entry) {
-    take(entry);
+    add_variable(entry);
     return true;
   });
 }

@@ -19,8 +19,8 @@ class EnvironmentCopy {
   std::string_view temporary_folder() const noexcept { return temporary_folder_; }  ///< TMPDIR, else /tmp
 
  private:
-  void take(std::string_view entry) noexcept;
-  std::string_view keep(std::string_view text) noexcept;
+  void add_variable(std::string_view entry) noexcept;
+  std::string_view store(std::string_view text) noexcept;
 
   static constexpr std::size_t kMaxRows = 128;
   report::EnvRow rows_[kMaxRows] = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first record of a report: who this process is. Read from /proc, not from the host's memory.
+// The first record of a report: the identity of this process. Read from /proc, not from the host's memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -23,7 +23,7 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-/// The process that g_number belongs to, by process_mark(): a fork's child sees its parent's.
+/// The process that g_number belongs to, by process_generation(): a fork's child sees its parent's.
 std::atomic<std::uint32_t> g_process{0};
 std::atomic<std::uint32_t> g_number{0};   // 0 where no report could be made
 std::atomic<std::uint32_t> g_reports{0};  ///< begun in this process and its ancestors
@@ -55,7 +55,7 @@ void fill_end(Record& record, std::uint64_t failures, std::uint64_t modules) noe
 
 std::uint32_t current_report() noexcept {
   return g_number.load(std::memory_order_relaxed) != 0 &&
-                 g_process.load(std::memory_order_acquire) == process_mark()
+                 g_process.load(std::memory_order_acquire) == process_generation()
              ? g_number.load(std::memory_order_relaxed)
              : 0;
 }
@@ -68,7 +68,7 @@ bool Report::append(std::string_view line) noexcept {
   if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
   ssize_t written = 0;
   if (size_is_limited()) {
-    const SignalShield shield(SIGXFSZ);
+    const ScopedSuppressSignal shield(SIGXFSZ);
     written = write_whole(file_.fd, line);
   } else {
     written = write_whole(file_.fd, line);
@@ -87,7 +87,7 @@ bool Report::has_room(std::string_view line, bool kept) noexcept {
     full_ = true;
     PathText text;
     text << file_.path.view() << " has KSHIM_MAX_BYTES: from here on it gets new failures alone";
-    say(LogLevel::warn, text.view());
+    log_line(LogLevel::warn, text.view());
   }
   return kept;
 }
@@ -129,7 +129,7 @@ void Report::start(std::uint32_t process) noexcept {
     append_or_drop(record.finish(), true);
     PathText line;
     line << "the report is " << file_.path.view();
-    say(LogLevel::info, line.view());
+    log_line(LogLevel::info, line.view());
   }
   note_report(file_.path.view());
   g_report.store(this, std::memory_order_relaxed);
@@ -139,9 +139,9 @@ void Report::start(std::uint32_t process) noexcept {
 
 std::uint32_t Report::begin() noexcept {
   if (!options().enabled) return 0;
-  const std::uint32_t process = process_mark();
+  const std::uint32_t process = process_generation();
   if (g_process.load(std::memory_order_relaxed) != process) {
-    complain_about_options();
+    warn_about_options();
     start(process);
   }
   return g_number.load(std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void Report::end_immediately() noexcept {
   ::kshim::report::Record<RecordType::end> record(line, report->seq_.fetch_add(1, std::memory_order_relaxed),
                                                   report->time());
   fill_end(record, report->failures_.load(), report->modules_.load());
-  const SignalShield shield(SIGXFSZ);
+  const ScopedSuppressSignal shield(SIGXFSZ);
   write_whole(report->file_.fd, record.finish());
 }
 

@@ -130,23 +130,8 @@ PathText numbered(std::string_view path, unsigned number) noexcept {
   return out;
 }
 
-namespace {
-
-/// The signal number that F_SETSIG keeps with an open file stays with that open file alone, whoever has its
-/// descriptor number later, and means nothing on a file without O_ASYNC. libc keeps 33 for itself and refuses
-/// it everywhere, so no program sets it.
-constexpr int kMark = 33;
-void mark(ReportFile& file) noexcept {
-  file.marked = file.fd >= 0 && raw::call(SYS_fcntl, file.fd, F_SETSIG, kMark) == 0 &&
-                raw::call(SYS_fcntl, file.fd, F_GETSIG) == kMark;
-}
-
-}  // namespace
-
 bool still_open(const ReportFile& file) noexcept {
   if (file.fd < 0) return false;
-  // A third of fstat's price.
-  if (file.marked && raw::call(SYS_fcntl, file.fd, F_GETSIG) == kMark) return true;
   struct stat info {};
   return raw::status_of(file.fd, info) == 0 && info.st_dev == file.device && info.st_ino == file.inode;
 }
@@ -236,7 +221,6 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     out.device = info.st_dev;
     out.inode = info.st_ino;
     out.path = candidate;
-    mark(out);
     return 0;
   }
   return EEXIST;
@@ -337,7 +321,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
     line << "; writing to " << out.path.view();
   else
     line << "; nothing is recorded";
-  say(open ? LogLevel::warn : LogLevel::error, line.view());
+  log_line(open ? LogLevel::warn : LogLevel::error, line.view());
   return open;
 }
 
@@ -351,7 +335,6 @@ bool reopen_report(ReportFile& file) noexcept {
     return false;
   }
   file.fd = move_up(fd);
-  mark(file);
   return file.fd >= 0;
 }
 

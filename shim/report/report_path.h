@@ -13,8 +13,7 @@
 namespace kshim::shim {
 
 struct ReportFile {
-  int fd = -1;          ///< high, close-on-exec, opened O_APPEND
-  bool marked = false;  ///< the open file carries our mark: see still_open()
+  int fd = -1;  ///< high, close-on-exec, opened O_APPEND
   dev_t device = 0;
   ino_t inode = 0;
   PathText path;

@@ -48,7 +48,7 @@ void note_report(std::string_view path) noexcept {
 void note_driver_version(int version) noexcept {
   static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself
   if (version <= 0) return;
-  const std::uint32_t process = process_mark();
+  const std::uint32_t process = process_generation();
   if (g_told.exchange(process, std::memory_order_relaxed) != process)
     tell_run("asked", static_cast<std::uint64_t>(version));
 }

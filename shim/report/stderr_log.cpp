@@ -80,7 +80,7 @@ bool leaves_room(std::size_t size) noexcept {
 
 }  // namespace
 
-void note_stderr() noexcept {
+void remember_stderr() noexcept {
   const ErrnoKeeper keeper;
   struct stat now {};
   const bool open = raw::status_of(STDERR_FILENO, now) == 0;
@@ -89,7 +89,7 @@ void note_stderr() noexcept {
   g_start.store(open ? Start::open : Start::closed, std::memory_order_release);
 }
 
-bool wants(LogLevel level) noexcept { return options().enabled && level <= options().log; }
+bool log_enabled(LogLevel level) noexcept { return options().enabled && level <= options().log; }
 
 void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
@@ -99,9 +99,9 @@ void write_stderr(std::string_view text) noexcept {
   if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
       (descriptor.revents & POLLOUT) == 0)
     return;
-  const SignalShield shield(SIGPIPE);
-  const SignalShield size(SIGXFSZ);  // a limit set since
-  const SignalShield background(
+  const ScopedSuppressSignal shield(SIGPIPE);
+  const ScopedSuppressSignal size(SIGXFSZ);  // a limit set since
+  const ScopedSuppressSignal background(
       SIGTTOU);  // a background job of a terminal with "stty tostop" would be stopped
   raw::write_file(STDERR_FILENO, text.data(), text.size());
 }
@@ -128,8 +128,8 @@ void append_printable(std::string_view raw, char* out, std::size_t capacity, std
   }
 }
 
-void say(LogLevel level, std::string_view line) noexcept {
-  if (!wants(level)) return;
+void log_line(LogLevel level, std::string_view line) noexcept {
+  if (!log_enabled(level)) return;
   constexpr std::string_view kPrefix = "kshim: ";
   char text[kPipeBuffer];
   std::size_t size = kPrefix.copy(text, sizeof text);
@@ -138,7 +138,7 @@ void say(LogLevel level, std::string_view line) noexcept {
   write_stderr({text, size});
 }
 
-void complain_about_options() noexcept {
+void warn_about_options() noexcept {
   static std::atomic<bool> g_complained{false};
   const auto complaints = option_complaints();
   if (complaints.empty() || g_complained.exchange(true)) return;
@@ -149,7 +149,7 @@ void complain_about_options() noexcept {
       line << "; it is ignored";
     else
       line << "; using " << complaint.fallback;
-    say(LogLevel::error, line.view());
+    log_line(LogLevel::error, line.view());
   }
 }
 

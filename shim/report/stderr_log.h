@@ -9,14 +9,14 @@
 namespace kshim::shim {
 
 /// Remembers what fd 2 is; called by the constructor.
-void note_stderr() noexcept;
+void remember_stderr() noexcept;
 /// Whether lines of this level are wanted.
-bool wants(LogLevel level) noexcept;
+bool log_enabled(LogLevel level) noexcept;
 /// One line, "kshim: " in front and a newline behind; control characters are replaced. At most 4 KiB.
-void say(LogLevel level, std::string_view line) noexcept;
+void log_line(LogLevel level, std::string_view line) noexcept;
 /// Names the bad values of options on stderr, once a process. For the begin of a report: processes without
 /// CUDA stay silent.
-void complain_about_options() noexcept;
+void warn_about_options() noexcept;
 /// `text` as it stands, at most 4 KiB (what a pipe takes in one piece).
 void write_stderr(std::string_view text) noexcept;
 /// A text that a terminal shows as it is: control characters and bytes that are not UTF-8 become '?'.

@@ -23,7 +23,7 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-// What is reported of one process: enough to name who did it.
+// Limits of what is reported of one process: enough to name the files.
 constexpr std::size_t kMostFiles = 16;
 constexpr std::size_t kMostNames = 8;
 constexpr std::string_view kDeepbind = "deepbind";
@@ -205,7 +205,7 @@ void write(Report& report, const Bypass& bypass) noexcept {
   line << bypass.path.view()
        << (bypass.how == kDeepbind ? " was loaded with RTLD_DEEPBIND" : " was loaded with dlmopen")
        << ": its calls to CUDA were not seen";
-  say(LogLevel::info, line.view());
+  log_line(LogLevel::info, line.view());
 }
 
 /// Names alone, as every process pays for it at its end.

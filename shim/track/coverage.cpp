@@ -45,7 +45,7 @@ struct Counts {
   Slot slots[kSlots];
   Kernel kernels[kKernels];  ///< under the shim's lock
   std::uint32_t report;      ///< the report that the kernels belong to
-  HandleInfo handle;         ///< room for introduce_launch()
+  HandleInfo handle;         ///< room for register_kernel()
 };
 std::atomic<Counts*> g_counts{nullptr};
 std::atomic<bool> g_incomplete{false};  ///< there was no room, or a launch did not tell its kernel
@@ -98,7 +98,7 @@ std::uint32_t find_or_add(Counts& counts, std::string_view name, const Module& m
     added = kernel.key == 0;
     if (added) {
       kernel.key = key;
-      kernel.name = keep_text(name);
+      kernel.name = copy_to_storage(name);
       kernel.object = module.code.object;
       kernel.module = module.report == counts.report ? module.record : 0;
     }
@@ -142,8 +142,8 @@ bool count_launch(std::uintptr_t handle) noexcept {
 
 void count_unknown_launch() noexcept { g_incomplete.store(true, std::memory_order_relaxed); }
 
-void introduce_launch(std::uintptr_t handle, Report& report, const Modules& modules,
-                      ObjectRecords& objects) noexcept {
+void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
+                     ObjectRecords& objects) noexcept {
   Counts* const counts = g_counts.load(std::memory_order_acquire);
   const std::uint32_t number = report.begin();
   Slot* const slot = counts == nullptr || number == 0 ? nullptr : find_slot(*counts, handle, false);

@@ -10,7 +10,7 @@
 namespace kshim::shim {
 
 /// A launch of the CUfunction or CUkernel succeeded. Lock-free. False where the handle is not known yet: then
-/// introduce_launch() counts it.
+/// register_kernel() counts it.
 bool count_launch(std::uintptr_t handle) noexcept;
 /// A launch that does not tell its kernel: the report says at its end that something is missing. Lock-free.
 void count_unknown_launch() noexcept;
@@ -18,8 +18,8 @@ void count_unknown_launch() noexcept;
 // Under the shim's lock:
 
 /// The first launch of this handle in this report: writes the kernel's record.
-void introduce_launch(std::uintptr_t handle, Report& report, const Modules& modules,
-                      ObjectRecords& objects) noexcept;
+void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
+                     ObjectRecords& objects) noexcept;
 /// The handle stands for something else from now on.
 void forget_launches(std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end.

@@ -25,9 +25,9 @@ constexpr std::size_t kEntry = 64;   // of a fatbin: its header
 
 /// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
 /// each page is asked for once.
-class Reach {
+class ReadableRange {
  public:
-  Reach(const LoadedObject& object, std::uintptr_t address) noexcept
+  ReadableRange(const LoadedObject& object, std::uintptr_t address) noexcept
       : start_(address), mapped_(object ? object.elf.bytes_from(address) : Bytes()), in_file_(object) {}
   /// The first `size` bytes, or fewer; of a file all that follow.
   Bytes first(std::uint64_t size) noexcept {
@@ -75,7 +75,7 @@ void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept
 }
 
 /// The size a container states, from its first bytes; 0 for PTX text, which ends with a NUL.
-std::uint64_t stated_size(image::BlobKind kind, Reach& reach) noexcept {
+std::uint64_t stated_size(image::BlobKind kind, ReadableRange& reach) noexcept {
   if (kind == image::BlobKind::fatbin) {
     const Bytes header = reach.first(16);
     const auto header_size = read_le<std::uint16_t>(header, 6);
@@ -106,7 +106,7 @@ std::uint64_t stated_size(image::BlobKind kind, Reach& reach) noexcept {
   return 0;
 }
 
-std::uint64_t text_size(Reach& reach) noexcept {
+std::uint64_t text_size(ReadableRange& reach) noexcept {
   constexpr std::uint64_t kStep = 4096;
   for (std::uint64_t done = 0; done < kMaxBlob; done += kStep) {
     const Bytes bytes = reach.first(done + kStep);
@@ -138,7 +138,7 @@ void add_prelinked(std::uintptr_t array, DeviceCode& out) noexcept {
   for (std::size_t i = 0; i < kMaxPrelinked; ++i) {
     std::uintptr_t part = 0;
     if (!read_memory(array + i * sizeof part, &part, sizeof part) || part == 0) return;
-    Reach reach(find_object_in_use(part), part);
+    ReadableRange reach(find_object_in_use(part), part);
     add_fatbin(reach.first(stated_size(image::BlobKind::fatbin, reach)), out);
   }
 }
@@ -229,7 +229,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   out.address = image;
   LoadedObject object = find_object_in_use(image);
   image::FatbinWrapper wrapper{};
-  Reach reach(object, image);
+  ReadableRange reach(object, image);
   // What a file ends with before a wrapper could is at least a blob's beginning.
   const Bytes start = reach.first(sizeof wrapper);
   if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
@@ -237,7 +237,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
     out.wrapped = true;
     out.address = wrapper.fatbin;
     object = find_object_in_use(out.address);
-    reach = Reach(object, out.address);
+    reach = ReadableRange(object, out.address);
   }
   if (object) {
     out.object = object.identity;
@@ -264,7 +264,7 @@ std::uint64_t DeviceCode::key() const noexcept {
 
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept {
   if (code.object != 0 || code.size == 0) return;
-  Reach reach({}, code.address);
+  ReadableRange reach({}, code.address);
   Bytes bytes = reach.first(code.size);
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), code.size)));
   if (const auto cubin = image::CubinReader::open(bytes)) {

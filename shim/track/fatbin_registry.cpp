@@ -60,7 +60,7 @@ struct Tables {
 
 // A lock of its own, which nothing else is taken under: a program registers 100,000 kernels while it starts,
 // and the shim's lock costs two system calls.
-PatientLock g_lock;
+TimedLock g_lock;
 Tables* g_tables = nullptr;  // under g_lock
 
 bool open_tables() noexcept {

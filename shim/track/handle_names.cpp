@@ -91,7 +91,7 @@ Slot* find_slot(Table& table, std::uintptr_t handle) noexcept {
 }
 
 /// A free slot, or that of another handle, which is forgotten.
-Slot& take_slot(Table& table, std::uintptr_t handle) noexcept {
+Slot& acquire_slot(Table& table, std::uintptr_t handle) noexcept {
   const std::size_t home = home_of(handle);
   for (std::size_t i = 0; i < kProbes; ++i) {
     Slot& slot = table.slots[(home + i) % kSlots];
@@ -137,7 +137,7 @@ bool find_meaning(std::uintptr_t handle, Meaning& out) noexcept {
 bool remember_handle(std::uintptr_t handle, std::string_view name, std::uint64_t module) noexcept {
   Table* const table = handle == 0 ? nullptr : open_table();
   if (table == nullptr) return false;
-  Slot& slot = take_slot(*table, handle);
+  Slot& slot = acquire_slot(*table, handle);
   Meaning before;
   const bool known = read_slot(*table, slot, handle, before);
   if (known && before.name == name && before.module == module) return false;
@@ -152,7 +152,7 @@ bool remember_alias(std::uintptr_t handle, std::uintptr_t source) noexcept {
   Meaning meaning;
   if (handle == 0 || !find_meaning(source, meaning)) return remember_handle(handle, {}, 0);
   Table& table = *open_table();
-  Slot& slot = take_slot(table, handle);
+  Slot& slot = acquire_slot(table, handle);
   Meaning before;
   const bool known = read_slot(table, slot, handle, before);
   if (known && before.place == meaning.place && before.module == meaning.module) return false;

@@ -16,7 +16,7 @@ using report::RecordType;
 /// Loads of this process and its ancestors. Outside of the State: handles refer to numbers (handle_names.h).
 std::atomic<std::uint64_t> g_count{0};
 
-std::uint64_t key_of(const CallFacts& facts, const DeviceCode& code,
+std::uint64_t key_of(const CallArgs& facts, const DeviceCode& code,
                      std::optional<std::uint64_t> device) noexcept {
   const std::uint64_t parts[] = {static_cast<std::uint64_t>(facts.code), device.value_or(~0ULL), code.key(),
                                  index_of(facts.hook)};
@@ -24,16 +24,16 @@ std::uint64_t key_of(const CallFacts& facts, const DeviceCode& code,
 }
 
 /// How the file reaches the runtime, as far as this load shows it.
-std::string_view runtime_of(const CallFacts& facts, const DeviceCode& code) noexcept {
+std::string_view runtime_of(const CallArgs& facts, const DeviceCode& code) noexcept {
   if (facts.file != nullptr) return "none";
   if (!code.wrapped || code.object == 0) return {};
   return find_object_in_use(facts.caller).identity == code.object ? "static" : std::string_view();
 }
 
-void write_module(const CallFacts& facts, const Module& module, std::uint64_t nanoseconds,
+void write_module(const CallArgs& facts, const Module& module, std::uint64_t nanoseconds,
                   std::optional<std::uint64_t> device, Report& report, const DriverInfo& driver) noexcept {
   const DeviceCode& code = module.code;
-  const DeviceFacts* gpu = driver.device(device);
+  const DeviceInfo* gpu = driver.device(device);
   image::ShortName selected;
   std::optional<bool> jit;
   if (gpu != nullptr && code.image_count != 0) {
@@ -69,7 +69,7 @@ void write_module(const CallFacts& facts, const Module& module, std::uint64_t na
 
 /// The id of the record that tells of this load: module.number where it is to be written, that of an equal
 /// load that failed before, or 0.
-std::uint64_t Modules::choose_record(const CallFacts& facts, const Module& module,
+std::uint64_t Modules::choose_record(const CallArgs& facts, const Module& module,
                                      std::optional<std::uint64_t> device) noexcept {
   if (recorded_report_ != module.report) {
     recorded_report_ = module.report;
@@ -96,7 +96,7 @@ void Modules::fetch(std::uint64_t number, Module& out) const noexcept {
   std::memcpy(&out, modules_ + number % kKept * sizeof(Module), sizeof(Module));
 }
 
-void Modules::add(const CallFacts& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
+void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
                   Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& module) noexcept {
   const bool failed = facts.code != 0;
   if (facts.file != nullptr)

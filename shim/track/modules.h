@@ -24,7 +24,7 @@ struct Module {
 class Modules {
  public:
   /// A load came back. Writes its record, and what the record refers to before it.
-  void add(const CallFacts& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
+  void add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
            Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
   /// The last kKept loads are kept. False for a number that is not among them.
   bool find(std::uint64_t number, Module& out) const noexcept;
@@ -42,7 +42,7 @@ class Modules {
     std::uint64_t record;
   };
 
-  std::uint64_t choose_record(const CallFacts& facts, const Module& module,
+  std::uint64_t choose_record(const CallArgs& facts, const Module& module,
                               std::optional<std::uint64_t> device) noexcept;
   void keep(const Module& module) noexcept;
   void fetch(std::uint64_t number, Module& out) const noexcept;

@@ -103,12 +103,17 @@ void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string
 }
 
 void ObjectRecords::announce_libraries(Report& report) noexcept {
+  if (visited_report_ == report.begin() && !visits_.is_due()) return;
+  announce_all_libraries(report);
+}
+
+void ObjectRecords::announce_all_libraries(Report& report) noexcept {
   Libraries libraries{report, report.begin(), libraries_};
   if (libraries.number == 0) return;
   // Only what was mapped since the last time.
   const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;
   visited_report_ = libraries.number;
-  visited_ = for_each_loaded_object(write_library, &libraries, seen);
+  visits_.run([&] { visited_ = for_each_loaded_object(write_library, &libraries, seen); });
 }
 
 }  // namespace kshim::shim

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "guest/clock.h"
 #include "process/loaded_objects.h"
 #include "report/report_file.h"
 
@@ -16,6 +17,9 @@ class ObjectRecords {
   /// `runtime`: static, shared or none; empty where the caller cannot tell. Nothing for identity 0.
   void announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept;
   /// Every CUDA library that is mapped and not yet in the report.
+  void announce_all_libraries(Report& report) noexcept;
+  /// The same, unless the list of libraries was read a short while ago. Where libraries come and go all the
+  /// time, reading the list takes long: it has a small part of the time.
   void announce_libraries(Report& report) noexcept;
 
  private:
@@ -24,6 +28,7 @@ class ObjectRecords {
   std::uint32_t libraries_[kMaxIdentities];
   std::uint32_t visited_report_;
   std::uint64_t visited_;  ///< `load` of the last object that was looked at for that report
+  RateLimit visits_;
 };
 
 }  // namespace kshim::shim

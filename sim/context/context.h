@@ -31,9 +31,9 @@ struct Context : Handled<Kind::context> {
   std::atomic<unsigned> flags;
   /// What a kernel did to it (KSHIM_SIM_FAULT): every later call answers that. 0: nothing.
   std::atomic<int> fault{0};
-  /// Primary: held through a retain, a release and a reset, so that whoever retains it during its end waits
-  /// and gets it alive. Recursive, because what the end calls (destructors of context-local storage) may ask
-  /// again.
+  /// Primary: held through a retain, a release and a reset, so that a thread that retains it during its end
+  /// waits and gets it alive. Recursive, because what the end calls (destructors of context-local storage)
+  /// may ask again.
   std::recursive_mutex turn;
   int retained = 0;  ///< guarded by turn
   LocalStorage storage;

@@ -65,7 +65,7 @@ CUresult make_array(CUarray* out, const CUDA_ARRAY3D_DESCRIPTOR* described) {
   return CUDA_SUCCESS;
 }
 
-/// A texture or surface: what it was made of, for whoever asks.
+/// A texture or surface: what it was made of, for queries.
 struct Texture : Handled<Kind::texture> {
   Texture(const CUDA_RESOURCE_DESC& of, const CUDA_TEXTURE_DESC& with,
           const CUDA_RESOURCE_VIEW_DESC* seen) noexcept

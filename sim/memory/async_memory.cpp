@@ -13,7 +13,7 @@
 namespace kshim::sim {
 namespace {
 
-/// Memory comes from the pool's device; the context only says who owns it.
+/// Memory comes from the pool's device; the context is only its owner.
 CUresult allocate_from(MemPool& pool, Stream& stream, std::size_t size, CUdeviceptr* out) {
   if (out == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
   const bool same_device = &pool.device == &stream.context.device;

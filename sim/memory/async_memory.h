@@ -22,7 +22,7 @@ struct AllocateOperation final : Operation {
   std::shared_ptr<const Memory> memory;
   CUDA_MEM_ALLOC_NODE_PARAMS params{};
   CUgraphNodeType type() const noexcept override { return CU_GRAPH_NODE_TYPE_MEM_ALLOC; }
-  void execute() override;  ///< zeroes it: each launch of the graph allocates anew
+  void execute() override;  ///< zeroes it: each launch of the graph allocates again
   std::unique_ptr<Operation> clone() const override { return std::make_unique<AllocateOperation>(*this); }
 };
 

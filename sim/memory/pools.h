@@ -19,7 +19,7 @@ struct MemPool : Handled<Kind::mem_pool> {
   const CUmemPoolProps properties;
   const bool by_default;
   std::atomic<std::uint64_t> used{0}, used_high{0}, reserved_high{0};  ///< bytes
-  std::atomic<std::uint64_t> release_threshold{0};                     ///< bytes; kept for whoever asks
+  std::atomic<std::uint64_t> release_threshold{0};                     ///< bytes; kept for queries
   std::atomic<int> reuse[3] = {1, 1, 1};  ///< CU_MEMPOOL_ATTR_REUSE_*, from 1: all on by default
 
   void add(std::size_t bytes) noexcept;

@@ -12,7 +12,7 @@ constexpr int kDefaultShared = 48 * 1024;  // bytes a block without opt-in, stat
 constexpr int kWarp = 32;
 constexpr image::ComputeCapability kClusters{9, 0};
 
-/// What PTX compiled at load would use is not known: 32, a common figure, said in docs/simulator.md.
+/// What PTX compiled at load would use is not known: 32, a common figure, stated in docs/simulator.md.
 constexpr int kAssumedRegisters = 32;
 
 int known(std::uint32_t value, int otherwise) noexcept {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kVendor = 0x10de;  // NVIDIA's, as assigned by the PCI-SIG
 
-/// A function that is not simulated, told of once. `told` is the function's own.
+/// A function that is not simulated; the first call is logged. Each function has its own `told`.
 Result refuse(const Handle* handle, const char* name, std::atomic<bool>& told) noexcept {
   const Device* device = nullptr;
   if (const Result result = require_device(handle, handle, device); result != Result::success) return result;

@@ -91,6 +91,23 @@ class Memory(hostile.Case):
         self.assertLess(grown["shim"] - grown["bare"], 4 * KIB)
         self.failure(self.only(), "a_kernel_with_a_name_of_a_usual_length_2999999")
 
+    def many_failures(self, count, kind):
+        self.plain("many-failures", count, kind, "before", "after")
+        grown = {side: self.kib(side, "after", "VmRSS") - self.kib(side, "before", "VmRSS") for side in ("bare", "shim")}
+        self.assertLess(grown["shim"] - grown["bare"], KIB)
+        return self.only()
+
+    def test_very_many_repeats(self):
+        """one call fails a million times | nothing: memory does not grow | the failure, and how often it was repeated"""
+        records = self.many_failures(1_000_000, "same")
+        self.assertEqual(len(e2e.of_type(records, "failure")), 1)
+        self.assertEqual([record["count"] for record in e2e.of_type(records, "repeat")], [2] + [10 ** power for power in range(1, 7)])
+
+    def test_very_many_kernels(self):
+        """100,000 different kernels fail | nothing: memory does not grow | the first 1,024; the rest are counted"""
+        records = self.many_failures(100_000, "different")
+        self.assertEqual((len(e2e.of_type(records, "failure")), records[-1]["dropped"]), (1024, 100_000 - 1024))
+
     def test_an_environment_that_is_not_readable(self):
         """`environ` points to memory that is not readable | nothing | all of it"""
         self.assertEqual(self.plain("environment").stdout, "209 209\n")

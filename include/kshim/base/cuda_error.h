@@ -5,7 +5,7 @@
 
 namespace kshim {
 
-/// What a code says of its failure, beyond its name. THE list of which code has which: cuda_errors.def.
+/// What a code says about its failure, beyond its name. cuda_errors.def is the only list.
 namespace code_trait {
 enum Trait : unsigned {
   plain = 0,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process/python/frames.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +43,7 @@ class FrameWalk {
   }
   bool is_of_this_thread(Address thread) const noexcept;
   Address thread_with_frames(Address interpreter) const noexcept;
-  bool take_frame(Address frame, Address code) noexcept;
+  bool add_frame(Address frame, Address code) noexcept;
   Address bytecode(Address frame, Address code) const noexcept;
   std::optional<std::int64_t> offset_in_code(Address frame, Address code) const noexcept;
   std::string_view text(Address unicode) noexcept;
@@ -71,7 +70,7 @@ Address FrameWalk::top_frame(Address thread) const noexcept {
 }
 
 bool FrameWalk::is_of_this_thread(Address thread) const noexcept {
-  return read<unsigned long>(thread, layout_.tstate_thread_id) == static_cast<unsigned long>(pthread_self());
+  return read<unsigned long>(thread, layout_.tstate_thread_id) == python_.thread_ident();
 }
 
 Address FrameWalk::thread_with_frames(Address interpreter) const noexcept {
@@ -83,14 +82,14 @@ Address FrameWalk::thread_with_frames(Address interpreter) const noexcept {
   return 0;
 }
 
-// Up to 3.11 PyGILState_GetThisThreadState() stays with the interpreter that the thread was in first. Who has
-// the GIL runs; who has given it away is looked for, the newest interpreter first: it is the one that the
-// others called.
+// Up to 3.11 PyGILState_GetThisThreadState() returns the state in the interpreter that the thread used first.
+// The thread that holds the GIL is running. A thread that has released it is searched for, newest interpreter
+// first: that one was called by the others.
 Address FrameWalk::this_thread() const noexcept {
   constexpr int kMaxInterpreters = 256;
   const auto known = reinterpret_cast<Address>(python_.this_thread());
-  if (layout_.tstate_thread_id == kNone || python_.running_thread == nullptr ||
-      python_.newest_interpreter == nullptr)
+  if (layout_.tstate_thread_id == kNone || python_.thread_ident == nullptr ||
+      python_.running_thread == nullptr || python_.newest_interpreter == nullptr)
     return known;
   const auto running = reinterpret_cast<Address>(python_.running_thread());
   if (is_of_this_thread(running)) return running;
@@ -214,7 +213,7 @@ std::optional<std::uint64_t> FrameWalk::line(Address frame, Address code) const 
                  *offset);
 }
 
-bool FrameWalk::take_frame(Address frame, Address code) noexcept {
+bool FrameWalk::add_frame(Address frame, Address code) noexcept {
   const std::size_t text_before = out_.text_used_;
   const std::string_view file = text(read<Address>(code, layout_.code_filename).value_or(0));
   const std::string_view function = text(read<Address>(code, layout_.code_name).value_or(0));
@@ -241,7 +240,7 @@ bool FrameWalk::walk(Address thread) noexcept {
     const Address code = *executable & ~layout_.code_tag;
     const bool own = layout_.frame_owner != kNone &&
                      read<std::uint8_t>(frame, layout_.frame_owner).value_or(0) >= kInterpretersOwn;
-    if (!own && (!has_type(code, python_.code_type) || !take_frame(frame, code))) return false;
+    if (!own && (!has_type(code, python_.code_type) || !add_frame(frame, code))) return false;
     frame = *previous;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "guest/clock.h"
 #include "guest/safe_memory.h"
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
@@ -50,8 +51,8 @@ constexpr std::size_t most_words() noexcept {
   return most;
 }
 
-/// `said`: what the interpreter says of itself.
-bool take_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
+/// `said`: the words of _Py_DebugOffsets in the interpreter's memory.
+bool parse_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
   constexpr std::size_t kCookie = 0, kVersion = 1, kFreeThreaded = 2;
   constexpr unsigned kFirstTaggedCode = 14;  // frames keep a _PyStackRef, and TLBC is there
   if (std::memcmp(&said[kCookie], "xdebugpy", sizeof said[kCookie]) != 0 ||
@@ -95,7 +96,7 @@ bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& ou
   for (const DebugOffsets& known : kDebugOffsets) {
     std::uint64_t said[most_words()];
     if (known.minor == minor)
-      return read_memory(runtime, said, known.words * sizeof *said) && take_layout(known, said, out);
+      return read_memory(runtime, said, known.words * sizeof *said) && parse_layout(known, said, out);
   }
   return false;
 }
@@ -120,19 +121,33 @@ bool search_python(void* context, const LoadedObject& object) {
   return false;
 }
 
-std::atomic<std::uintptr_t> g_python{0};  ///< an address in the object that was found last
-std::atomic<std::uint64_t> g_python_load{0};
+/// What was found last. Under the shim's lock.
+struct KnownPython {
+  std::uintptr_t address = 0;  ///< in its file
+  std::uint64_t load = 0;      ///< number of its mapping; 0 = none
+  Python python;
+  /// Whether the search for a file was in vain, up to this number of a mapping.
+  std::uint64_t searched = 0;
+  RateLimit searches;
+};
+constinit KnownPython g_known;
 
 LoadedObject known_python() noexcept {
-  const LoadedObject object = find_loaded_object(g_python.load(std::memory_order_relaxed));
-  return object.load == g_python_load.load(std::memory_order_relaxed) ? object : LoadedObject();
-}
-void remember_python(const LoadedObject& object) noexcept {
-  g_python.store(object.elf.dynamic(), std::memory_order_relaxed);
-  g_python_load.store(object.load, std::memory_order_relaxed);
+  if (g_known.load == 0) return {};
+  const LoadedObject object = find_loaded_object(g_known.address);
+  return object.load == g_known.load ? object : LoadedObject();
 }
 
-/// 3.N as N; 0 where it cannot be told.
+/// Looks into the files that were mapped since the last search.
+LoadedObject search_for_python() noexcept {
+  PythonSearch search;
+  if (g_known.load == 0 && !g_known.searches.is_due()) return {};
+  const std::uint64_t after = g_known.load == 0 ? g_known.searched : 0;
+  g_known.searches.run([&] { g_known.searched = for_each_loaded_object(search_python, &search, after); });
+  return search.found;
+}
+
+/// N of 3.N; 0 where it is unknown.
 unsigned minor_of(const LoadedObject& object) noexcept {
   // A constant since 3.11: 0x030B07F0.
   if (const void* number = symbol(object, "Py_Version"); number != nullptr) {
@@ -152,17 +167,13 @@ unsigned minor_of(const LoadedObject& object) noexcept {
 
 }  // namespace
 
-bool find_python(Python& out) noexcept {
-  using InitializedFn = int (*)();
-  LoadedObject object = known_python();
-  if (!object) {
-    PythonSearch search;
-    for_each_loaded_object(search_python, &search);
-    object = search.found;
-  }
-  if (!object) return false;
-  remember_python(object);
-  const auto initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
+namespace {
+
+using InitializedFn = int (*)();
+
+bool read_python(const LoadedObject& object, Python& out) noexcept {
+  out.initialized = reinterpret_cast<InitializedFn>(symbol(object, "Py_IsInitialized"));
+  out.thread_ident = reinterpret_cast<unsigned long (*)()>(symbol(object, "PyThread_get_thread_ident"));
   out.running_thread = reinterpret_cast<void* (*)()>(symbol(object, "_PyThreadState_UncheckedGet"));
   out.newest_interpreter = reinterpret_cast<void* (*)()>(symbol(object, "PyInterpreterState_Head"));
   out.this_thread = reinterpret_cast<void* (*)()>(symbol(object, "PyGILState_GetThisThreadState"));
@@ -170,19 +181,43 @@ bool find_python(Python& out) noexcept {
   out.code_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyCode_Type"));
   out.unicode_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyUnicode_Type"));
   out.bytes_type = reinterpret_cast<std::uintptr_t>(symbol(object, "PyBytes_Type"));
-  if (initialized == nullptr || initialized() == 0 || out.main_interpreter == nullptr || out.code_type == 0 ||
-      out.unicode_type == 0 || out.bytes_type == 0)
+  if (out.initialized == nullptr || out.main_interpreter == nullptr || out.code_type == 0 ||
+      out.unicode_type == 0 || out.bytes_type == 0 || out.initialized() == 0)
     return false;
   const unsigned minor = minor_of(object);
-  if (minor >= kFirstSelfDescribing)
-    return read_debug_offsets(reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime")), minor,
-                              out.layout);
+  out.layout.minor = minor;
+  if (minor >= kFirstSelfDescribing) {
+    out.runtime = reinterpret_cast<std::uintptr_t>(symbol(object, "_PyRuntime"));
+    return true;
+  }
   for (const PythonLayout& known : kLayouts)
     if (known.minor == minor) {
       out.layout = known;
       return true;
     }
   return false;
+}
+
+}  // namespace
+
+bool find_python(Python& out) noexcept {
+  LoadedObject object = known_python();
+  if (!object) {
+    object = search_for_python();
+    g_known.load = 0;
+    if (!object) return false;
+    g_known.python = Python();
+    g_known.address = object.elf.dynamic();
+    g_known.load = object.load;
+  }
+  if (g_known.python.layout.minor == 0 && !read_python(object, g_known.python)) {
+    g_known.python = Python();
+    return false;
+  }
+  out = g_known.python;
+  if (out.initialized() == 0) return false;
+  const unsigned minor = out.layout.minor;
+  return minor < kFirstSelfDescribing || read_debug_offsets(out.runtime, minor, out.layout);
 }
 
 }  // namespace kshim::shim

@@ -10,12 +10,12 @@ constexpr std::size_t kNone = ~std::size_t{0};
 
 struct PythonLayout {
   unsigned minor = 0;  ///< 3.minor
-  std::size_t interp_threads, tstate_native_id, tstate_frame, cframe_frame;
-  std::size_t frame_previous, frame_code, frame_instr, frame_owner;
-  std::size_t code_filename, code_name, code_first_line, code_line_table, code_bytes;
-  std::size_t unicode_size,
-      compact_unicode_size;      ///< sizeof: the text of an ASCII, of another string begins there
-  std::size_t tstate_thread_id;  ///< kNone: this_thread() is the state that runs
+  std::size_t interp_threads = 0, tstate_native_id = 0, tstate_frame = 0, cframe_frame = 0;
+  std::size_t frame_previous = 0, frame_code = 0, frame_instr = 0, frame_owner = 0;
+  std::size_t code_filename = 0, code_name = 0, code_first_line = 0, code_line_table = 0, code_bytes = 0;
+  std::size_t unicode_size = 0,
+              compact_unicode_size = 0;  ///< sizeof: the text of an ASCII, of another string begins there
+  std::size_t tstate_thread_id = 0;      ///< kNone: this_thread() is the state that runs
   std::size_t tstate_interp = 16, tstate_next = 8;
   std::size_t object_type = 8;
   std::size_t unicode_length = 16, unicode_state = 32;
@@ -34,13 +34,17 @@ constexpr LineTable line_table_of(unsigned minor) noexcept {
 
 struct Python {
   PythonLayout layout;
+  std::uintptr_t runtime = 0;  ///< _PyRuntime, which from 3.13 on describes the layout
   std::uintptr_t code_type = 0, unicode_type = 0, bytes_type = 0;
-  void* (*this_thread)() = nullptr;         ///< PyGILState_GetThisThreadState: no GIL needed
-  void* (*running_thread)() = nullptr;      ///< _PyThreadState_UncheckedGet: who has the GIL, if anybody
-  void* (*newest_interpreter)() = nullptr;  ///< PyInterpreterState_Head: no GIL needed
-  void* (*main_interpreter)() = nullptr;    ///< PyInterpreterState_Main: no GIL needed
+  int (*initialized)() = nullptr;             ///< Py_IsInitialized
+  unsigned long (*thread_ident)() = nullptr;  ///< PyThread_get_thread_ident: what tstate_thread_id holds
+  void* (*this_thread)() = nullptr;           ///< PyGILState_GetThisThreadState: no GIL needed
+  void* (*running_thread)() = nullptr;        ///< _PyThreadState_UncheckedGet: the thread that holds the GIL
+  void* (*newest_interpreter)() = nullptr;    ///< PyInterpreterState_Head: no GIL needed
+  void* (*main_interpreter)() = nullptr;      ///< PyInterpreterState_Main: no GIL needed
 };
 
+/// What was found is kept while that file is mapped. Under the shim's lock.
 /// False when no CPython of layouts.def or debug_offsets.def is mapped, or it is not (no longer) initialised.
 bool find_python(Python& out) noexcept;
 

@@ -20,6 +20,24 @@ struct Addresses {
   std::size_t count = 0;
 };
 
+/// Whether words on a stack can be read. Words of a page that was read before can.
+class StackPages {
+ public:
+  bool can_read(std::uintptr_t address) noexcept {
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t first = address / kPage;
+    const std::uintptr_t last = (address + sizeof(std::uintptr_t) - 1) / kPage;
+    if (first == page_ && last == page_) return true;
+    std::uintptr_t word = 0;
+    if (!read_memory(address, &word, sizeof word)) return false;
+    page_ = last;
+    return true;
+  }
+
+ private:
+  std::uintptr_t page_ = 0;
+};
+
 // A stack pointer that does not grow means that a frame was misread (hand-written assembly, JIT code): going
 // on from there could touch memory that is not there.
 void unwind(void* context_of_walk) noexcept {
@@ -27,6 +45,7 @@ void unwind(void* context_of_walk) noexcept {
   unw_context_t context;
   unw_cursor_t cursor;
   if (unw_getcontext(&context) != UNW_ESUCCESS || unw_init_local(&cursor, &context) != UNW_ESUCCESS) return;
+  StackPages pages;
   unw_word_t last_stack = 0;
   bool outside = false;
   while (out.count < NativeStack::kMaxFrames && unw_step(&cursor) > 0) {
@@ -35,18 +54,13 @@ void unwind(void* context_of_walk) noexcept {
     if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
     if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
     // The shim's frames may lie on two stacks (scratch_stack.h), the host's are on one.
-    if (stack <= last_stack && !(is_shim(address) || is_on_scratch_stack(last_stack))) return;
-    std::uintptr_t top = 0;
-    if (!read_memory(stack, &top, sizeof top)) return;
+    if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
+    if (!pages.can_read(stack)) return;
     last_stack = stack;
     outside = outside || !is_shim(address);
     if (outside) out.rows[out.count++] = address;
   }
 }
-
-}  // namespace
-
-namespace {
 
 /// A file that may be gone, or another one, when the report is read.
 bool is_short_lived(std::string_view path) noexcept {
@@ -59,39 +73,63 @@ bool is_short_lived(std::string_view path) noexcept {
   return raw::status_of_path(name.c_str(), info) != 0;
 }
 
+/// The frames of one file whose functions are wanted.
+struct FileFrames {
+  std::size_t rows[NativeStack::kMaxFrames];
+  LoadedElf::Function functions[NativeStack::kMaxFrames];
+  std::size_t count = 0;
+};
+
 }  // namespace
+
+/// Names the frames from `first` on that lie in the same file, all in one pass over its symbols.
+void NativeStack::name_frames(std::size_t first, std::size_t kernel_frames, std::size_t& reads) noexcept {
+  const std::string_view path = rows_[first].object;
+  const bool short_lived = is_short_lived(path);
+  FileFrames frames;
+  for (std::size_t i = first; i < count_; ++i) {
+    if (rows_[i].object.data() != path.data() || !(short_lived || i < kernel_frames)) continue;
+    frames.rows[frames.count] = i;
+    // The byte before: a call at a function's very end returns to the next function.
+    frames.functions[frames.count++].address = addresses_[i] - 1;
+  }
+  if (frames.count == 0) return;
+  const LoadedObject object = find_object_in_use(addresses_[first] - 1);
+  if (!object) return;
+  object.elf.find_functions(frames.functions, frames.count, reads);
+  for (std::size_t i = 0; i < frames.count; ++i) {
+    char* const name = names_ + names_used_;
+    if (!object.elf.copy_name(frames.functions[i], name, sizeof names_ - names_used_)) continue;
+    rows_[frames.rows[i]].symbol = name;
+    names_used_ += rows_[frames.rows[i]].symbol.size() + 1;
+  }
+}
 
 void NativeStack::capture(bool name_kernel) noexcept {
   const ErrnoKeeper keeper;
-  count_ = 0;
   names_used_ = 0;
-  Addresses addresses;
-  constexpr std::string_view kHostStub = "__device_stub__";
-  int look_ups = name_kernel ? 8 : 0;  // each goes through a table of symbols
-  guarded_walk(unwind, &addresses);    // what was found before it was given up counts
-  for (std::size_t i = 0; i < addresses.count; ++i) {
-    const std::uintptr_t address = addresses.rows[i];
-    report::FrameRow& row = rows_[count_];
-    // The byte before: a call at a function's very end returns to the next function.
-    const LoadedObject object = find_loaded_object(address - 1);
+  Addresses found;
+  guarded_walk(unwind, &found);  // what was found before it was given up counts
+  count_ = found.count;
+  for (std::size_t i = 0; i < count_; ++i) {
+    addresses_[i] = found.rows[i];
+    const LoadedObject object = find_object_in_use(addresses_[i] - 1);
+    report::FrameRow& row = rows_[i];
     row = {};
-    row.offset = address;
-    const bool wanted = look_ups > 0;
-    if (object) {
-      build_ids_[count_] = to_hex(object.build_id.view());
-      row.object = object.path;
-      if (!build_ids_[count_].empty()) row.build_id = build_ids_[count_].view();
-      row.offset = object.offset_of(address);
-      char* const name = names_ + names_used_;
-      if ((wanted || is_short_lived(object.path)) &&
-          object.elf.symbol_at(address - 1, name, sizeof names_ - names_used_)) {
-        row.symbol = name;
-        names_used_ += row.symbol.size() + 1;
-      }
-      if (wanted) --look_ups;
-      if (row.symbol.find(kHostStub) != std::string_view::npos) look_ups = 0;
-    }
-    ++count_;
+    row.offset = addresses_[i];
+    if (!object) continue;
+    build_ids_[i] = to_hex(object.build_id.view());
+    row.object = object.path;
+    if (!build_ids_[i].empty()) row.build_id = build_ids_[i].view();
+    row.offset = object.offset_of(addresses_[i]);
+  }
+  constexpr std::size_t kKernelFrames = 8;
+  std::size_t reads = 256;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const std::string_view path = rows_[i].object;
+    bool first = !path.empty();
+    for (std::size_t k = 0; first && k < i; ++k) first = rows_[k].object.data() != path.data();
+    if (first) name_frames(i, name_kernel ? kKernelFrames : 0, reads);
   }
 }
 

@@ -15,17 +15,20 @@ class NativeStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;
   /// Innermost first, without the shim's own frames. `offset` is the link-time address the call returns to.
-  /// The command finds symbols in the files; `symbol`, from the dynamic symbol table, is there for files that
-  /// may be gone by then and, with `name_kernel`, for the frames down to the host stub, which carries the
-  /// kernel's name. Texts live until the next capture. Frames outside
-  /// of every file (JIT code) have no object and their address as offset.
+  /// The command finds symbols in the files. `symbol`, from the dynamic symbol table, is set where the file
+  /// is temporary or deleted and, with `name_kernel`, for the innermost frames: the host stub among them
+  /// carries the kernel's name. A bounded number of blocks is read for that. Texts live until the next
+  /// capture. Frames outside of every file (JIT code) have no object and their address as offset.
   void capture(bool name_kernel = false) noexcept;
   void clear() noexcept { count_ = 0; }
   std::span<const report::FrameRow> rows() const noexcept { return {rows_, count_}; }
 
  private:
+  void name_frames(std::size_t first, std::size_t kernel_frames, std::size_t& reads) noexcept;
+
   report::FrameRow rows_[kMaxFrames] = {};
   Text<40> build_ids_[kMaxFrames] = {};
+  std::uintptr_t addresses_[kMaxFrames] = {};
   std::size_t count_ = 0;
   char names_[8192] = {};
   std::size_t names_used_ = 0;

@@ -225,7 +225,7 @@ bool has_sound_entry(const LoadedElf& elf, std::uintptr_t header, std::uint64_t 
 }  // namespace
 
 UnwindTables find_unwind_tables(std::uintptr_t address) noexcept {
-  const LoadedElf elf = find_loaded_elf(address);
+  const LoadedElf elf = find_elf_in_use(address);
   UnwindTables out{elf.base(), elf.low(), elf.high(), 0, 0};
   if (elf.high() == 0 || elf.unwind_header() == 0) return out;
   if (!has_sound_entry(elf, elf.unwind_header(), elf.unwind_header_size(), address)) return out;

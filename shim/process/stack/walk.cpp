@@ -120,7 +120,7 @@ namespace {
 // table locked.
 bool guarded_walk(void (*walk)(void*), void* context) noexcept {
   if (g_off.load(std::memory_order_relaxed)) return false;
-  const AllSignalsHeld held;
+  const ScopedBlockSignals held;
   const bool whole = run_until_given_up(walk, context);
   t_way_out = nullptr;
   return whole;
@@ -139,6 +139,8 @@ char* __wrap_getenv(const char* name);
 int __wrap_fprintf(FILE*, const char*, ...);
 std::size_t __wrap_fwrite(const void*, std::size_t, std::size_t, FILE*);
 int __wrap_fflush(FILE*);
+int __wrap_snprintf(char* to, std::size_t room, const char*, ...);
+extern FILE* __wrap_stderr;
 int __wrap_pthread_rwlock_rdlock(void*);
 int __wrap_pthread_rwlock_wrlock(void*);
 int __wrap_pthread_rwlock_unlock(void*);
@@ -162,6 +164,12 @@ void __wrap___assert_fail(const char*, const char*, unsigned, const char*) { __w
 int __wrap_fprintf(FILE*, const char*, ...) { return 0; }
 std::size_t __wrap_fwrite(const void*, std::size_t, std::size_t count, FILE*) { return count; }
 int __wrap_fflush(FILE*) { return 0; }
+FILE* __wrap_stderr = nullptr;  // the stand-ins above ignore it
+/// For the name of a register or of a procedure, which are not asked for.
+int __wrap_snprintf(char* to, std::size_t room, const char*, ...) {
+  if (room != 0) to[0] = 0;
+  return 0;
+}
 // One thread walks at a time: under the shim's lock.
 int __wrap_pthread_rwlock_rdlock(void*) { return 0; }
 int __wrap_pthread_rwlock_wrlock(void*) { return 0; }

@@ -93,6 +93,7 @@ int stopped();
 int jumps_out_of_runtime();
 int one_buffer();
 int handles();
+int many_failures();
 int environment();
 int pending();
 int ends();

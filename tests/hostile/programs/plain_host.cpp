@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
       {"jumps", jumps_out_of_runtime},
       {"one-buffer", one_buffer},
       {"handles", handles},
+      {"many-failures", many_failures},
       {"environment", environment},
       {"pending", pending},
       {"ends", ends},

@@ -68,6 +68,24 @@ int handles() {
   return 0;
 }
 
+/// WORD 0 failures, of the kind that WORD 1 says: "same" or "different". How much memory there was after 2000
+/// and after all of them is in the files WORD 2 and WORD 3.
+int many_failures() {
+  start();
+  const long count = std::stol(g_words[0]);
+  const bool same = g_words[1] == "same";
+  long refused = 0;
+  char name[64];
+  for (long i = 0; i < count; ++i) {
+    if (i == 2000) tell("/proc/self/status", g_words[2]);
+    std::snprintf(name, sizeof name, "a_failing_kernel_%ld", same ? 0 : i);
+    refused += fail_as(name) == kRefused ? 1 : 0;
+  }
+  tell("/proc/self/status", g_words[3]);
+  std::printf("%ld\n", refused);
+  return 0;
+}
+
 /// The program's environment is not readable while it has put something else there (a privileged child that
 /// cleans up, a runtime with an environment of its own).
 int environment() {

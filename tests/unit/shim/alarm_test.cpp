@@ -12,14 +12,14 @@
 namespace kshim::shim {
 namespace {
 
-std::string formatted(const Alarm& alarm, std::string_view report = "kshim-report/host.17.jsonl") {
+std::string formatted(const Notice& alarm, std::string_view report = "kshim-report/host.17.jsonl") {
   std::array<char, 4096> text{};
-  return {text.data(), format_alarm(alarm, report, text)};
+  return {text.data(), format_notice(alarm, report, text)};
 }
 
-TEST(Alarm, SaysTheMostImportantThingFirstAndEndsWithTheCommand) {
+TEST(Notice, SaysTheMostImportantThingFirstAndEndsWithTheCommand) {
   const std::array<std::string_view, 2> have{"sm_75", "compute_75"};
-  Alarm alarm;
+  Notice alarm;
   alarm.code = 209;
   alarm.api = "cuLaunchKernel";
   alarm.kernel = "_Z5saxpyifPKfPf";
@@ -42,8 +42,8 @@ TEST(Alarm, SaysTheMostImportantThingFirstAndEndsWithTheCommand) {
             "kshim:   explain    kshim analyze kshim-report/host.17.jsonl\n");
 }
 
-TEST(Alarm, NamesTheErrorAsTheCalledInterfaceDoes) {
-  Alarm alarm;
+TEST(Notice, NamesTheErrorAsTheCalledInterfaceDoes) {
+  Notice alarm;
   alarm.code = 209;
   alarm.runtime = true;
   alarm.api = "cudaLaunchKernel";
@@ -51,9 +51,9 @@ TEST(Alarm, NamesTheErrorAsTheCalledInterfaceDoes) {
             std::string::npos);
 }
 
-TEST(Alarm, ACompilerSaysWhatItCompilesFor) {
+TEST(Notice, ACompilerSaysWhatItCompilesFor) {
   const std::array<std::string_view, 2> known{"compute_75", "compute_80"};
-  Alarm alarm;
+  Notice alarm;
   alarm.code = 5;
   alarm.code_name = "NVRTC_ERROR_INVALID_OPTION";
   alarm.api = "nvrtcCompileProgram";
@@ -69,8 +69,8 @@ TEST(Alarm, ACompilerSaysWhatItCompilesFor) {
             "kshim:   call       nvrtcCompileProgram: NVRTC_ERROR_INVALID_OPTION (5)\n");
 }
 
-TEST(Alarm, ShowsOtherErrorsByTheirMessage) {
-  Alarm alarm;
+TEST(Notice, ShowsOtherErrorsByTheirMessage) {
+  Notice alarm;
   alarm.code = 2;
   alarm.api = "cuLaunchKernel";
   EXPECT_TRUE(formatted(alarm, "").starts_with("kshim: cuLaunchKernel failed on the GPU: out of memory\n"))
@@ -78,10 +78,10 @@ TEST(Alarm, ShowsOtherErrorsByTheirMessage) {
   EXPECT_EQ(formatted(alarm, "").find("analyze"), std::string::npos);
 }
 
-TEST(Alarm, IsOneScreenWhateverComesIn) {
+TEST(Notice, IsOneScreenWhateverComesIn) {
   const std::string endless(10'000, 'x');
   std::vector<std::string_view> have(200, "sm_100a");
-  Alarm alarm;
+  Notice alarm;
   alarm.code = 209;
   alarm.api = endless;
   alarm.kernel = endless;
@@ -99,8 +99,8 @@ TEST(Alarm, IsOneScreenWhateverComesIn) {
   EXPECT_EQ(text.back(), '\n');
 }
 
-TEST(Alarm, NeverPassesControlCharactersToATerminal) {
-  Alarm alarm;
+TEST(Notice, NeverPassesControlCharactersToATerminal) {
+  Notice alarm;
   alarm.code = 209;
   alarm.kernel = "\x1b]0;title\x07";
   alarm.object =

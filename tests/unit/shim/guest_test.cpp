@@ -15,9 +15,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 #include "guest/clock.h"
 #include "guest/reentry_guard.h"
@@ -206,17 +208,17 @@ bool pages_are_wiped_on_fork() {
   return wiped;
 }
 
-TEST(PatientLock, IsTakenOverInTheChildOfFork) {
+TEST(TimedLock, IsTakenOverInTheChildOfFork) {
   if (!pages_are_wiped_on_fork()) GTEST_SKIP() << "MADV_WIPEONFORK is accepted and not done";
-  static PatientLock g_lock;
+  static TimedLock g_lock;
   ASSERT_TRUE(g_lock.acquire());
   EXPECT_EQ(in_child([] { return g_lock.acquire() ? 0 : 1; }), 0);
   g_lock.release();
 }
 
-TEST(PatientLock, SaysThatItWasInherited) {
+TEST(TimedLock, SaysThatItWasInherited) {
   if (!pages_are_wiped_on_fork()) GTEST_SKIP() << "MADV_WIPEONFORK is accepted and not done";
-  static PatientLock g_lock;
+  static TimedLock g_lock;
   bool inherited = true;
   ASSERT_TRUE(g_lock.acquire(inherited));
   EXPECT_FALSE(inherited);
@@ -228,14 +230,34 @@ TEST(PatientLock, SaysThatItWasInherited) {
   g_lock.release();
 }
 
-TEST(PatientLock, EndsTheWaitForAThreadThatNeverReleasesIt) {
-  static PatientLock g_lock;
+TEST(TimedLock, EndsTheWaitForAThreadThatNeverReleasesIt) {
+  static TimedLock g_lock;
   std::thread([] { EXPECT_TRUE(g_lock.acquire()); }).join();
   EXPECT_FALSE(g_lock.acquire());
   EXPECT_FALSE(g_lock.acquire());
   g_lock.release();
   EXPECT_TRUE(g_lock.acquire());
   g_lock.release();
+}
+
+// Together they hold it for more than 2 s.
+TEST(TimedLock, IsHadByAllOfManyThreadsThatKeepReleasingIt) {
+  static TimedLock g_lock;
+  constexpr int kThreads = 64;
+  constexpr int kRounds = 20;
+  std::vector<std::thread> threads;
+  std::atomic<int> acquired{0};
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&acquired] {
+      for (int round = 0; round < kRounds; ++round) {
+        if (!g_lock.acquire()) continue;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        ++acquired;
+        g_lock.release();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(acquired, kThreads * kRounds);
 }
 
 TEST(Clock, IsLibcsWithoutLibc) {

@@ -36,9 +36,9 @@ void write_library(std::string_view soname) {
   });
 }
 
-void raise_alarm(const kshim::shim::Alarm& alarm) {
+void print_notice(const kshim::shim::Notice& alarm) {
   const kshim::shim::SlowPath path;
-  path.run([&](kshim::shim::State& state) { kshim::shim::raise_alarm(alarm, state.report.path()); });
+  path.run([&](kshim::shim::State& state) { kshim::shim::print_notice(alarm, state.report.path()); });
 }
 
 void wait_for(pid_t child) {
@@ -82,10 +82,10 @@ int reuse_descriptors(const char* precious) {
   if (file != 2) return 10;
   for (int fd = 900; fd < 1100; ++fd) dup2(file, fd);
   write_library("after");
-  kshim::shim::Alarm alarm;
+  kshim::shim::Notice alarm;
   alarm.code = 209;
   fcntl(2, F_SETFD, FD_CLOEXEC);
-  raise_alarm(alarm);
+  print_notice(alarm);
   struct stat info {};
   return fstat(file, &info) == 0 && info.st_size == 0 ? 0 : 11;
 }
@@ -93,9 +93,9 @@ int reuse_descriptors(const char* precious) {
 // Started without stderr: the first file it opens gets that number.
 int open_file_as_stderr(const char* precious) {
   if (open(precious, O_RDWR | O_CREAT | O_TRUNC, 0600) != 2) return 10;
-  kshim::shim::Alarm alarm;
+  kshim::shim::Notice alarm;
   alarm.code = 209;
-  raise_alarm(alarm);
+  print_notice(alarm);
   struct stat info {};
   return fstat(2, &info) == 0 && info.st_size == 0 ? 0 : 11;
 }
@@ -115,11 +115,11 @@ void small_disk() {
 
 void raise_alarms() {
   kshim::shim::SlowPath().run([](kshim::shim::State& state) { state.report.begin(); });
-  kshim::shim::Alarm alarm;
+  kshim::shim::Notice alarm;
   alarm.api = "cuLaunchKernel";
   for (const int code : {209, 209, 400, 700, 209, 700}) {
     alarm.code = code;
-    raise_alarm(alarm);
+    print_notice(alarm);
   }
 }
 

@@ -8,8 +8,8 @@
 namespace kshim::shim {
 namespace {
 
-FailureFacts failed(Hook hook, abi::Result code, std::string_view kernel = {}) {
-  FailureFacts facts;
+FailureInfo failed(Hook hook, abi::Result code, std::string_view kernel = {}) {
+  FailureInfo facts;
   facts.hook = hook;
   facts.stage = row_of(hook).stage;
   facts.code = code;
@@ -30,14 +30,14 @@ TEST(FailureKey, OneErrorIsOneFailureHoweverItIsReached) {
 }
 
 TEST(FailureKey, WhatDiffersIsAnother) {
-  const FailureFacts base = failed(Hook::cuLibraryGetKernel, 209, "_Z1kv");
-  FailureFacts kernel = base, code = base, device = base, offset = base, stage = base;
+  const FailureInfo base = failed(Hook::cuLibraryGetKernel, 209, "_Z1kv");
+  FailureInfo kernel = base, code = base, device = base, offset = base, stage = base;
   kernel.kernel = "_Z1lv";
   code.code = 500;
   device.device = 1;
   offset.module.code.offset = 0x2000;
   stage.stage = Stage::launch;
-  for (const FailureFacts& other : {kernel, code, device, offset, stage})
+  for (const FailureInfo& other : {kernel, code, device, offset, stage})
     EXPECT_NE(key_of(base), key_of(other));
   // Without device code in it, the call is what tells failures apart.
   EXPECT_NE(key_of(failed(Hook::cuMemAlloc_v2, 2)), key_of(failed(Hook::cuMemAllocManaged, 2)));
@@ -50,39 +50,39 @@ TEST(FailureKey, AFaultOfTheDeviceComesBackFromEveryCall) {
 
 TEST(FailureKey, ALibraryThatTriesImagesIsOneFailure) {
   // cuSPARSELt's start-up: thousands of fatbins, none of which anybody misses.
-  FailureFacts first = failed(Hook::cuModuleLoadFatBinary, 209);
+  FailureInfo first = failed(Hook::cuModuleLoadFatBinary, 209);
   first.owner = identity_of_file("/opt/nvidia/libcusparseLt.so.0");
-  FailureFacts second = first;
+  FailureInfo second = first;
   second.module.code.offset = 0x9000;
   EXPECT_EQ(key_of(first), key_of(second));
-  EXPECT_FALSE(is_alarming(first));
-  FailureFacts launch = first;
+  EXPECT_FALSE(deserves_notice(first));
+  FailureInfo launch = first;
   launch.stage = Stage::launch;
-  EXPECT_TRUE(is_alarming(launch));
+  EXPECT_TRUE(deserves_notice(launch));
   EXPECT_NE(key_of(first), key_of(launch));
 }
 
-TEST(Alarm, IsForFailedLaunchesLookUpsAndLoadsOfTheProgram) {
-  EXPECT_TRUE(is_alarming(failed(Hook::cuLaunchKernel, 209, "_Z1kv")));
-  EXPECT_TRUE(is_alarming(failed(Hook::cuModuleLoadData, 218)));
-  EXPECT_TRUE(is_alarming(failed(Hook::cuModuleGetFunction, 500, "_Z1kv")));
-  EXPECT_FALSE(is_alarming(failed(Hook::cuModuleGetGlobal_v2, 500)));
-  EXPECT_TRUE(is_alarming(failed(Hook::cuModuleGetGlobal_v2, 209)));
-  EXPECT_FALSE(is_alarming(failed(Hook::cuInit, 100)));
-  EXPECT_FALSE(is_alarming(failed(Hook::cuMemAlloc_v2, 2)));
+TEST(Notice, IsForFailedLaunchesLookUpsAndLoadsOfTheProgram) {
+  EXPECT_TRUE(deserves_notice(failed(Hook::cuLaunchKernel, 209, "_Z1kv")));
+  EXPECT_TRUE(deserves_notice(failed(Hook::cuModuleLoadData, 218)));
+  EXPECT_TRUE(deserves_notice(failed(Hook::cuModuleGetFunction, 500, "_Z1kv")));
+  EXPECT_FALSE(deserves_notice(failed(Hook::cuModuleGetGlobal_v2, 500)));
+  EXPECT_TRUE(deserves_notice(failed(Hook::cuModuleGetGlobal_v2, 209)));
+  EXPECT_FALSE(deserves_notice(failed(Hook::cuInit, 100)));
+  EXPECT_FALSE(deserves_notice(failed(Hook::cuMemAlloc_v2, 2)));
 }
 
-TEST(FailureFacts, BothLayersOfOneErrorAreNamed) {
+TEST(FailureInfo, BothLayersOfOneErrorAreNamed) {
   const char* const name = "_Z1kv";
   DriverFailure driver;
   driver.facts.hook = Hook::cuLibraryGetKernel;
   driver.facts.code = 209;
   driver.facts.symbol = name;
   driver.device = 1;
-  CallFacts runtime;
+  CallArgs runtime;
   runtime.hook = Hook::__cudaGetKernel;
   runtime.code = 209;
-  FailureFacts facts;
+  FailureInfo facts;
   static Modules g_modules;
   static DriverInfo g_driver;
   static HandleInfo g_names;

@@ -71,31 +71,31 @@ class Pages {
   std::uintptr_t start_ = 0;
 };
 
-TEST(Writable, GivesBackWhatWasThere) {
+TEST(ScopedWritable, GivesBackWhatWasThere) {
   const Pages pages(PROT_READ);
   ASSERT_FALSE(pages.writable());
   {
-    const Writable writable(pages.middle() + 8, pages.middle() + 72);
+    const ScopedWritable writable(pages.middle() + 8, pages.middle() + 72);
     ASSERT_TRUE(writable) << writable.refusal();
     EXPECT_TRUE(pages.writable());
   }
   EXPECT_FALSE(pages.writable());
 }
 
-TEST(Writable, LeavesWritablePagesAsTheyAre) {
+TEST(ScopedWritable, LeavesWritablePagesAsTheyAre) {
   const Pages pages(PROT_READ | PROT_WRITE);
-  { EXPECT_TRUE(Writable(pages.middle(), pages.middle() + 8)); }
+  { EXPECT_TRUE(ScopedWritable(pages.middle(), pages.middle() + 8)); }
   EXPECT_TRUE(pages.writable());
 }
 
-TEST(Writable, RefusesCodeAndWhatIsNotThere) {
+TEST(ScopedWritable, RefusesCodeAndWhatIsNotThere) {
   const Pages code(PROT_READ | PROT_EXEC);
-  EXPECT_FALSE(Writable(code.middle(), code.middle() + 8));
+  EXPECT_FALSE(ScopedWritable(code.middle(), code.middle() + 8));
   EXPECT_FALSE(code.writable());
   const Pages pages(PROT_READ);
-  EXPECT_FALSE(Writable(pages.middle() - 8, pages.middle() + 8));  // two mappings
+  EXPECT_FALSE(ScopedWritable(pages.middle() - 8, pages.middle() + 8));  // two mappings
   EXPECT_FALSE(pages.writable());
-  EXPECT_FALSE(Writable(8, 16));
+  EXPECT_FALSE(ScopedWritable(8, 16));
 }
 
 }  // namespace

@@ -137,10 +137,10 @@ TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
   program.wrapper.fatbin = 0x60000;
   registered::fatbin(program.handle(), program.address());
   registered::kernel(program.handle(), 0x601000, "_Z1kv");
-  CallFacts look_up;
+  CallArgs look_up;
   look_up.hook = Hook::__cudaGetKernel;
   look_up.host = 0x601000;
-  CallFacts launch;
+  CallArgs launch;
   launch.hook = Hook::__cudaLaunchKernel;
   launch.handle = 0x601000;
   EXPECT_TRUE(complete_launch(look_up));
@@ -149,7 +149,7 @@ TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
   launch.host = 0;
   EXPECT_TRUE(complete_launch(launch));
   EXPECT_EQ(launch.host, 0x601000U);
-  CallFacts other = launch;
+  CallArgs other = launch;
   other.hook = Hook::cudaLaunchKernel;
   EXPECT_TRUE(complete_launch(other));
 }

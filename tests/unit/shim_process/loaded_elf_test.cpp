@@ -34,6 +34,25 @@ TEST(LoadedElf, FindsWhatTheDynamicLinkerFinds) {
   EXPECT_EQ(file_of_identity(libc.identity).path, libc.path);
 }
 
+// libc has several thousand symbols, about 128 in a block.
+TEST(LoadedElf, NamesFunctionsUnlessTheTableIsTooLarge) {
+  void* const address = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
+  const LoadedObject libc = find_loaded_object(address);
+  ASSERT_TRUE(libc);
+  LoadedElf::Function functions[2] = {{reinterpret_cast<std::uintptr_t>(address), 0}, {libc.elf.low(), 0}};
+  char name[64];
+  std::size_t reads = 4;
+  libc.elf.find_functions(functions, 2, reads);
+  EXPECT_FALSE(libc.elf.copy_name(functions[0], name, sizeof name));
+  reads = 1000;
+  libc.elf.find_functions(functions, 2, reads);
+  EXPECT_LT(reads, 1000U);
+  ASSERT_TRUE(libc.elf.copy_name(functions[0], name, sizeof name));
+  EXPECT_STREQ(name, "gnu_get_libc_version");
+  EXPECT_FALSE(libc.elf.copy_name(functions[0], name, 5));
+  EXPECT_EQ(functions[1].name, 0U);
+}
+
 TEST(LoadedElf, TellsWhatIsImported) {
   const LoadedObject self = find_loaded_object(reinterpret_cast<const void*>(&gnu_hash));
   ASSERT_TRUE(self);

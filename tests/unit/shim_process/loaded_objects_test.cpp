@@ -300,7 +300,7 @@ TEST_F(Libraries, NoLockOfTheDynamicLinkerIsTaken) {
   // Each of these would wait forever.
   EXPECT_TRUE(find_loaded_object(address));
   EXPECT_TRUE(find_loaded_object(reinterpret_cast<const void*>(&getpid)));
-  EXPECT_NE(find_loaded_elf(reinterpret_cast<std::uintptr_t>(address)).unwind_header(), 0U);
+  EXPECT_NE(find_elf_in_use(reinterpret_cast<std::uintptr_t>(address)).unwind_header(), 0U);
   unsigned count = 0;
   for_each_loaded_object(
       [](void* context, const LoadedObject&) {
@@ -359,7 +359,10 @@ TEST_F(Libraries, DamagedTablesCostAnAnswerOnly) {
     elf.imports("malloc");
     elf.needs("libc.so.6");
     elf.soname(name, sizeof name);
-    elf.symbol_at(base + 16, name, sizeof name);
+    LoadedElf::Function function{base + 16, 0};
+    std::size_t reads = 256;
+    elf.find_functions(&function, 1, reads);
+    elf.copy_name(function, name, sizeof name);
     elf.defines_version("NODE_1");
     elf.has_dynamic_address(base);
     elf.each_binding([](std::string_view) { return true; },

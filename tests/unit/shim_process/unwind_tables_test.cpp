@@ -56,7 +56,7 @@ TEST(UnwindTables, DamagedOnesAreRefused) {
   const auto address = reinterpret_cast<std::uintptr_t>(dlsym(handle, "probe"));
   const UnwindTables whole = find_unwind_tables(address);
   ASSERT_NE(whole.header, 0U);
-  const LoadedElf elf = find_loaded_elf(address);
+  const LoadedElf elf = find_elf_in_use(address);
   const std::uintptr_t first_page = whole.header / 4096 * 4096;
   const std::size_t behind = elf.bytes_from(whole.header).size();
   const std::size_t pages = (whole.header + behind - first_page + 4095) / 4096 * 4096;
