@@ -6,6 +6,8 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/remedies.h"
+#include "analyzer/advise/wheel_choice.h"
+#include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/advise/windows.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -49,6 +51,16 @@ void set_ptx(const Clues& clues, Situation& at) {
   }
 }
 
+// What is built on PyTorch and lacks the code in this release: another PyTorch would leave it so.
+const PackageClue* lacking_extension(const Clues& clues, const Situation& at) {
+  for (const PackageClue& each : clues.packages) {
+    if (each.name != "torch" && !each.from_source &&
+        analysis::is_without_code(each.name, each.version, *at.device, analysis::platform_of(at)))
+      return &each;
+  }
+  return nullptr;
+}
+
 // What the runtime is, or what a container's image demands.
 void set_runtime(const Hit* hit, Situation& at) {
   const image::Version asked = hit != nullptr ? version_of(group(*hit, "needcuda")) : image::Version{};
@@ -79,6 +91,9 @@ void add_advice(const Clues& clues, const Judgement& judgement, analysis::Findin
   const PackageClue* package = package_that_failed(clues, judgement.hit);
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  if (package != nullptr && package->name == "torch" && at.device) {
+    if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
+  }
   if (package != nullptr && !another) {
     at.software = package->name;
     at.from_source = package->from_source;

@@ -11,6 +11,7 @@
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/device_code/kernel_list.h"
 #include "kshim/image/decompress.h"
+#include "kshim/image/ltoir.h"
 
 namespace kshim::scan {
 namespace {
@@ -32,12 +33,6 @@ constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
 constexpr unsigned kMostToolkits = 64;
 
 bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
-
-/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture.
-bool links_for(const Candidate& image, ComputeCapability device) {
-  return image.kind == ImageKind::ltoir &&
-         image::judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
-}
 
 void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
   const auto raise = [](std::uint32_t& known, std::uint32_t value) {
@@ -160,8 +155,8 @@ class Judge {
       // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
       else
         chosen.judged = !holds_unknown_kind(module) &&
-                        std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& image) {
-                          return links_for(image, targets_[target].cc);
+                        std::none_of(candidates_.begin(), candidates_.end(), [&](const Candidate& each) {
+                          return image::links_for(each, targets_[target].cc);
                         });
       visit(target, chosen);
     }
