@@ -17,7 +17,8 @@ endif()
 find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
 add_custom_target(unit_tests)
 
-# The tables of tests/knowledge/, which no new release changes, in place of the built-in ones: object files come before archives.
+# The tables of tests/knowledge/, which no new release changes, in place of the built-in ones (what is not there is of knowledge/):
+# object files come before archives.
 # unit_knowledge alone looks at the real ones.
 function(kshim_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
@@ -27,7 +28,7 @@ function(kshim_unit_test name)
       file(GLOB tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/knowledge/*.json")
       configure_file("${PROJECT_SOURCE_DIR}/analyzer/data/embedded.S" "${PROJECT_BINARY_DIR}/tests/test_tables.S" COPYONLY)
       add_library(kshim_test_tables OBJECT "${PROJECT_BINARY_DIR}/tests/test_tables.S")
-      target_include_directories(kshim_test_tables PRIVATE "${PROJECT_SOURCE_DIR}/tests/knowledge")
+      target_include_directories(kshim_test_tables PRIVATE "${PROJECT_SOURCE_DIR}/tests/knowledge" "${PROJECT_SOURCE_DIR}/knowledge")
       set_source_files_properties("${PROJECT_BINARY_DIR}/tests/test_tables.S" PROPERTIES OBJECT_DEPENDS "${tables}")
     endif()
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:kshim_test_tables>)

@@ -8,6 +8,7 @@
 #include "kshim/base/hash.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/kernel_names.h"
+#include "kshim/image/ltoir.h"
 #include "kshim/image/payload.h"
 #include "query/image_names.h"
 
@@ -125,6 +126,9 @@ CodeFile::Choice CodeFile::choose(const CodeModule& module, const Platform& plat
   });
   out.selection = select_image({candidates_.begin(), candidates_.size()}, platform, code_.packaging);
   if (out.runs()) out.image = candidates_[out.selection.index];
+  out.linked = !out.runs() && std::any_of(candidates_.begin(), candidates_.end(), [&](const Candidate& each) {
+    return image::links_for(each, platform.device);
+  });
   return out;
 }
 
@@ -221,9 +225,14 @@ Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_an
   }
   image::Rule runs{};
   image::Rule lacks{};
+  bool linked = false;
   for (const CodeModule& module : code_.modules) {
     if (module.kernels == Kernels::no) continue;
     const Choice choice = choose(module, platform);
+    if (choice.linked) {
+      linked = true;
+      continue;
+    }
     ++out.modules;
     const std::uint64_t same_before =
         choice.selection.choice == image::Choice::sass ? out.sass : out.sass + out.jit;
@@ -255,7 +264,7 @@ Reason CodeFile::answer_any(SourceFile& file, const Platform& platform, kshim_an
   } else {
     const bool any = std::any_of(code_.images.begin(), code_.images.end(), is_executable);
     const ReasonText reason = code_.images.empty() ? text_of(Reason::no_device_code)
-                              : any                ? text_of(Reason::no_kernels)
+                              : any && !linked     ? text_of(Reason::no_kernels)
                                                    : text_of(image::Rule::ltoir_not_executable);
     say(KSHIM_CODE_NONE, reason, out);
   }

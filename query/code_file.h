@@ -30,6 +30,7 @@ class CodeFile {
     image::Selection selection;
     image::Candidate image;
     bool executable = false;  ///< false: LTO-IR alone, which is for a linker
+    bool linked = false;      ///< nothing runs, and LTO-IR is there for this GPU
     bool runs() const noexcept { return selection.choice != image::Choice::none; }
   };
   /// A kernel's name, by a hash of 64 bits, in an image.

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "query/collect.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <tuple>
 
+#include "kshim/image/cubin.h"
 #include "kshim/image/fatbin.h"
+#include "kshim/image/payload.h"
 
 namespace kshim::query {
 namespace {
@@ -24,6 +28,8 @@ constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30U;  // zeros behind
 // cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images.
 constexpr std::size_t kMostImages = std::size_t{1} << 19U;
 constexpr std::size_t kMostFatbins = std::size_t{1} << 19U;
+// Read for what only began like a cubin: a hostile file has one at every step, with tables far away.
+constexpr std::uint64_t kMostMisread = std::uint64_t{256} << 20U;
 
 constexpr std::uint64_t aligned(std::uint64_t at) noexcept {
   return (at + kAlignment - 1) & ~(kAlignment - 1);
@@ -41,7 +47,8 @@ Reason Collector::collect(Array<CodeRange>& ranges) noexcept {
   });
   std::uint64_t done = 0;
   for (CodeRange range : ranges) {
-    range.begin = aligned(std::max(range.begin, done));
+    range.begin = std::max(range.begin, done);
+    if (range.role != SectionRole::data) range.begin = aligned(range.begin);
     if (range.begin >= range.end) continue;
     kept_from_ = range.begin;
     range.role == SectionRole::data ? search(range) : walk(range);
@@ -77,8 +84,8 @@ void Collector::walk(const CodeRange& range) noexcept {
 void Collector::search(const CodeRange& range) noexcept {
   if (window_ == nullptr) window_ = static_cast<std::byte*>(std::malloc(kWindow));
   if (window_ == nullptr) return fail(Reason::no_memory);
-  constexpr std::uint64_t kStart = sizeof(std::uint64_t);  // what find_fatbin() compares
-  std::uint64_t from = range.begin;                        // of the window in the file
+  constexpr std::uint64_t kStart = 20;  // what find_fatbin_or_cubin() compares
+  std::uint64_t from = range.begin;     // of the window in the file
   std::uint64_t size = 0;
   for (std::uint64_t at = range.begin; at < range.end && reason_ == Reason::none;) {
     const bool is_used_up = at + kStart > from + size && from + size < range.end;
@@ -87,9 +94,12 @@ void Collector::search(const CodeRange& range) noexcept {
       size = std::min(range.end - at, kWindow);
       if (!file_.copy(from, size, window_)) return;
     }
-    const std::uint64_t found = image::find_fatbin({window_, static_cast<std::size_t>(size)}, at - from);
+    const Bytes window(window_, static_cast<std::size_t>(size));
+    const std::uint64_t found = image::find_fatbin_or_cubin(window, at - from);
     if (found < size)
-      at = add_fatbin(from + found, range);
+      at = read_le<std::uint32_t>(window, found).value_or(0) == image::kFatbinMagic
+               ? add_fatbin(from + found, range)
+               : add_cubin(from + found, range);
     else  // a start may lie across the window's end
       at = from + size < range.end ? std::max(at + 1, from + size - (kStart - 1)) : range.end;
     if (at - kept_from_ >= kMostKept) {
@@ -134,6 +144,40 @@ std::uint64_t Collector::add_fatbin(std::uint64_t at, const CodeRange& range) no
   add_group(at, first, range.role);
   const std::uint64_t end = at + reader.size();  // in data, the next one may begin anywhere
   return std::max(at + kAlignment, data ? end : aligned(end));
+}
+
+std::uint64_t Collector::add_cubin(std::uint64_t at, const CodeRange& range) noexcept {
+  const Bytes rest =
+      file_.bytes().subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
+  if (!file_.fetch(at, sizeof(Elf64_Ehdr))) return range.end;
+  const auto header = read_le<Elf64_Ehdr>(rest, 0);
+  if (!header) return at + 1;
+  const auto end_of = [](std::uint64_t offset, std::uint64_t count, std::uint64_t size) {
+    return offset > image::kPayloadCeiling ? offset : offset + count * size;
+  };
+  const std::uint64_t tables = std::max(end_of(header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr)),
+                                        end_of(header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr)));
+  if (tables > rest.size() || tables > image::kPayloadCeiling) return at + 1;
+  if (!file_.fetch(at, tables)) return range.end;
+  const auto elf = image::ElfReader::open(rest);
+  const std::uint64_t size = elf ? elf->extent() : tables;
+  if (size > image::kPayloadCeiling) return at + 1;
+  if (!file_.fetch(at, size)) return range.end;
+  const auto cubin = image::CubinReader::open(rest);
+  if (!cubin) {
+    misread_ += size;
+    if (misread_ > kMostMisread) fail(Reason::too_large);
+    return misread_ > kMostMisread ? range.end : at + 1;
+  }
+  image::Image entry;
+  entry.kind = image::ImageKind::cubin;
+  entry.arch = cubin->arch();
+  entry.uncompressed_size = size;
+  entry.payload = rest.first(static_cast<std::size_t>(size));
+  const auto first = static_cast<std::uint32_t>(out_.images.size());
+  if (!add_image(entry)) return range.end;
+  add_group(at, first, range.role);
+  return at + size;
 }
 
 bool Collector::add_image(const image::Image& entry) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the fatbins of a file. Every byte is looked at once, however its ranges overlap.
+// Gathers the fatbins of a file, and the cubins that stand among its data. Every byte is looked at once,
+// however its ranges overlap.
 #pragma once
 #include <cstdint>
 
@@ -36,6 +37,7 @@ class Collector {
   /// The fatbin at `at`; returns where to go on, beyond `at`. In data, what only looks like the start of a
   /// fatbin is passed over.
   std::uint64_t add_fatbin(std::uint64_t at, const CodeRange& range) noexcept;
+  std::uint64_t add_cubin(std::uint64_t at, const CodeRange& range) noexcept;
   bool add_image(const image::Image& entry) noexcept;
   void add_group(std::uint64_t at, std::uint32_t first, image::SectionRole role) noexcept;
   void fail(Reason reason) noexcept {
@@ -47,6 +49,7 @@ class Collector {
   Reason reason_ = Reason::none;
   std::byte* window_ = nullptr;  ///< what is searched
   std::uint64_t kept_from_ = 0;  ///< memory below is given back
+  std::uint64_t misread_ = 0;    ///< bytes of what was no cubin after all
 };
 
 }  // namespace kshim::query

@@ -281,6 +281,18 @@ const LibrarySupportRow* left_out_by(const AdviceInput& at) {
   return row != nullptr && *at.device < row->min ? row : nullptr;
 }
 
+// MAGMA comes to PyTorch's build as a finished library, made for a list of its own.
+void add_magma_fix(std::vector<Fix>& fixes) {
+  fixes.push_back(
+      {FixKind::environment,
+       "Let torch.linalg take cuSOLVER in place of MAGMA",
+       {"export TORCH_LINALG_PREFER_CUSOLVER=1"},
+       "the kernels of this file are MAGMA's, which PyTorch links as it comes: TORCH_CUDA_ARCH_LIST "
+       "adds nothing to them",
+       "some functions have no other implementation than MAGMA's",
+       "prefer-cusolver"});
+}
+
 Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
   const LibrarySupportRow* older = last_library_for(row.library, device);
   const std::string why =
@@ -347,7 +359,10 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   add_extension_fix(at, fixes);
   if (const LibrarySupportRow* row = left_out_by(at)) return fixes.push_back(do_without(*row, *at.device));
   // Hours of building are no answer where a build exists.
-  if (add_wheel_fix(at, fixes) && comes_built(at)) return;
+  const bool magma = basename_of(at.object).starts_with("libtorch_cuda_linalg.");
+  const bool wheel = add_wheel_fix(at, fixes) && comes_built(at);
+  if (magma) add_magma_fix(fixes);
+  if (wheel || magma) return;
   if (add_other_ways(at, fixes)) return;
   if (comes_built(at) && at.manager != "conda" && add_source_build(at, fixes))
     return add_package_fix(at, fixes);

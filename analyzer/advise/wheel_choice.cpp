@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/companions.h"
 #include "analyzer/data/pythons.h"
 #include "analyzer/data/reach.h"
 
@@ -35,9 +36,11 @@ bool is_open(const WheelRow& row) {
   });
 }
 
-// The newest release of a row that a Python has; of the row itself where nothing limits it.
-std::string_view last_of(const WheelRow& row, const PythonRow* limit) {
-  return limit != nullptr && compare_last(limit->last, row.last) < 0 ? limit->last : row.last;
+// The newest release of a row that a Python has, and whose companions serve the GPU.
+std::string_view last_of(const WheelRow& row, const PythonRow* limit, ComputeCapability device) {
+  std::string_view last = last_with_companions(row, device);
+  if (last.empty()) last = row.last;
+  return limit != nullptr && compare_last(limit->last, last) < 0 ? limit->last : last;
 }
 
 bool is_of_python(const WheelRow& row, const PythonRow* limit) {
@@ -175,11 +178,15 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   };
   if (std::any_of(rows.begin(), rows.end(), serves_all))
     std::erase_if(rows, [&](const WheelRow* row) { return !serves_all(row); });
+  const auto is_refused = [&](const WheelRow* row) { return last_with_companions(*row, device).empty(); };
+  if (!std::all_of(rows.begin(), rows.end(), is_refused)) std::erase_if(rows, is_refused);
   if (rows.empty()) return std::nullopt;
   if (is_plain(wheel.version)) {
     std::vector<const WheelRow*> same;
     for (const WheelRow* row : rows) {
-      if (is_within(wheel.version, row->first, row->last)) same.push_back(row);
+      if (is_within(wheel.version, row->first, row->last) &&
+          refusing_companion(*row, wheel.version, device) == nullptr)
+        same.push_back(row);
     }
     if (const WheelRow* best = best_of(same, device))
       return WheelChoice{best, installer_of(*best, manager), "==" + wheel.version, true, wheel.version};
@@ -194,12 +201,13 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   std::vector<const WheelRow*> newest;
   for (const WheelRow* row : rows) {
     const int newer =
-        newest.empty() ? 0 : compare_last(last_of(*row, limit), last_of(*newest.front(), limit));
+        newest.empty() ? 0
+                       : compare_last(last_of(*row, limit, device), last_of(*newest.front(), limit, device));
     if (newer > 0) newest.clear();
     if (newer >= 0) newest.push_back(row);
   }
   const WheelRow* best = best_of(newest, device);
-  const std::string_view last = last_of(*best, limit);
+  const std::string_view last = last_of(*best, limit, device);
   if (last == kNewest) return WheelChoice{best, installer_of(*best, manager), "", false, ""};
   return WheelChoice{best, installer_of(*best, manager), fmt::format("=={}.*", last), false,
                      std::string(last)};

@@ -57,11 +57,44 @@ std::string gpus_of(const WheelRow& row) {
 
 std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
+const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
+
+// Whether any build of the release that is there has code for the GPU, or nothing is known of it. `refusing`:
+// what all of those that have it bring along and does not serve the GPU.
+bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform,
+                    const CompanionRow** refusing = nullptr) {
+  bool known = false;
+  bool has = false;
+  const CompanionRow* refused = nullptr;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution != wheel.distribution || row.platform != platform ||
+        !is_within(wheel.version, row.first, row.last))
+      continue;
+    known = true;
+    if (serves(row, device) == image::Choice::none) continue;
+    const CompanionRow* const each = refusing_companion(row, wheel.version, device);
+    if (each == nullptr) return true;
+    refused = each;
+    has = true;
+  }
+  if (refusing != nullptr) *refusing = refused;
+  return has || !known;
+}
+
 std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
   const Version cuda = cuda_of(choice.row->variant);
-  if (!choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution))
-    parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
+  if (at.device && !choice.same && is_plain(wheel.version) && knows_wheels_of(wheel.distribution)) {
+    const CompanionRow* refusing = nullptr;
+    if (!release_serves(wheel, *at.device, platform_of(at), &refusing))
+      parts.push_back(fmt::format("no build of {} is known to have code for this GPU", wheel.version));
+    else if (refusing != nullptr)
+      parts.push_back(fmt::format("the {} {} that {} comes with does not serve this GPU", refusing->library,
+                                  refusing->release, wheel.version));
+  }
+  const CompanionRow* row = at.device ? refusing_companion(*choice.row, choice.release, *at.device) : nullptr;
+  if (row != nullptr)
+    parts.push_back(fmt::format("its {} {} does not serve this GPU", row->library, row->release));
   if (!choice.installer->caveat.empty()) parts.emplace_back(choice.installer->caveat);
   if (!choice.row->note.empty()) parts.emplace_back(choice.row->note);
   const ToolkitRow* toolkit = cuda.known() ? toolkit_at_most({cuda.major, 0}) : nullptr;
@@ -79,21 +112,6 @@ std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const W
   if (!choice.row->verified)
     parts.emplace_back("it has that code by its build script: kshim scan says what is in the file");
   return join(parts, "; ");
-}
-
-const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
-
-// Whether any build of the release that is there has code for the GPU, or nothing is known of it.
-bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform) {
-  bool known = false;
-  for (const WheelRow& row : wheels()) {
-    if (row.distribution != wheel.distribution || row.platform != platform ||
-        !is_within(wheel.version, row.first, row.last))
-      continue;
-    if (serves(row, device) != image::Choice::none) return true;
-    known = true;
-  }
-  return !known;
 }
 
 // The package to ask for: what failed is of it, or comes with it.
@@ -154,7 +172,9 @@ Fix install(const AdviceInput& at, const WheelChoice& choice, const WheelName& w
   fix.kind = FixKind::reinstall;
   fix.title = fmt::format("Install {}{}{}", choice.installer->title, release.empty() ? "" : " " + release,
                           cuda.known() ? " for CUDA " + cuda_text(choice.row->variant) : "");
-  const std::string installed = at.package.empty() ? std::string(wheel.distribution) : at.package;
+  // "faiss" is a module, and faiss-gpu-cu12 a package.
+  const bool is_package = at.package.find('-') != std::string::npos;
+  const std::string installed = is_package ? at.package : std::string(wheel.distribution);
   fix.commands = commands_of(choice.installer->command, {{"pin", choice.pin},
                                                          {"variant", std::string(choice.row->variant)},
                                                          {"major", std::to_string(cuda.major)},
@@ -180,12 +200,14 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
     return false;
   auto choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
                              at.other_devices);
-  if (!choice && wheel.distribution == "faiss-gpu-cu12") {
-    // The same project under another name, with code for more GPUs.
-    wheel = {};
-    wheel.distribution = "faiss-gpu";
-    choice = choose_wheel(wheel, manager, *at.device, platform_of(at), at.driver, at.python_version,
-                          at.other_devices);
+  // The same project under another name, with code for other GPUs.
+  for (const SiblingRow& row : knowledge().siblings) {
+    if (choice || row.distribution != wheel.distribution) continue;
+    WheelName sibling;
+    sibling.distribution = row.sibling;
+    choice = choose_wheel(sibling, manager, *at.device, platform_of(at), at.driver, at.python_version,
+                             at.other_devices);
+    if (choice) wheel = sibling;
   }
   const GpuRow* gpu = find_gpu(*at.device);
   if (!choice) {
@@ -217,6 +239,13 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
     fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
   fixes.push_back(std::move(fix));
   return choice->row->verified && !compiled && is_plain(wheel.version);
+}
+
+bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
+                     std::string_view platform) {
+  const WheelName wheel = wheel_name(package, release);
+  return find_installer(wheel.distribution, "pip") != nullptr && is_plain(wheel.version) &&
+         !release_serves(wheel, device, platform);
 }
 
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {

@@ -3,6 +3,7 @@
 // code for the GPU.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/advise/advice.h"
@@ -14,6 +15,9 @@ namespace kshim::analysis {
 /// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
 /// there.
 bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+/// Whether a release of a package that pip installs is known, and none of its builds has code for the GPU.
+bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
+                     std::string_view platform);
 /// 35: a build that the driver runs. False where none is known.
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 /// What is installed has code for the GPU: which file has none, and how it is built anew.

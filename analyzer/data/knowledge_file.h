@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/data/companions.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/library_needs.h"
 #include "analyzer/data/pythons.h"
@@ -25,6 +26,17 @@ struct WindowsDriverRow {
   std::string_view of_windows;
 };
 
+/// What a project's packages and modules are called besides: libcudf is of cudf, sgl_kernel of sglang-kernel.
+struct ProjectNameRow {
+  std::string_view name;
+  std::string_view distribution;
+};
+/// Another package of the same project, with code for other GPUs.
+struct SiblingRow {
+  std::string_view distribution;
+  std::string_view sibling;
+  std::string_view sources;
+};
 /// A package of which PyPI has wheels alone, so that pip cannot build it.
 struct WithoutSourceRow {
   std::string_view package;
@@ -39,6 +51,9 @@ struct Knowledge {
   std::vector<GpuNameRow> gpu_names;
   std::vector<WheelRow> wheels;
   std::vector<WheelDefaultRow> wheel_defaults;
+  std::vector<CompanionRow> companions;
+  std::vector<ProjectNameRow> project_names;
+  std::vector<SiblingRow> siblings;
   std::vector<PythonRow> pythons;
   std::vector<LibrarySupportRow> library_support;
   std::vector<LibraryNeedRow> library_needs;

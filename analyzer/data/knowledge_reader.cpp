@@ -243,6 +243,26 @@ void read_wheel_default(Row& row, Knowledge& to, ImageTables&) {
   to.wheel_defaults.push_back({row.text("distribution"), row.release("first"), row.release("last"),
                                row.text("variant"), row.text("platform"), row.text("sources")});
 }
+void read_companion(Row& row, Knowledge& to, ImageTables&) {
+  CompanionRow out;
+  out.distribution = row.text("distribution");
+  out.first = row.release("first");
+  out.last = row.release("last");
+  out.variant = row.text("variant");
+  out.platform = row.text("platform");
+  out.library = row.text("library");
+  out.release = row.release("release");
+  is_verified(row);
+  row.text_if_any("date");
+  out.sources = row.text("sources");
+  to.companions.push_back(out);
+}
+void read_project_name(Row& row, Knowledge& to, ImageTables&) {
+  to.project_names.push_back({row.text("name"), row.text("distribution")});
+}
+void read_sibling(Row& row, Knowledge& to, ImageTables&) {
+  to.siblings.push_back({row.text("distribution"), row.text("sibling"), row.text("sources")});
+}
 void read_python(Row& row, Knowledge& to, ImageTables&) {
   to.pythons.push_back({row.text("distribution"), row.release("python"), row.release("first"),
                         row.release("last"), row.text("sources")});
@@ -285,6 +305,12 @@ constexpr Section kSections[] = {
     {"wheels", read_wheel, [](Knowledge& from, Knowledge& to) { to.wheels = std::move(from.wheels); }},
     {"wheel_defaults", read_wheel_default,
      [](Knowledge& from, Knowledge& to) { to.wheel_defaults = std::move(from.wheel_defaults); }},
+    {"companions", read_companion,
+     [](Knowledge& from, Knowledge& to) { to.companions = std::move(from.companions); }},
+    {"project_names", read_project_name,
+     [](Knowledge& from, Knowledge& to) { to.project_names = std::move(from.project_names); }},
+    {"siblings", read_sibling,
+     [](Knowledge& from, Knowledge& to) { to.siblings = std::move(from.siblings); }},
     {"pythons", read_python, [](Knowledge& from, Knowledge& to) { to.pythons = std::move(from.pythons); }},
     {"library_support", read_library_support,
      [](Knowledge& from, Knowledge& to) { to.library_support = std::move(from.library_support); }},

@@ -131,10 +131,9 @@ WheelName wheel_name(std::string_view package, std::string_view version, std::st
     if (rest.empty() || rest == "-gpu" || !cuda_word(rest).empty()) out.distribution = row.distribution;
   }
   if (out.distribution.empty()) {
-    constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-        {"jaxlib", "jax"}, {"nvidia-nccl", "nccl"}, {"libcudf", "cudf"}, {"libcuml", "cuml"}};
-    for (const auto& [begin, distribution] : kOtherNames) {
-      if (name == begin || name.starts_with(std::string(begin) + "-cu")) out.distribution = distribution;
+    for (const ProjectNameRow& row : knowledge().project_names) {
+      if (name == row.name || name.starts_with(std::string(row.name) + "-cu"))
+        out.distribution = row.distribution;
     }
   }
   return out;

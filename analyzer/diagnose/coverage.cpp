@@ -7,18 +7,13 @@
 
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/decompress.h"
+#include "kshim/image/ltoir.h"
 
 namespace kshim::analysis {
 namespace {
 
 using image::Candidate;
 using image::ImageKind;
-
-/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture.
-bool links_for(const Candidate& image, image::ComputeCapability device) {
-  return image.kind == ImageKind::ltoir &&
-         image::judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
-}
 
 bool loaded_by_choice(const DeviceCode& code, std::span<const std::uint32_t> lacking) {
   return std::any_of(code.modules.begin(), code.modules.end(),
@@ -67,7 +62,7 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
     // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
     out.judged =
         !holds_unknown_kind_ && std::none_of(candidates_.begin(), candidates_.end(),
-                                             [&](const Candidate& image) { return links_for(image, cc); });
+                                             [&](const Candidate& each) { return image::links_for(each, cc); });
   }
   return out;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "analyzer/advise/wheel_choice.h"
+#include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/log_diagnosis.h"
@@ -48,6 +50,16 @@ void set_runtime(const Hit* hit, AdviceInput& at) {
   at.runtime = asked.known() ? asked : at.toolkit;
 }
 
+// What is built on PyTorch and lacks the code in this release: another PyTorch would leave it so.
+const PackageClue* lacking_extension(const Clues& clues, const AdviceInput& at) {
+  const auto lacks = [&](const PackageClue& each) {
+    return each.name != "torch" && !each.from_source &&
+           analysis::is_without_code(each.name, each.version, *at.device, analysis::platform_of(at));
+  };
+  const auto found = std::find_if(clues.packages.begin(), clues.packages.end(), lacks);
+  return found == clues.packages.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,
@@ -67,6 +79,9 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   const PackageClue* package = package_that_failed(clues, judgement.hit);
   const bool another = package != nullptr && package->name == "torch" && judgement.list != nullptr &&
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
+  if (package != nullptr && package->name == "torch" && at.device) {
+    if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
+  }
   if (package != nullptr && !another) {
     at.software = package->name;
     at.from_source = package->from_source;

@@ -25,9 +25,9 @@ def main():
     validator = schemas.jsonschema_or_skip().Draft202012Validator(schemas.ours()["knowledge"])
     text_of = tool().text_of
     wrong = []
+    known = {row["id"] for row in json.loads((ROOT / "knowledge/sources.json").read_text(encoding="utf-8"))["sources"]}
     for folder in (ROOT / "knowledge", ROOT / "tests" / "knowledge"):
         tables = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.json"))}
-        known = {row["id"] for row in json.loads(tables["sources.json"])["sources"]}
         for name, text in tables.items():
             where = (folder / name).relative_to(ROOT)
             table = json.loads(text)

@@ -10,6 +10,8 @@ from tree import ROOT, tracked
 LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 KNOWN = {
+    ("diagnose/log_advice_input.cpp", "advise/wheel_choice.h"),
+    ("diagnose/log_advice_input.cpp", "advise/wheel_fixes.h"),
     ("verbs/analysis.h", "render/formats.def"),
 }
 

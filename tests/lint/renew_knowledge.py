@@ -42,6 +42,9 @@ class Served(unittest.TestCase):
     def test_a_suffix_beside_its_base_is_of_kernels_for_one_gpu(self):
         self.assertEqual(TOOL.served(images(sm_90=40, sm_90a=30, sm_100=40, sm_100f=40)), ("90 100", ""))
 
+    def test_kernels_that_each_are_a_file_count_all(self):
+        self.assertEqual(TOOL.served(images(sm_100f=12000, sm_103a=40), 0), ("100f 103a", ""))
+
     def test_nothing(self):
         self.assertEqual(TOOL.served([]), ("", ""))
 
@@ -64,6 +67,59 @@ class Replaced(unittest.TestCase):
     def test_another_platform_is_left_alone(self):
         other = dict(row("1.1", "1.8", "75"), platform=TOOL.ARM)
         self.assertIn(other, TOOL.replaced([other], [row("1.1", "1.8", "80", "measured", date="d", wheels="")], Series()))
+
+
+class Measured:
+    """A wheel that was looked at."""
+    def __init__(self, **said):
+        self.said = said
+
+
+def project(variant, library, pins):
+    """Of which 1.0, 1.1 ... pin these releases of cuDNN; None: it was not looked at."""
+    out = object.__new__(TOOL.Project)
+    out.row = dict(distribution="p", package="p", variant=variant, library=library)
+    out.platform = TOOL.LINUX
+    out.series = [(f"1.{place}", f"1.{place}.0") for place in range(len(pins))]
+    out.points = {place: {"cu12": ("80", "")} for place, pin in enumerate(pins) if pin}
+    out.wheels = {place: Measured(requires=[f"Requires-Dist: nvidia-cudnn-cu12=={pin}; platform_system == 'Linux'"])
+                  for place, pin in enumerate(pins) if pin}
+    return out
+
+
+class Companions(unittest.TestCase):
+    def test_releases_between_two_that_pin_the_same_are_as_these(self):
+        got = project("", "", ["9.1", None, "9.1", None, "9.5"]).companions([])
+        self.assertEqual([(each["first"], each["last"], each["release"]) for each in got], [("1.0", "1.2", "9.1"), ("1.4", "1.4", "9.5")])
+
+    def test_what_was_measured_before_goes_on(self):
+        old = project("", "", ["9.1", None, None, None]).companions([])
+        got = project("", "", [None, None, None, "9.1"]).companions(old)
+        self.assertEqual([(each["first"], each["last"]) for each in got], [("1.0", "1.3")])
+
+    def test_a_declared_row_stays(self):
+        declared = dict(distribution="p", first="1.0", last="1.3", variant="cu11", platform=TOOL.LINUX, library="cuDNN", release="8.7", basis="declared",
+                        sources="s")
+        self.assertIn(declared, project("", "", ["9.1"]).companions([declared]))
+
+
+class Builds(unittest.TestCase):
+    def wheel(self, **objects):
+        out = object.__new__(TOOL.Wheel)
+        out.said = {"objects": [{"member": name.replace("__", "."), "images": images(**counts)} for name, counts in objects.items()]}
+        return out
+
+    def test_the_file_with_the_most_images_is_what_the_project_is(self):
+        wheel = self.wheel(a__so=dict(sm_80=9), b__so=dict(sm_90=1))
+        self.assertEqual(wheel.builds(dict(library=r"\.so", variant="")), {"": ("80", "")})
+
+    def test_files_that_are_one_library_together(self):
+        wheel = self.wheel(a__so=dict(sm_80=9), b__so=dict(sm_90=9))
+        self.assertEqual(wheel.builds(dict(library=r"\.so", variant="", together=True)), {"": ("80 90", "")})
+
+    def test_two_files_for_one_cuda_serve_what_either_does(self):
+        wheel = self.wheel(x11__so=dict(sm_80=3), x11_old__so=dict(sm_50=3))
+        self.assertEqual(wheel.builds(dict(library=r"x(\d+)(?:_old)?\.so", variant="file")), {"cu11": ("50 80", "")})
 
 
 TOOL = tool()

@@ -82,7 +82,7 @@ const Known kKnown[] = {
      {3, 7},
      {},
      "",
-     "'torch==2.7.*' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu118"},
+     "'torch==2.3.*' torchvision torchaudio --index-url https://download.pytorch.org/whl/cu118"},
     {"Thor", Cause::no_image_for_arch, "torch", "2.9.1", "cu128", {11, 0}, {}, "", "whl/cu130"},
     {"Orin", Cause::no_image_for_arch, "torch", "2.9.1", "cu126", {8, 7}, {}, "", "NVIDIA's PyTorch wheel"},
     {"conda's",
@@ -94,7 +94,7 @@ const Known kKnown[] = {
      {},
      "conda",
      "conda install --override-channels -c conda-forge 'pytorch-gpu==2.9.1' torchvision torchaudio "
-     "'cuda-version=12.6'"},
+     "'cuda-version=12.9'"},
     {"torchvision for another PyTorch",
      Cause::no_image_for_arch,
      "torchvision",

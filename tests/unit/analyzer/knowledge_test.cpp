@@ -69,6 +69,8 @@ TEST(Knowledge, EveryRowHasASourceWithADate) {
   for (const LibraryNeedRow& row : library_needs()) expect_sources(row.distribution, row.sources);
   for (const SourceNeedRow& row : source_needs()) expect_sources(row.distribution, row.sources);
   for (const WithoutSourceRow& row : knowledge().without_source) expect_sources(row.package, row.sources);
+  for (const CompanionRow& row : knowledge().companions) expect_sources(row.distribution, row.sources);
+  for (const SiblingRow& row : knowledge().siblings) expect_sources(row.distribution, row.sources);
   for (const OtherWayRow& row : other_ways()) expect_sources(row.package, row.sources);
 }
 
@@ -95,6 +97,8 @@ TEST(Knowledge, EverySourceIsUsed) {
   for (const LibraryNeedRow& row : library_needs()) add(row.sources);
   for (const SourceNeedRow& row : source_needs()) add(row.sources);
   for (const WithoutSourceRow& row : knowledge().without_source) add(row.sources);
+  for (const CompanionRow& row : knowledge().companions) add(row.sources);
+  for (const SiblingRow& row : knowledge().siblings) add(row.sources);
   for (const OtherWayRow& row : other_ways()) add(row.sources);
   used.insert("fatbin_zstd");  // rules.cpp
   for (const SourceRow& row : sources()) EXPECT_TRUE(used.count(std::string(row.id)) != 0) << row.id;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
@@ -41,16 +42,34 @@ struct Case {
   const char* first;  ///< part of the first fix's commands
 };
 
+// What somebody who knows the project says first. Where a release that is named here is not that of the
+// expert, it is a newer one that serves the GPU as well.
 TEST(OlderReleases, ComeBeforeABuild) {
   for (const Case& row : {
+           Case{"torch",
+                "2.7.1+cu126",
+                {12, 0},
+                "'torch==2.7.1' torchvision torchaudio --index-url "
+                "https://download.pytorch.org/whl/cu128"},
+           Case{"torch", "2.15.0", {6, 1}, "whl/cu126"},
+           Case{"torch", "2.11.0+cu130", {7, 0}, "whl/cu126"},
            Case{"onnxruntime-gpu", "1.30.0", {6, 1}, "'onnxruntime-gpu==1.26.*'"},
+           Case{"onnxruntime-gpu", "1.30.0", {7, 0}, "'onnxruntime-gpu==1.26.*'"},
+           Case{"onnxruntime-gpu", "1.20.1", {12, 0}, "'onnxruntime-gpu==1.31.*'"},
            Case{"cudf-cu12", "26.10.0", {6, 1}, "'cudf-cu12==23.12.*'"},
+           Case{"cudf-cu12", "24.12.0", {6, 1}, "'cudf-cu12==23.12.*'"},
+           Case{"libcudf-cu12", "26.10.2", {6, 1}, "'cudf-cu12==23.12.*'"},
+           Case{"cuml-cu12", "26.8.0", {6, 1}, "'cuml-cu12==23.12.*'"},
            Case{"warp-lang", "1.19.0", {6, 1}, "'warp-lang==1.15.*'"},
+           Case{"warp_lang", "1.19.0", {7, 0}, "'warp-lang==1.15.*'"},
            Case{"bitsandbytes", "0.49.1", {5, 2}, "'bitsandbytes==0.47.*'"},  // sm_50 runs on 5.2
+           Case{"bitsandbytes", "0.48.2", {5, 2}, "'bitsandbytes==0.47.*'"},
            Case{"xformers", "0.0.27.post2", {5, 2}, "'xformers==0.0.26.*'"},
+           Case{"xformers", "0.0.31", {7, 0}, "'xformers==0.0.30.*'"},
            Case{"vllm", "0.20.2", {7, 0}, "'vllm==0.19.*'"},
            Case{"ctranslate2", "", {12, 0}, "'ctranslate2==4.8.*'"},
            Case{"faiss-gpu-cu12", "1.14.1", {12, 0}, "'faiss-gpu==1.15.*'"},
+           Case{"faiss", "1.14.1", {12, 0}, "'faiss-gpu==1.15.*'"},
        }) {
     const Advice advice = advise(installed(row.package, row.version, row.device));
     ASSERT_FALSE(advice.fixes.empty()) << row.package;
@@ -60,10 +79,43 @@ TEST(OlderReleases, ComeBeforeABuild) {
   }
 }
 
-// PyPI's newer releases are for another CUDA, and what is there has the code.
+// What is there has the code: machine code, or PTX that its driver compiles.
 TEST(OlderReleases, AReleaseThatServesIsNotReplaced) {
-  const Advice advice = advise(installed("onnxruntime-gpu", "1.23.2", {7, 0}));
-  EXPECT_EQ(commands_of(advice).find("onnxruntime-gpu=="), std::string::npos) << commands_of(advice);
+  for (const Case& row : {Case{"onnxruntime-gpu", "1.23.2", {7, 0}, "onnxruntime-gpu=="},
+                          Case{"onnxruntime-gpu", "1.16.3", {8, 9}, "onnxruntime-gpu=="}}) {
+    const Advice advice = advise(installed(row.package, row.version, row.device));
+    EXPECT_EQ(commands_of(advice).find(row.first), std::string::npos) << commands_of(advice);
+  }
+}
+
+// A K80: PyTorch 2.4 to 2.7 for CUDA 11.8 have sm_37, and their cuDNN 9.1 begins with 5.0.
+TEST(OlderReleases, WhatComesAlongServesTheGpuToo) {
+  const Advice advice = advise(installed("torch", "2.7.1+cu126", {3, 7}));
+  ASSERT_FALSE(advice.fixes.empty());
+  const std::string first = join(advice.fixes.front().commands, "\n");
+  EXPECT_NE(first.find("'torch==2.3.*'"), std::string::npos) << first;
+  EXPECT_NE(first.find("whl/cu118"), std::string::npos) << first;
+  EXPECT_NE(advice.fixes.front().caveat.find("cuDNN 9.1.0.70"), std::string::npos)
+      << advice.fixes.front().caveat;
+  // Maxwell is served by it.
+  EXPECT_NE(commands_of(advise(installed("torch", "2.7.1+cu128", {5, 2}))).find("'torch==2.7.1'"),
+            std::string::npos);
+}
+
+// PyTorch failed, and what is built on it would as well.
+TEST(OlderReleases, AnExtensionThatLacksTheCodeIsReplacedAndNotPyTorch) {
+  EXPECT_TRUE(is_without_code("vllm", "0.20.2", {7, 0}, kLinux));
+  EXPECT_FALSE(is_without_code("vllm", "0.19.1", {7, 0}, kLinux));
+  EXPECT_FALSE(is_without_code("vllm", "99.1", {7, 0}, kLinux)) << "nobody knows";
+  EXPECT_FALSE(is_without_code("transformers", "5.0", {7, 0}, kLinux));
+}
+
+TEST(OlderReleases, ThatNoPublishedWheelHasItIsAnAnswer) {
+  const Advice advice = advise(installed("faiss-gpu-cu12", "1.14.1", {3, 7}));
+  EXPECT_EQ(commands_of(advice).find("faiss-gpu"), std::string::npos) << commands_of(advice);
+  EXPECT_TRUE(std::any_of(advice.remarks.begin(), advice.remarks.end(), [](const std::string& remark) {
+    return remark.find("No build of faiss") != std::string::npos;
+  }));
 }
 
 TEST(OlderReleases, PipIsNotAskedToBuildWhatHasNoSource) {

@@ -48,7 +48,8 @@ TEST(Wheels, NameOnlyArchitecturesThatAGpuAndAToolkitKnow) {
 }
 
 TEST(Wheels, NameReleasesInOrderAndKnownPlatforms) {
-  const std::set<std::string_view> platforms = {"linux x86_64", "linux aarch64", "windows x86_64"};
+  const std::set<std::string_view> platforms = {"linux x86_64", "linux aarch64", "windows x86_64",
+                                                "windows aarch64"};
   for (const WheelRow& row : wheels()) {
     EXPECT_TRUE(platforms.count(row.platform) != 0) << at(row);
     EXPECT_GE(row.first.find_first_not_of("0123456789."), row.first.size()) << at(row);

@@ -167,6 +167,54 @@ TEST_F(QueryAnswers, FatbinsAmongOtherData) {
   EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS);
 }
 
+// ONNX Runtime has 114 to 189 of them: at any offset, across the borders of what is read at once.
+TEST_F(QueryAnswers, CubinsAmongOtherData) {
+  constexpr std::size_t kWindow = 256 << 10;
+  const Buffer cubin = cubin_of(80, {"scale"});
+  for (const std::size_t at :
+       {std::size_t{1}, std::size_t{4099}, kWindow - 19, kWindow - 8, kWindow - 1, kWindow}) {
+    ElfBuilder elf = host_elf();
+    Buffer data(at);
+    append(data, Bytes(cubin));
+    data.resize(data.size() + 300'001);
+    append(data, Bytes(cubin_of(90, {"fast"})));
+    elf.section(".rodata", SHT_PROGBITS, data, 0, 0, kLoaded, 0x1000);
+    const std::string file = write("f" + std::to_string(at), Bytes(elf.build()));
+    EXPECT_EQ(ask(file, 80, "scale").code, KSHIM_CODE_SASS) << at;
+    EXPECT_EQ(ask(file, 90, "fast").code, KSHIM_CODE_SASS) << at;
+    const Asked all = ask(file, 80);
+    EXPECT_EQ(all.answer.modules, 2U) << at;
+    EXPECT_EQ(all.answer.lacking, 1U) << at;
+  }
+}
+
+// The host's own header begins like a cubin's, and so may data that is none.
+TEST_F(QueryAnswers, WhatOnlyBeginsLikeACubin) {
+  ElfBuilder elf = host_elf();
+  Buffer data(100);
+  append(data, Bytes(cubin_of(80, {"scale"})).first(40));
+  data.resize(data.size() + 1000);
+  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, kLoaded, 0x1000);
+  EXPECT_EQ(ask(write("f.so", Bytes(elf.build())), 80).reason, "no_device_code");
+}
+
+// libcudf: PTX for the newest GPU and LTO-IR for each, which it links by nvJitLink.
+TEST_F(QueryAnswers, LtoIrBesidePtxLacksNothing) {
+  const std::string file =
+      write("f.so", Bytes(host_of({FatbinBuilder{}.cubin(arch_of(75), cubin_of(75, {"scale"})),
+                                   FatbinBuilder{}
+                                       .ltoir(arch_of(75))
+                                       .ltoir(arch_of(90))
+                                       .ptx(arch_of(120), {8, 7}, ptx_of(120, {"filter"}, "8.7"))})));
+  const Asked turing = ask(file, 75);
+  EXPECT_EQ(turing.code, KSHIM_CODE_SASS);
+  EXPECT_EQ(turing.answer.modules, 1U);
+  EXPECT_EQ(turing.answer.lacking, 0U);
+  EXPECT_EQ(ask(file, 70).answer.lacking, 2U) << "LTO-IR for a newer GPU";
+  EXPECT_EQ(ask(file, 75, "filter").code, KSHIM_CODE_NONE) << "no driver loads it";
+  EXPECT_EQ(ask(file, 120, "filter").code, KSHIM_CODE_JIT);
+}
+
 TEST_F(QueryAnswers, FilesWithoutDeviceCode) {
   EXPECT_EQ(ask(write("f.so", Bytes(host_of({}))), 80).reason, "no_device_code");
   EXPECT_EQ(ask("/proc/self/exe", 80).reason, "no_device_code");
