@@ -61,6 +61,15 @@ std::optional<analysis::Fix> fix_of(const Remedy& row,
   return fix;
 }
 
+// Of the row of this message, else of the family that its id begins with.
+bool is_for(const Remedy& row, std::string_view message) {
+  constexpr std::string_view kFamily = "of_all_";
+  if (!row.message.starts_with(kFamily)) return row.message == message;
+  const bool has_own = std::any_of(std::begin(kRemedies), std::end(kRemedies),
+                                   [&](const Remedy& own) { return own.message == message; });
+  return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
+}
+
 bool installs(const analysis::Fix& fix) {
   return fix.kind == analysis::FixKind::reinstall || fix.kind == analysis::FixKind::downgrade;
 }
@@ -95,7 +104,7 @@ void add_remedies(const Clues& clues, const Judgement& judgement, analysis::Find
   std::vector<analysis::Fix> own;
   Rest rest = Rest::also;
   for (const Remedy& row : kRemedies) {
-    if (row.message != hit->id) continue;
+    if (!is_for(row, hit->id)) continue;
     rest = row.rest;
     if (auto fix = fix_of(row, judgement.facts.device)) own.push_back(std::move(*fix));
   }
@@ -103,20 +112,25 @@ void add_remedies(const Clues& clues, const Judgement& judgement, analysis::Find
   const bool named = rest == Rest::releases
                          ? std::any_of(finding.fixes.begin(), finding.fixes.end(), installs)
                          : std::any_of(std::begin(kRemedies), std::end(kRemedies), [&](const Remedy& row) {
-                             return row.message == hit->id &&
+                             return is_for(row, hit->id) &&
                                     std::string_view(row.title).find("{sm}") != std::string_view::npos &&
                                     fix_of(row, judgement.facts.device).has_value();
                            });
   if (named) std::erase_if(own, asks_for_gpu);
-  if (own.empty() && rest == Rest::also) return;
+  if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;
   if (rest == Rest::alone) finding.fixes.clear();
-  if (rest != Rest::also) {
+  if (rest == Rest::alone || rest == Rest::releases) {
     finding.dead_ends.clear();
     finding.remarks.clear();
   }
   if (rest == Rest::releases)
     std::erase_if(finding.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
-  const auto at = rest == Rest::releases ? finding.fixes.end() : finding.fixes.begin();
+  const auto at = rest == Rest::releases ? finding.fixes.end()
+                  : rest == Rest::last
+                      ? std::find_if(
+                            finding.fixes.begin(), finding.fixes.end(),
+                            [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
+                      : finding.fixes.begin();
   finding.fixes.insert(at, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 

@@ -104,8 +104,8 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
             number_of(group(hit, "max100")) / 100, name(*facts.device))};
   }
   const double min = cc_number(group(hit, "min_any"));
-  if (hit.id == "requires_sm" && facts.device && min > 0 && cc_number(*facts.device) >= min) {
-    return {Cause::unknown, kDecides,
+  if (facts.device && min > 0 && cc_number(*facts.device) >= min) {
+    return {Cause::no_image_for_arch, kContradicted,
             fmt::format(
                 "the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an "
                 "entry of "
@@ -113,6 +113,11 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
                 "container's image)",
                 min, name(*facts.device))};
   }
+  // A check that lets newer GPUs pass and rejects this one was written before it.
+  if (hit.id == "flash_ampere" && facts.device && facts.device->major >= 9)
+    said.because = fmt::format(
+        "{}: the GPU is newer ({}), and the copy of FlashAttention in the package is older than the GPU",
+        hit.tells, name(*facts.device));
   return said;
 }
 

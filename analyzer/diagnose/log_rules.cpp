@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string_view>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
@@ -116,6 +118,40 @@ std::optional<Suspect> cached_for_another(const Surroundings& at) {
       Cause::stale_cache_artifact, 0.85,
       fmt::format("{} compiles for the GPU that is there; code for another one comes from its cache",
                   at.clues.compiler)};
+}
+
+// What compiles for the GPU that is there, and writes what the driver does not take: it does not know the GPU.
+// Triton's cubins come from its cache as well.
+std::optional<Suspect> compiler_older_than_gpu(const Surroundings& at) {
+  if (!is_one_of(at.hit.code, {200, 300}) || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  constexpr std::array<std::string_view, 4> kCompilers = {"cupy", "jax", "jaxlib", "xla"};
+  const bool compiles = std::any_of(kCompilers.begin(), kCompilers.end(), [&](std::string_view name) {
+    return std::equal(name.begin(), name.end(), at.clues.compiler.begin(), at.clues.compiler.end(),
+                      [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+  });
+  if (!compiles) return std::nullopt;
+  return Suspect{Cause::nvrtc_arch_unsupported, 0.45,
+                 fmt::format("{} compiles for the GPU that is there; {} for what it compiled mostly means that "
+                             "its compiler is older than {}",
+                             at.clues.compiler, at.hit.code, name(*at.facts.device))};
+}
+
+// PTX that a program brings along (FFmpeg, Rust): for a newer GPU, or of a newer toolkit than the driver. A
+// Jetson's driver is part of its system, and what is installed beside it is newer.
+std::optional<Suspect> foreign_ptx(const Surroundings& at) {
+  constexpr image::ComputeCapability kDefaultTarget{7, 5};
+  if (at.hit.code != 218 || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  const analysis::GpuRow* gpu = analysis::find_gpu(*at.facts.device);
+  if (gpu != nullptr && gpu->tegra && at.clues.toolkit.known() && !at.clues.driver.known())
+    return Suspect{Cause::ptx_newer_than_driver, 0.5,
+                   fmt::format("a Jetson's driver comes with its system, and CUDA {}, which is installed "
+                               "beside it, may write newer PTX than it reads",
+                               name(at.clues.toolkit))};
+  if (!(*at.facts.device < kDefaultTarget)) return std::nullopt;
+  return Suspect{Cause::ptx_newer_than_device, 0.5,
+                 fmt::format("PTX that a program brings along is mostly for newer GPUs than {}, and fails "
+                             "with 218 there",
+                             name(*at.facts.device))};
 }
 
 // compute-sanitizer reports what a library tried and handled.
@@ -231,6 +267,8 @@ constexpr std::array kRules = {
     Rule{compiled_for_newer_driver},
     Rule{image_newer_than_driver},
     Rule{cached_for_another},
+    Rule{compiler_older_than_gpu},
+    Rule{foreign_ptx},
     Rule{handled_probe},
     Rule{no_image_by_another_name},
     Rule{container_without_gpu},
