@@ -125,12 +125,12 @@ void add_remedies(const Clues& clues, const Judgement& judgement, analysis::Find
   }
   if (rest == Rest::releases)
     std::erase_if(finding.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
-  const auto at = rest == Rest::releases ? finding.fixes.end()
-                  : rest == Rest::last
-                      ? std::find_if(
-                            finding.fixes.begin(), finding.fixes.end(),
-                            [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
-                      : finding.fixes.begin();
+  const auto at =
+      rest == Rest::releases ? finding.fixes.end()
+      : rest == Rest::last
+          ? std::find_if(finding.fixes.begin(), finding.fixes.end(),
+                         [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
+          : finding.fixes.begin();
   finding.fixes.insert(at, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 

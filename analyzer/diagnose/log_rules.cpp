@@ -120,20 +120,28 @@ std::optional<Suspect> cached_for_another(const Surroundings& at) {
                   at.clues.compiler)};
 }
 
-// What compiles for the GPU that is there, and writes what the driver does not take: it does not know the GPU.
-// Triton's cubins come from its cache as well.
-std::optional<Suspect> compiler_older_than_gpu(const Surroundings& at) {
-  if (!is_one_of(at.hit.code, {200, 300}) || has_list(at.facts) || !at.facts.device) return std::nullopt;
-  constexpr std::array<std::string_view, 4> kCompilers = {"cupy", "jax", "jaxlib", "xla"};
-  const bool compiles = std::any_of(kCompilers.begin(), kCompilers.end(), [&](std::string_view name) {
-    return std::equal(name.begin(), name.end(), at.clues.compiler.begin(), at.clues.compiler.end(),
+bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lower) {
+  return std::any_of(lower.begin(), lower.end(), [&](std::string_view name) {
+    return std::equal(name.begin(), name.end(), word.begin(), word.end(),
                       [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
   });
-  if (!compiles) return std::nullopt;
-  return Suspect{Cause::nvrtc_arch_unsupported, 0.45,
-                 fmt::format("{} compiles for the GPU that is there; {} for what it compiled mostly means that "
-                             "its compiler is older than {}",
-                             at.clues.compiler, at.hit.code, name(*at.facts.device))};
+}
+
+// What compiles for the GPU that is there has written what the driver does not take: its compiler does not
+// know the GPU. Triton asks ptxas, which refuses aloud: there it is the cache.
+std::optional<Suspect> compiled_what_is_invalid(const Surroundings& at) {
+  if (!is_one_of(at.hit.code, {200, 300}) || has_list(at.facts)) return std::nullopt;
+  if (is_any_of(at.clues.compiler, {"triton error", "inductor"}) && at.hit.code == 200)
+    return Suspect{Cause::stale_cache_artifact, 0.45,
+                   "Triton compiles for the GPU that is there; an image that the driver does not take mostly "
+                   "comes from its cache, which another GPU has written"};
+  if (!at.facts.device || !is_any_of(at.clues.compiler, {"cupy", "jax", "jaxlib", "xla"}))
+    return std::nullopt;
+  return Suspect{
+      Cause::nvrtc_arch_unsupported, 0.45,
+      fmt::format("{} compiles for the GPU that is there; {} for what it compiled mostly means that "
+                  "its compiler is older than {}",
+                  at.clues.compiler, at.hit.code, name(*at.facts.device))};
 }
 
 // PTX that a program brings along (FFmpeg, Rust): for a newer GPU, or of a newer toolkit than the driver. A
@@ -169,7 +177,10 @@ std::optional<Suspect> handled_probe(const Surroundings& at) {
 // 98 was what 209 is now, and device-linked libraries answer 500 where they have no image.
 std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   constexpr Version kRenumbered{10, 1};
-  const bool old = at.hit.old_code == 8 || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
+  // GPUs before Kepler have had no newer one.
+  const bool fermi = at.facts.device && at.facts.device->major < 3;
+  const bool old =
+      at.hit.old_code == 8 || fermi || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
   if (has_list(at.facts)) return std::nullopt;
   if (at.hit.code == 98 && old)
     return Suspect{
@@ -267,7 +278,7 @@ constexpr std::array kRules = {
     Rule{compiled_for_newer_driver},
     Rule{image_newer_than_driver},
     Rule{cached_for_another},
-    Rule{compiler_older_than_gpu},
+    Rule{compiled_what_is_invalid},
     Rule{foreign_ptx},
     Rule{handled_probe},
     Rule{no_image_by_another_name},

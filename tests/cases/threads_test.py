@@ -12,7 +12,7 @@ import threads
 KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer" / "kshim"
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
 # Right on 2026-11-22. `first` is the half that the rules were written with, `second` the one that was put aside.
-LEAST = {"first": 58, "second": 0}
+LEAST = {"first": 58, "second": 49}
 LEAST_FIXES = 0.9
 
 

@@ -169,9 +169,7 @@ void FactReader::add_capabilities(int pattern, const std::string& text) {
 }
 
 // "(8, 6)".
-void FactReader::add_cc2(std::string fact) {
-  add_device(capability_in(std::move(fact)));
-}
+void FactReader::add_cc2(std::string fact) { add_device(capability_in(std::move(fact))); }
 
 void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
                            bool by_itself) {
@@ -224,7 +222,8 @@ void FactReader::add_software(int pattern, const std::string& text) {
       if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
       break;
     }
-    // A banner's "pytorch version: 2.6.0+cu124" is PyTorch's own; conda's package of that name has no such tail.
+    // A banner's "pytorch version: 2.6.0+cu124" is PyTorch's own; conda's package of that name has no such
+    // tail.
     const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos;
     note_package({name, own && groups[1] == "pytorch" ? name : groups[1], groups[2], groups[3], clues_.lines,
                   from_source});

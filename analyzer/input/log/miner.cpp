@@ -262,8 +262,8 @@ struct Miner::State {
     add_hit(std::move(hit), text);
   }
 
-  // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal: Unsupported
-  // .version 8.4" is the program, and not the driver.
+  // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
+  // Unsupported .version 8.4" is the program, and not the driver.
   void drop_contained(std::size_t first) {
     const auto end_of = [](const Hit& hit) { return hit.column + hit.groups.at("").size(); };
     const auto contained = [&](const Hit& inner) {
@@ -271,8 +271,7 @@ struct Miner::State {
       return std::any_of(clues.hits.begin() + static_cast<std::ptrdiff_t>(first), clues.hits.end(),
                          [&](const Hit& outer) {
                            if (&outer == &inner || outer.id.empty()) return false;
-                           const bool within =
-                               outer.column <= inner.column && end_of(inner) <= end_of(outer);
+                           const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
                            const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
                            return within && (!same || &outer < &inner);
                          });
