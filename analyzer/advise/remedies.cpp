@@ -53,6 +53,15 @@ std::optional<analysis::Fix> fix_of(const Remedy& row,
   return fix;
 }
 
+// Of the row of this message, else of the family that its id begins with.
+bool is_for(const Remedy& row, std::string_view message) {
+  constexpr std::string_view kFamily = "of_all_";
+  if (!row.message.starts_with(kFamily)) return row.message == message;
+  const bool has_own = std::any_of(std::begin(kRemedies), std::end(kRemedies),
+                                   [&](const Remedy& own) { return own.message == message; });
+  return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
+}
+
 bool installs(const analysis::Fix& fix) {
   return fix.kind == analysis::FixKind::reinstall || fix.kind == analysis::FixKind::downgrade;
 }
@@ -77,7 +86,7 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
   std::vector<analysis::Fix> own;
   Rest rest = Rest::also;
   for (const Remedy& row : kRemedies) {
-    if (row.message != at.message) continue;
+    if (!is_for(row, at.message)) continue;
     rest = row.rest;
     if (auto fix = fix_of(row, at.device)) own.push_back(std::move(*fix));
   }
@@ -85,19 +94,24 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
   const bool named = rest == Rest::releases
                          ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
                          : std::any_of(std::begin(kRemedies), std::end(kRemedies), [&](const Remedy& row) {
-                             return row.message == at.message && analysis::asks_for(row.title, "sm") &&
+                             return is_for(row, at.message) && analysis::asks_for(row.title, "sm") &&
                                     fix_of(row, at.device).has_value();
                            });
   if (named) std::erase_if(own, asks_for_gpu);
-  if (own.empty() && rest == Rest::also) return;
+  if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;
   if (rest == Rest::alone) advice.fixes.clear();
-  if (rest != Rest::also) {
+  if (rest == Rest::alone || rest == Rest::releases) {
     advice.dead_ends.clear();
     advice.remarks.clear();
   }
   if (rest == Rest::releases)
     std::erase_if(advice.fixes, [](const analysis::Fix& fix) { return !installs(fix); });
-  const auto where = rest == Rest::releases ? advice.fixes.end() : advice.fixes.begin();
+  const auto where =
+      rest == Rest::releases ? advice.fixes.end()
+      : rest == Rest::last
+          ? std::find_if(advice.fixes.begin(), advice.fixes.end(),
+                         [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
+          : advice.fixes.begin();
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
 }
 

@@ -9,7 +9,7 @@
 
 namespace kshim::explain {
 
-enum class Rest : std::uint8_t { also, releases, alone };
+enum class Rest : std::uint8_t { also, releases, alone, last };
 struct Remedy {
   std::string_view message;
   analysis::FixKind kind;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
 #include "kshim/base/cuda_error.h"
 
@@ -83,8 +84,19 @@ Suspect judge_range(const Hit& hit, const Facts& facts, std::string& harmless) {
   return {Cause::no_image_for_arch, 0.8, hit.tells};
 }
 
+// The toolkit that the log names builds for what was refused: the compiler that refused is another one.
+std::optional<std::string> another_compiler(const Clues& clues, const Hit& hit) {
+  if (hit.cause != Cause::nvrtc_arch_unsupported || !clues.toolkit.known()) return std::nullopt;
+  const auto asked = image::parse_arch(group(hit, "asked"));
+  const analysis::ToolkitRow* toolkit = analysis::toolkit_at_most(clues.toolkit);
+  if (!asked || toolkit == nullptr || !analysis::builds_for(*toolkit, *asked)) return std::nullopt;
+  return fmt::format(
+      "{}; CUDA {}, which the log names, builds for {}: the compiler that refused is of another CUDA",
+      hit.tells, name(clues.toolkit), group(hit, "asked"));
+}
+
 // A message whose own words are refuted by the facts beside it.
-Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
+Suspect judge_words(const Clues& clues, const Hit& hit, const Facts& facts, std::string& harmless) {
   Suspect said{hit.cause, hit.confidence, hit.tells};
   if (hit.id == "torch_range") return judge_range(hit, facts, harmless);
   if ((hit.id == "torch_not_compatible" || hit.id == "torch_needs_cuda") && serves(facts)) {
@@ -104,8 +116,8 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
             number_of(group(hit, "max100")) / 100, name(*facts.device))};
   }
   const double min = cc_number(group(hit, "min_any"));
-  if (hit.id == "requires_sm" && facts.device && min > 0 && cc_number(*facts.device) >= min) {
-    return {Cause::unknown, kDecides,
+  if (facts.device && min > 0 && cc_number(*facts.device) >= min) {
+    return {Cause::no_image_for_arch, kContradicted,
             fmt::format(
                 "the check rejects an architecture below {:.1f}, and the GPU is {}: what it rejects is an "
                 "entry of "
@@ -113,6 +125,15 @@ Suspect judge_words(const Hit& hit, const Facts& facts, std::string& harmless) {
                 "container's image)",
                 min, name(*facts.device))};
   }
+  if (const auto another = another_compiler(clues, hit)) {
+    said.confidence = kContradicted;
+    said.because = *another;
+  }
+  // A check that lets newer GPUs pass and rejects this one was written before it.
+  if (hit.id == "flash_ampere" && facts.device && facts.device->major >= 9)
+    said.because = fmt::format(
+        "{}: the GPU is newer ({}), and the copy of FlashAttention in the package is older than the GPU",
+        hit.tells, name(*facts.device));
   return said;
 }
 
@@ -194,7 +215,7 @@ Judgement judge_line(const Clues& clues, const std::vector<const Hit*>& line) {
         suspects.push_back(by_rules(clues, facts, list));
       for (const Hit* hit : line) {
         if (hit->id.empty()) continue;
-        suspects.push_back(judge_words(*hit, facts, harmless));
+        suspects.push_back(judge_words(clues, *hit, facts, harmless));
         for (Suspect& suspect : suspects_of_surroundings(clues, *hit, facts))
           suspects.push_back(std::move(suspect));
       }

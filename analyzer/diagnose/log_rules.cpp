@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string_view>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
@@ -118,6 +120,48 @@ std::optional<Suspect> cached_for_another(const Surroundings& at) {
                   at.clues.compiler)};
 }
 
+bool is_any_of(std::string_view word, std::initializer_list<std::string_view> lower) {
+  return std::any_of(lower.begin(), lower.end(), [&](std::string_view name) {
+    return std::equal(name.begin(), name.end(), word.begin(), word.end(),
+                      [](char a, char b) { return a == std::tolower(static_cast<unsigned char>(b)); });
+  });
+}
+
+// What compiles for the GPU that is there has written what the driver does not take: its compiler does not
+// know the GPU. Triton asks ptxas, which refuses aloud: there it is the cache.
+std::optional<Suspect> compiled_what_is_invalid(const Surroundings& at) {
+  if (!is_one_of(at.hit.code, {200, 300}) || has_list(at.facts)) return std::nullopt;
+  if (is_any_of(at.clues.compiler, {"triton error", "inductor"}) && at.hit.code == 200)
+    return Suspect{Cause::stale_cache_artifact, 0.45,
+                   "Triton compiles for the GPU that is there; an image that the driver does not take mostly "
+                   "comes from its cache, which another GPU has written"};
+  if (!at.facts.device || !is_any_of(at.clues.compiler, {"cupy", "jax", "jaxlib", "xla"}))
+    return std::nullopt;
+  return Suspect{
+      Cause::nvrtc_arch_unsupported, 0.45,
+      fmt::format("{} compiles for the GPU that is there; {} for what it compiled mostly means that "
+                  "its compiler is older than {}",
+                  at.clues.compiler, at.hit.code, name(*at.facts.device))};
+}
+
+// PTX that a program brings along (FFmpeg, Rust): for a newer GPU, or of a newer toolkit than the driver. A
+// Jetson's driver is part of its system, and what is installed beside it is newer.
+std::optional<Suspect> foreign_ptx(const Surroundings& at) {
+  constexpr image::ComputeCapability kDefaultTarget{7, 5};
+  if (at.hit.code != 218 || has_list(at.facts) || !at.facts.device) return std::nullopt;
+  const analysis::GpuRow* gpu = analysis::find_gpu(*at.facts.device);
+  if (gpu != nullptr && gpu->tegra && at.clues.toolkit.known() && !at.clues.driver.known())
+    return Suspect{Cause::ptx_newer_than_driver, 0.5,
+                   fmt::format("a Jetson's driver comes with its system, and CUDA {}, which is installed "
+                               "beside it, may write newer PTX than it reads",
+                               name(at.clues.toolkit))};
+  if (!(*at.facts.device < kDefaultTarget)) return std::nullopt;
+  return Suspect{Cause::ptx_newer_than_device, 0.5,
+                 fmt::format("PTX that a program brings along is mostly for newer GPUs than {}, and fails "
+                             "with 218 there",
+                             name(*at.facts.device))};
+}
+
 // compute-sanitizer reports what a library tried and handled.
 std::optional<Suspect> handled_probe(const Surroundings& at) {
   if (!at.clues.sanitizer || at.hit.code != 209) return std::nullopt;
@@ -133,7 +177,10 @@ std::optional<Suspect> handled_probe(const Surroundings& at) {
 // 98 was what 209 is now, and device-linked libraries answer 500 where they have no image.
 std::optional<Suspect> no_image_by_another_name(const Surroundings& at) {
   constexpr Version kRenumbered{10, 1};
-  const bool old = at.hit.old_code == 8 || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
+  // GPUs before Kepler have had no newer one.
+  const bool fermi = at.facts.device && at.facts.device->major < 3;
+  const bool old =
+      at.hit.old_code == 8 || fermi || (at.clues.toolkit.known() && at.clues.toolkit < kRenumbered);
   if (has_list(at.facts)) return std::nullopt;
   if (at.hit.code == 98 && old)
     return Suspect{
@@ -231,6 +278,8 @@ constexpr std::array kRules = {
     Rule{compiled_for_newer_driver},
     Rule{image_newer_than_driver},
     Rule{cached_for_another},
+    Rule{compiled_what_is_invalid},
+    Rule{foreign_ptx},
     Rule{handled_probe},
     Rule{no_image_by_another_name},
     Rule{container_without_gpu},

@@ -2,6 +2,10 @@
 // Messages as CUDA, compilers and frameworks print them, and what they are taken for.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
+#include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
@@ -88,7 +92,8 @@ constexpr Row kRows[] = {
      "environment, e.g. changing env variable CUDA_VISIBLE_DEVICES after program start.",
      none, 999},
     {"ptxas x.ptx, line 1422; error   : Feature '.bf16' requires .target sm_80 or higher", none, 0},
-    {"RuntimeError: CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasGemmEx", none, 0},
+    {"RuntimeError: CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasGemmEx",
+     Cause::library_refuses, 0},
     {"Failed to initialize NVML: Unknown Error", Cause::no_device, 0},
     {"Found cuDNN version 8900, but JAX was built against version 8907", Cause::cudnn_mismatch, 0},
     {"CUSOLVER_STATUS_ARCH_MISMATCH", Cause::library_refuses, 0},
@@ -97,6 +102,172 @@ constexpr Row kRows[] = {
     {"triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware "
      "limit: 101376.",
      Cause::launch_resources, 0},
+    // What libraries and builds say of architectures in their own words.
+    {"Minimum capability: 70. Current capability: 52.", Cause::library_refuses, 0},
+    {"('Quantization scheme is not supported for ', 'the current GPU. Min capability: 80. ', 'Current "
+     "capability: 75.')",
+     Cause::library_refuses, 0},
+    {"Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has "
+     "compute capability 7.5.",
+     Cause::library_refuses, 0},
+    {"FP8 models require a GPU with Compute Capability 8.9 or higher. Your GPU's capability is 8.6.",
+     Cause::library_refuses, 0},
+    {"The GPU has compute capability 3.5 but 5.0 or higher is required", Cause::library_refuses, 0},
+    {"requires device with capability > (8, 0) but your GPU has capability (7, 5) (too old)",
+     Cause::library_refuses, 0},
+    {"NotImplementedError: the kernel requires a GPU with compute capability 10.0 or later",
+     Cause::library_refuses, 0},
+    {"marlin_gemm requires CUDA_ARCH >= 8.0", Cause::library_refuses, 0},
+    {"UnsupportedCUDAError: A GPU with NVIDIA Volta (Compute Capability 7.0) or newer architecture is "
+     "required.",
+     Cause::library_refuses, 0},
+    {"RuntimeError: GPUs with compute capability below 7.0 are not supported.", Cause::library_refuses, 0},
+    {"CUDA GPU is too old. Compute Capability detected: 3.7", Cause::library_refuses, 0},
+    {"RuntimeError: FlashMLA is only supported on Hopper and Blackwell devices", Cause::library_refuses, 0},
+    {"RuntimeError: Assertion error (x.hpp:56): Unsupported architecture", Cause::library_refuses, 0},
+    {"triton: target sm_70 is not supported", Cause::library_refuses, 0},
+    {"This GPU does not support grid synchronization", Cause::library_refuses, 0},
+    {"cudnnGraphNotSupportedError: No execution plans support the graph.", Cause::library_refuses, 0},
+    {"cublas_gemm: cuBLAS Error: the requested functionality is not supported", Cause::library_refuses, 0},
+    {"Mismatched GPU Architecture: the package was compiled for 75 80 86 89 ,but your current GPU is 120",
+     Cause::no_image_for_arch, 209},
+    {"Error application compiled for CUDA Compute Capability 35 and above. Device 0 is compute capability "
+     "30.",
+     Cause::no_image_for_arch, 209},
+    {"skipping CUDA device - compute capability not in compiled architectures device=P4000 cc=610",
+     Cause::no_image_for_arch, 0},
+    {"ERROR: GPU library not compiled for this accelerator (../gpu_extra.h:40)", Cause::no_image_for_arch, 0},
+    {"this binary was not built with support for compute capability 6.1", Cause::no_image_for_arch, 0},
+    {"No compiled cutlass_scaled_mm for CUDA device capability: 120", Cause::no_image_for_arch, 0},
+    {"This cuDF installation is missing the necessary PTX files that are <=50.", Cause::no_image_for_arch, 0},
+    {"compute cap.: 8.9, ECC:  no, stat: incompatible", Cause::no_image_for_arch, 0},
+    {"Detected NVIDIA GeForce RTX 5090 GPU, which is not yet supported in this version of the container",
+     Cause::no_image_for_arch, 0},
+    {"Could not run '_C::op' with arguments from the 'CUDA' backend.", Cause::no_image_for_arch, 0},
+    {"1. Architecture-specific pattern: /x/sm75/common_ops.* - found files: []", Cause::no_image_for_arch, 0},
+    {"CUDA_ARCHITECTURES is set to \"native\", but no GPU was detected.", Cause::no_device, 0},
+    {"nvcc fatal   : Unsupported gpu architecture 'compute_'", none, 0},
+    {"    arch_list[-1] += '+PTX'", Cause::no_device, 0},
+    {"OSError: CUDA_HOME environment variable is not set.", Cause::library_not_found, 0},
+    {"unknown or invalid runtime name: nvidia", Cause::no_device, 0},
+    {"nvidia-container-cli: initialization error: nvml error: driver not loaded", Cause::no_device, 0},
+    {"nvidia-container-cli: mount error: file creation failed: /x/libcuda.so.1: file exists",
+     Cause::driver_mismatch, 0},
+    {"This container was built for NVIDIA Driver Release 570.86 or later, but version 535.183.01 was "
+     "detected",
+     Cause::driver_too_old, 0},
+    {"The NVIDIA Driver was not detected.  GPU functionality will not be available.", Cause::no_device, 0},
+    {"0/3 nodes are available: 3 Insufficient nvidia.com/gpu.", Cause::no_device, 0},
+    {"RuntimeError: Failed to infer device type", Cause::no_device, 0},
+    {"OptiX initialization failed: OPTIX_ERROR_UNSUPPORTED_ABI_VERSION", Cause::driver_too_old, 0},
+    {"UNIMPLEMENTED: ptxas ptxas too old. Falling back", Cause::nvrtc_arch_unsupported, 0},
+    {"PTX version 8.8 does not support target 'sm_107a'.", Cause::nvrtc_arch_unsupported, 0},
+    {"Device capability v2.1.0 not supported by available toolchain", Cause::nvrtc_arch_unsupported, 0},
+    {"LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32", Cause::nvrtc_arch_unsupported, 0},
+    {"Assertion failed: SM version not supported in this NVRTC version", Cause::nvrtc_arch_unsupported, 0},
+    {"NvvmSupportError: No supported GPU compute capabilities found.", Cause::nvrtc_arch_unsupported, 0},
+    {"ptxas /tmp/a.ptx, line 5; fatal   : Unsupported .version 8.4; current version is '8.2'",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"ptxas a.ptx, line 1; error   : Instruction 'wgmma.fence' not supported on .target 'sm_120'",
+     Cause::arch_specific_image, 0},
+    {"WARNING: running kernels compiled for compute capability 10.0 on device with compute capability 12.0 , "
+     "this will likely reduce potential performance.",
+     Cause::jit_tax, 0},
+    {"LoadLibrary failed with error 126 \"\" when trying to load onnxruntime_providers_cuda.dll",
+     Cause::library_not_found, 0},
+    {"Unable to load cuSPARSE. Is it installed?", Cause::library_not_found, 0},
+    {"Configured CUDA binary not found at /x/libbitsandbytes_cuda130.so", Cause::library_not_found, 0},
+    {"tf_gpu_runtime_wrappers.cc:40] 'cuModuleLoadData(&module, data)' failed with "
+     "'CUDA_ERROR_INVALID_PTX'",
+     Cause::invalid_image, 218},
+    {"PTX JIT compiler library not found", Cause::jit_compiler_missing, 221},
+    {"error: invalid or no value specified with --nv_arch flag", Cause::nvrtc_arch_unsupported, 0},
+    {"nvrtc: error: failed to open nvrtc-builtins64_128.dll.", Cause::library_not_found, 0},
+    {"nvcc fatal   : Value 'sm_75' is not defined for option 'gpu-architecture'",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"error: Unsupported .target 'sm_120'", Cause::nvrtc_arch_unsupported, 0},
+    {"PTX version mismatch", Cause::ptx_newer_than_driver, 222},
+    {"'sm_120' is not a recognized processor for this target (ignoring processor)",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"nvJitLinkCreate failed: NVJITLINK_ERROR_UNRECOGNIZED_ARCH", Cause::nvrtc_arch_unsupported, 0},
+    {"libnvvm: error: unsupported arch compute_120", Cause::nvrtc_arch_unsupported, 0},
+    {"INTERNAL: Failed to load PTX text as a module", none, 0},
+    {"nvlink fatal   : SM Arch ('sm_90') not found in 'a.o'", Cause::no_image_for_arch, 0},
+    {"ptxas a.ptx, line 12; fatal   : Parsing error near '.b': syntax error", Cause::invalid_image, 218},
+    {"ValueError: type fp8e4nv not supported in this architecture.", Cause::library_refuses, 0},
+    {"The detected CUDA version (11.8) mismatches the version that was used to compile PyTorch (12.4).", none,
+     0},
+    {"PyTorch no longer supports this GPU because it is too old.", Cause::no_image_for_arch, 0},
+    {"GPU0 requires CUDA_VERSION >= 8000 to work properly, but your PyTorch was compiled with CUDA_VERSION "
+     "7050.",
+     Cause::no_image_for_arch, 0},
+    {"Support for Maxwell and Pascal architectures is removed for CUDA 12.8+ builds.",
+     Cause::no_image_for_arch, 0},
+    {"RuntimeError: No CUDA GPUs are available", Cause::no_device, 100},
+    {"RuntimeError: Found no NVIDIA driver on your system.", Cause::no_device, 0},
+    {"Cannot dlopen some GPU libraries. Please make sure the missing libraries mentioned above are installed",
+     Cause::library_not_found, 0},
+    {"CUDA runtime implicit initialization on GPU:0 failed. Status: device kernel image is invalid",
+     Cause::no_image_for_arch, 200},
+    {"Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0.", Cause::cudnn_mismatch, 0},
+    {"kernel version 535.54.3 does not match DSO version 550.54.14", Cause::driver_mismatch, 0},
+    {"kernel driver does not appear to be running on this host", Cause::no_device, 0},
+    {"INTERNAL: Failed call: error before calling cuModuleGetFunction (209)", Cause::no_image_for_arch, 209},
+    {"libdevice not found at ./libdevice.10.bc", Cause::library_not_found, 0},
+    {"cublasLt64_12.dll was not found", Cause::library_not_found, 0},
+    {"Could not load library cudnn_ops_infer64_8.dll. Error code 126", Cause::library_not_found, 0},
+    {"ImportError: CuPy failed to load libnvrtc.so.12", Cause::library_not_found, 0},
+    {"RuntimeError: CUDA Setup failed despite GPU being available.", Cause::library_not_found, 0},
+    {"CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED", Cause::cudnn_mismatch, 0},
+    {"cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", none, 0},
+    {"CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling cublasSgemm", none, 0},
+    {"[TRT] [E] 1: Unsupported SM: 0x601", Cause::library_refuses, 0},
+    {"The engine plan file is not compatible with this version of TensorRT, expecting library version 8.6.1",
+     Cause::stale_cache_artifact, 0},
+    {"CUDA backend for DNN module requires CC 5.3 or higher.", Cause::library_refuses, 0},
+    {"OpenCV was not built to work with the selected device. Please check CUDA_ARCH_PTX or CUDA_ARCH_BIN",
+     Cause::no_image_for_arch, 209},
+    {"Could not find compatible tinycudann extension for compute capability 86.", Cause::no_image_for_arch,
+     209},
+    {"Multiple GPU architectures given! Already have VOLTA70, but trying to add AMPERE80",
+     Cause::no_image_for_arch, 0},
+    {"RuntimeError: cutlass cannot run, Error Internal", Cause::compiled_out, 0},
+    {"compute capability 6.1 of this device are not supported", Cause::library_refuses, 0},
+    {"no suitable binary was found for sm_86", Cause::no_image_for_arch, 0},
+    {"CUDA error 1 (no kernel)", Cause::no_image_for_arch, 209},
+    {"========= Host Frame:ncclInitKernelsForDevice [0x1] in libnccl.so.2", Cause::benign_probe, 0},
+    {"the kernel returns zeros on this GPU", Cause::unchecked_failure, 0},
+    {"a stale error that cudaGetLastError returns", Cause::stale_error, 0},
+    {"cuDNN error: CUDNN_STATUS_ARCH_MISMATCH", Cause::cudnn_mismatch, 0},
+    {"Arch conditional MMA instruction used without targeting appropriate compute capability. Aborting.",
+     Cause::compiled_out, 0},
+    {"f.cu:90: f: block: [60,0,0], thread: [32,0,0] Assertion `i < n` failed.", Cause::device_fault, 710},
+    {"common.cuh:112: ggml was not compiled with any CUDA arch <= 750", Cause::library_refuses, 0},
+    {"running kernels compiled for compute capability 8.0 on device with compute capability 7.0, these are "
+     "not supported by CUDA!",
+     Cause::no_image_for_arch, 209},
+    {"NVRTCError: NVRTC_ERROR_INVALID_OPTION (5)", Cause::nvrtc_arch_unsupported, 0},
+    {"The GPU compute capability in your current machine is 120, which is not supported by Paddle",
+     Cause::no_image_for_arch, 209},
+    {"slow start-up: 12 minutes", Cause::jit_tax, 0},
+    {"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.", Cause::no_device, 0},
+    {"Could not load dynamic library 'libcudnn.so.8'; dlerror: no such file", Cause::library_not_found, 0},
+    {"Ignoring visible gpu device (device: 0, compute capability: 3.0) with Cuda compute capability 3.0. The "
+     "minimum required Cuda capability is 3.5.",
+     Cause::library_refuses, 0},
+    {"TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0.",
+     Cause::jit_tax, 0},
+    {"ValueError: Unknown CUDA arch (10.1) or GPU not supported", Cause::nvrtc_arch_unsupported, 0},
+    {"NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch "
+     "installation.",
+     Cause::no_image_for_arch, 0},
+    {"Minimum and Maximum cuda capability supported by this version of PyTorch is (7.5) - (12.0)",
+     Cause::no_image_for_arch, 0},
+    {"triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"The engine plan file is generated on an incompatible device, expecting compute 8.9 got compute 8.6",
+     Cause::stale_cache_artifact, 0},
+    {"ptxas does not support CC 12.0", Cause::nvrtc_arch_unsupported, 0},
     {"cuda failure 46", none, 46},
     {"#209", Cause::no_image_for_arch, 209},
     {"error code 209", Cause::no_image_for_arch, 209},
@@ -111,6 +282,23 @@ TEST(Messages, AreTakenForWhatTheyAre) {
     EXPECT_EQ(explanation.findings.front().code.value_or(0), row.code);
     EXPECT_TRUE(explanation.recognised);
   }
+}
+
+// A row that no line reaches could be wrong and nobody would see it.
+TEST(Messages, EveryRowIsReached) {
+  std::set<std::string> missing = {
+#define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) \
+  (confidence) > 0 ? #id : "",
+#include "analyzer/input/log/messages.def"
+#undef KSHIM_MESSAGE
+  };
+  missing.erase("");
+  for (const Row& row : kRows) {
+    Miner miner;
+    miner.line(row.text);
+    for (const Hit& hit : miner.take().hits) missing.erase(hit.id);
+  }
+  EXPECT_EQ(missing, std::set<std::string>());
 }
 
 // What a code says by itself is never told with more certainty than it has.
@@ -130,8 +318,18 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
        {"RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 "
         "and cpu!",
         "DefaultCPUAllocator: can't allocate memory: you tried to allocate 1099511627776 bytes",
-        "terminate called: std::bad_alloc", "AssertionError: Torch not compiled with CUDA enabled",
+        "terminate called: std::bad_alloc",
+        "AssertionError: Torch not compiled with CUDA enabled",
         "Process finished with exit code 0xC000001D",
+        "[1]    4242 illegal hardware instruction  python x.py",
+        "exitcode : -9 (pid: 4242)",
+        "svc: Failed with result 'oom-kill'",
+        "python.exe exited with code 3221225501",
+        "ImportError: libnuma.so.1: cannot open shared object file: No such file or directory",
+        "OSError: [WinError 126] The specified module could not be found",
+        "#error -- unsupported GNU version! gcc versions later than 12 are not supported!",
+        "RuntimeError: operator torchvision::nms does not exist",
+        "x was not compiled with CUDA support",
         "RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
         "False.",
         "RuntimeError: Expected object of device type cuda but got device type cpu for argument #1",
@@ -151,8 +349,12 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
 }
 
 TEST(Messages, OrdinaryLinesAreNothing) {
-  for (const char* text : {"epoch 209 loss 0.3", "HTTP error 500 from server", "Error 404: not found",
-                           "GET /218 200 OK", "", " ", "saved 700 images", "the driver said hello"}) {
+  for (const char* text :
+       {"epoch 209 loss 0.3", "HTTP error 500 from server", "Error 404: not found", "GET /218 200 OK", "",
+        " ", "causal_conv1d only supports width between 2 and 4", "feature X is not supported",
+        "Unsupported architecture: x86_64", "python 3.8 is no longer supported",
+        "compiled for 64 bit, device ready", "requires Python >= 3.9", "CMAKE_CUDA_ARCHITECTURES=90",
+        "GPU 0: 75 C", "saved 700 images", "the driver said hello"}) {
     const Explanation explanation = explain_text(text, {});
     EXPECT_TRUE(explanation.findings.empty()) << text;
     EXPECT_FALSE(explanation.recognised && !explanation.meanings.empty()) << text;

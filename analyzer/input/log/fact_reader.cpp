@@ -108,12 +108,24 @@ void FactReader::set_driver(Version version) {
 
 void FactReader::set_toolkit(Version version) { clues_.toolkit = version; }
 
+// "7.5", "75", "sm_75", "7, 5", and 750 as ggml counts.
+std::optional<ComputeCapability> capability_in(std::string text) {
+  std::replace(text.begin(), text.end(), ',', '.');
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  if (const auto cc = known_cc(text)) return cc;
+  if (text.size() > 2 && text.back() == '0') text.pop_back();
+  return known_cc(text);
+}
+
 void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
   const auto get = [&](const char* key) {
     const auto found = groups.find(key);
     return found == groups.end() ? std::string() : found->second;
   };
   if (const std::string cc = get("cc"); !cc.empty()) add_device(known_cc(cc));
+  if (const std::string gpu = get("gpu"); !gpu.empty()) add_device(capability_in(gpu));
+  if (const std::string built = get("built"); !built.empty())
+    add_numbers(built, image::ImageKind::cubin, file_, false);
   if (const std::string sm = get("sm"); !sm.empty()) add_device(known_cc("sm_" + sm));
   if (const std::string arch = get("arch100"); arch.size() > 1)
     add_device(known_cc("sm_" + arch.substr(0, arch.size() - 1)));
@@ -149,7 +161,7 @@ void FactReader::add_capabilities(int pattern, const std::string& text) {
     const std::vector<std::string> groups = patterns_.next_groups(pattern, text, from);
     if (groups.size() < 2) return;
     const std::string_view line = text;
-    if (!is_requirement(line.substr(0, from - groups[0].size()), line.substr(from))) {
+    if (!is_requirement(line.substr(0, from - groups[1].size()), line.substr(from))) {
       add_device(known_cc(groups[1]));
       return;
     }
@@ -157,11 +169,7 @@ void FactReader::add_capabilities(int pattern, const std::string& text) {
 }
 
 // "(8, 6)".
-void FactReader::add_cc2(std::string fact) {
-  std::replace(fact.begin(), fact.end(), ',', '.');
-  fact.erase(std::remove(fact.begin(), fact.end(), ' '), fact.end());
-  add_device(known_cc(fact));
-}
+void FactReader::add_cc2(std::string fact) { add_device(capability_in(std::move(fact))); }
 
 void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
                            bool by_itself) {
@@ -214,7 +222,11 @@ void FactReader::add_software(int pattern, const std::string& text) {
       if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
       break;
     }
-    note_package({name, groups[1], groups[2], groups[3], clues_.lines, from_source});
+    // A banner's "pytorch version: 2.6.0+cu124" is PyTorch's own; conda's package of that name has no such
+    // tail.
+    const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos;
+    note_package({name, own && groups[1] == "pytorch" ? name : groups[1], groups[2], groups[3], clues_.lines,
+                  from_source});
     if (!groups[2].empty()) break;
     --from;  // what stands behind the name may stand before the next
   }
@@ -241,6 +253,8 @@ void FactReader::set_tag(const std::string& digits) {
 
 void FactReader::take(int index, const std::string& text) {
   if (index == own_.gpu_name) {
+    // "needs 8.9 (e.g., RTX 4090)" names no GPU that is there.
+    if (text.find("e.g") != std::string::npos || text.find("such as ") != std::string::npos) return;
     for (const GpuName& gpu : gpus_named_in(text)) add_device(gpu.cc, gpu.name);
     return;
   }
@@ -356,7 +370,9 @@ void FactReader::add_frame(const std::vector<std::string>& groups) {
   std::from_chars(groups[2].data(), groups[2].data() + groups[2].size(), place.line);
   place.function = groups[3];
   place.python = true;
-  if (traceback_.size() >= kMostFrames) traceback_.erase(traceback_.begin());
+  // The outermost half at once: one by one, a log of many frames would shift them all for each.
+  if (traceback_.size() >= kMostFrames)
+    traceback_.erase(traceback_.begin(), traceback_.begin() + static_cast<std::ptrdiff_t>(kMostFrames / 2));
   traceback_.push_back(std::move(place));
   clues_.python = true;
 }

@@ -27,6 +27,8 @@ struct FactPatterns {
 image::Version leading_version(std::string_view text);
 /// "8.6", "sm_86": nullopt for what no GPU has.
 std::optional<image::ComputeCapability> known_cc(std::string_view text);
+/// The same of what programs write: "75", "7, 5", "750" too.
+std::optional<image::ComputeCapability> capability_in(std::string text);
 /// Whether a capability between these words is one that something asks for, and no GPU's own.
 bool is_requirement(std::string_view before, std::string_view after);
 /// Whether a version behind a package's name is that of the CUDA that built it: "compile PyTorch (11.8)".

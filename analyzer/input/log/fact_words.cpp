@@ -79,10 +79,11 @@ std::optional<ComputeCapability> known_cc(std::string_view text) {
 
 bool is_requirement(std::string_view before, std::string_view after) {
   static const RE2 kAfter(
-      R"(\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
+      R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
-      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*>=? ?)", without_case());
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      without_case());
   constexpr std::size_t kNear = 100;
   const std::string_view near = before.substr(before.size() - std::min(before.size(), kNear));
   re2::StringPiece rest(after.data(), after.size());

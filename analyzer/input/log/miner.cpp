@@ -105,6 +105,15 @@ std::string cut(std::string text) {
 }  // namespace
 
 std::string plain_line(std::string_view text) {
+  // Most lines hold nothing to clean.
+  const bool clean = std::none_of(text.begin(), text.end(), [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte < ' ' || byte == 0x7f;
+  });
+  if (clean) {
+    const std::size_t end = text.find_last_not_of(' ');
+    return std::string(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
+  }
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -253,6 +262,27 @@ struct Miner::State {
     add_hit(std::move(hit), text);
   }
 
+  // Of two rows that match, one within the other, the longer says more: "ptxas FILE, line 5; fatal:
+  // Unsupported .version 8.4" is the program, and not the driver.
+  void drop_contained(std::size_t first) {
+    const auto end_of = [](const Hit& hit) { return hit.column + hit.groups.at("").size(); };
+    const auto contained = [&](const Hit& inner) {
+      if (inner.id.empty()) return false;
+      return std::any_of(clues.hits.begin() + static_cast<std::ptrdiff_t>(first), clues.hits.end(),
+                         [&](const Hit& outer) {
+                           if (&outer == &inner || outer.id.empty()) return false;
+                           const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
+                           const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
+                           return within && (!same || &outer < &inner);
+                         });
+    };
+    std::vector<bool> drop;
+    for (std::size_t i = first; i < clues.hits.size(); ++i) drop.push_back(contained(clues.hits[i]));
+    for (std::size_t i = clues.hits.size(); i-- > first;) {
+      if (drop[i - first]) clues.hits.erase(clues.hits.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
   // What the line tells of how the program went on, where it tells of no failure of CUDA's.
   void signs(const std::string& text, bool failing) {
     Course& course = clues.course;
@@ -287,7 +317,7 @@ void Miner::line(std::string_view bytes) {
   }
   const std::string text = plain_line(bytes);
   const Vocabulary& words = state.words;
-  state.found = words.patterns.match(text);
+  words.patterns.match(text, state.found);
   state.facts.begin_line(text);
   for (const int index : state.found) {  // facts first: a hit takes the traceback as it stands
     if (words.facts.has(index)) state.facts.take(index, text);
@@ -307,6 +337,7 @@ void Miner::line(std::string_view bytes) {
       state.message(index, text);
     }
   }
+  state.drop_contained(before);
   state.signs(text, state.clues.hits.size() != before);
 }
 

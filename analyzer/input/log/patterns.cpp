@@ -39,11 +39,10 @@ void PatternSet::compile() {
   if (!set_->Compile()) throw std::logic_error("the patterns of kshim explain do not compile");
 }
 
-std::vector<int> PatternSet::match(std::string_view line) const {
-  std::vector<int> found;
+void PatternSet::match(std::string_view line, std::vector<int>& found) const {
+  found.clear();
   set_->Match(piece(line), &found);
   std::sort(found.begin(), found.end());
-  return found;
 }
 
 std::string PatternSet::first_group(int index, std::string_view line) const {

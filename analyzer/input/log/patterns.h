@@ -19,8 +19,8 @@ class PatternSet {
   int add(std::string_view pattern);
   void compile();
   int size() const { return static_cast<int>(single_.size()); }
-  /// Indices of the patterns that occur in `line`, ascending.
-  std::vector<int> match(std::string_view line) const;
+  /// Indices of the patterns that occur in `line`, ascending, into `found`.
+  void match(std::string_view line, std::vector<int>& found) const;
   /// The text of the first group of pattern `index`, "" where it has none.
   std::string first_group(int index, std::string_view line) const;
   /// All groups by number, [0] the whole match; empty where it does not match after all.

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds `kshim explain` to situations of public threads: python threads.py --kshim KSHIM [--half first|second] [-v]
+
+threads.jsonl has one situation a line: what the log printed, in lines of our own with the programs' real messages, and what is right:
+`causes` (ids; "none" = nothing of CUDA's failed, and explain says what did), `gpu`, the kinds of a right first fix, and `never`, which
+no command may contain. `url` is the thread that it was taken from. The halves were drawn by the hash of the id before any rule was
+written; the second was not looked at until the rules stood."""
+import argparse
+import collections
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+SURE = 0.5
+
+
+def cases(half=None):
+    rows = [json.loads(line) for line in (HERE / "threads.jsonl").read_text(encoding="ascii").splitlines()]
+    return [row for row in rows if half in (None, half_of(row))]
+
+
+def half_of(case):
+    return ("first", "second")[int(hashlib.sha256(case["id"].encode()).hexdigest(), 16) % 2]
+
+
+def explain(kshim, case):
+    done = subprocess.run([kshim, "explain", "--format", "json", "--log", "-"], input="\n".join(case["log"]) + "\n", stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8", env={**os.environ, "HOME": "/nonexistent"}, check=False)
+    if done.returncode not in (0, 1, 3):
+        raise RuntimeError(f"{case['id']}: kshim explain ended with {done.returncode}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+class Judged:
+    def __init__(self, case, answer):
+        first = answer["findings"][0] if answer["findings"] else None
+        self.case = case
+        self.cause = first["cause"] if first else "none" if answer["recognised"] else "silent"
+        self.confidence = first["confidence"] if first else 0.0
+        fixes = first["fixes"] if first else []
+        self.fix = fixes[0] if fixes else None
+        self.verdict = "right" if self.cause in case["causes"] else "unknown" if self.cause in ("unknown", "silent") else "wrong"
+        device = (first or {}).get("device") or {}
+        self.gpu = device.get("compute_capability")
+        self.gpu_right = "gpu" not in case or self.gpu == case["gpu"] if self.verdict == "right" and first else None
+        commands = "\n".join(command for fix in fixes for command in fix["commands"])
+        self.harmful = bool(case.get("never") and re.search(case["never"], commands))
+        judged = self.verdict == "right" and first and "fixes" in case
+        self.fix_right = (self.fix is not None and self.fix["kind"] in case["fixes"]) if judged else None
+
+    def told(self):
+        marks = "".join(word for word, bad in ((" GPU!", self.gpu_right is False), (" FIX!", self.fix_right is False), (" HARM!", self.harmful)) if bad)
+        fix = f"{self.fix['kind']}/{self.fix['id']}: {self.fix['title']}" if self.fix else "no fix"
+        return f"{self.verdict:8} {self.confidence:.2f} {self.case['id']}: {self.cause}, not {self.case['causes']}; GPU {self.gpu}; {fix}{marks}"
+
+
+def judge(kshim, half=None):
+    return [Judged(case, explain(kshim, case)) for case in cases(half)]
+
+
+def figures(rows):
+    count = collections.Counter(row.verdict for row in rows)
+    sure = sum(row.verdict == "wrong" and row.confidence > SURE for row in rows)
+    fixes = [row.fix_right for row in rows if row.fix_right is not None]
+    gpus = [row.gpu_right for row in rows if row.gpu_right is not None]
+    return {"cases": len(rows), "right": count["right"], "unknown": count["unknown"], "wrong": count["wrong"], "wrong_and_sure": sure,
+            "fixes_right": sum(fixes), "fixes": len(fixes), "gpus_right": sum(gpus), "gpus": len(gpus), "harmful": sum(row.harmful for row in rows)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kshim", required=True)
+    parser.add_argument("--half", choices=("first", "second"))
+    parser.add_argument("-v", "--verbose", action="store_true", help="tell what was not right")
+    args = parser.parse_args()
+    rows = judge(args.kshim, args.half)
+    for row in rows:
+        if args.verbose and (row.verdict != "right" or row.fix_right is False or row.gpu_right is False or row.harmful):
+            print(row.told())
+    print(json.dumps(figures(rows)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The situations of threads.jsonl, in every clone: no fewer may be right than when the rules were last changed, and none may be wrong
+with a confidence over 0.5 or be given a command that does harm."""
+import os
+import pathlib
+import re
+import unittest
+
+import threads
+
+KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer" / "kshim"
+SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+# Right on 2026-11-22. `first` is the half that the rules were written with, `second` the one that was put aside.
+LEAST = {"first": 58, "second": 49}
+LEAST_FIXES = 0.9
+
+
+class Threads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rows = {half: threads.judge(KSHIM, half) for half in LEAST}
+
+    def test_no_fewer_are_right(self):
+        for half, least in LEAST.items():
+            right = sum(row.verdict == "right" for row in self.rows[half])
+            self.assertGreaterEqual(right, least, "\n".join(row.told() for row in self.rows[half] if row.verdict != "right"))
+
+    def test_none_is_wrong_and_sure(self):
+        for rows in self.rows.values():
+            for row in rows:
+                self.assertFalse(row.verdict == "wrong" and row.confidence > threads.SURE, row.told())
+                self.assertFalse(row.harmful, row.told())
+
+    def test_gpus_and_fixes(self):
+        for rows in self.rows.values():
+            self.assertFalse([row.told() for row in rows if row.gpu_right is False and row.gpu is not None])
+            # "Xavier" alone is also a person's name.
+            self.assertLessEqual(sum(row.gpu_right is False for row in rows), 1)
+            fixes = [row for row in rows if row.fix_right is not None]
+            self.assertGreaterEqual(sum(row.fix_right for row in fixes), LEAST_FIXES * len(fixes),
+                                    "\n".join(row.told() for row in fixes if not row.fix_right))
+
+    def test_each_case_says_where_it_is_from(self):
+        causes = set(re.findall(r'KSHIM_CAUSE\(\w+, "([^"]+)"', (SOURCE / "analyzer/core/causes.def").read_text(encoding="utf-8")))
+        ids = set()
+        for case in threads.cases():
+            self.assertRegex(case["url"], r"^https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+$")
+            self.assertRegex(case["date"], r"^202[56]-\d\d$")
+            self.assertLessEqual(set(case["causes"]), causes | {"none"}, case["id"])
+            self.assertNotIn(case["id"], ids)
+            ids.add(case["id"])
+
+
+if __name__ == "__main__":
+    unittest.main()
