@@ -25,6 +25,9 @@ class Fields {
  public:
   Fields(report::RecordType type, simdjson::dom::object from);
 
+  /// What `~` at the start of a text stands for from here on (KSHIM_PRIVATE); empty: nothing.
+  void set_home(const std::string& home) { home_ = home; }
+
   std::string text(report::Field field) const;
   std::optional<std::uint64_t> number(report::Field field) const;
   /// A number of at most 32 bits.
@@ -67,6 +70,7 @@ class Fields {
   std::uint32_t strange_ = 0;  ///< bit i: of another kind
   bool type_twice_ = false;
   std::optional<std::uint64_t> seq_;
+  std::string_view home_;
   mutable bool cut_ = false;       ///< a text was too long
   mutable bool listed_ = false;    ///< a list was too long
   mutable bool nonsense_ = false;  ///< a number within a list is none that can be

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,12 @@ std::optional<RecordType> type_of(std::string_view name) {
 constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
 // PyTorch's largest library has 100,000.
 constexpr std::uint64_t kMostKernels = std::uint64_t{1} << 24;
+
+/// Of the caller, whose report it is.
+std::string own_home() {
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' && home[1] != 0 ? home : "";
+}
 
 std::uint64_t key_of(const CoverageRecord& record) {
   const std::uint64_t key[] = {record.object.value_or(~0ULL), record.module.value_or(~0ULL),
@@ -56,7 +63,10 @@ std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) 
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
   };
-  const Fields fields(*type, from);
+  Fields fields(*type, from);
+  if (*type == RecordType::process && !report_.foreign && fields.truth(Field::process_private).value_or(false))
+    home_ = own_home();
+  fields.set_home(home_);
   count(fields);
   if (report_.end && *type != RecordType::package) ++after_end_;  // those `kshim run` adds
   std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);
@@ -100,6 +110,7 @@ std::string RecordParser::process(const Fields& from, std::uint32_t line) {
   out.cwd = from.text(Field::process_cwd);
   out.pid = from.number(Field::process_pid).value_or(0);
   out.start = from.number(Field::process_start).value_or(0);
+  out.hidden = from.truth(Field::process_private).value_or(false);
   out.ppid = from.number(Field::process_ppid).value_or(0);
   out.rank = from.small(Field::process_rank);
   out.argv = from.texts(Field::process_argv);

@@ -61,6 +61,7 @@ class RecordParser {
   void note_missing(std::uint64_t skipped);
 
   Report& report_;
+  std::string home_;  ///< what `~` in the report stands for
   std::array<Kept, static_cast<std::size_t>(report::RecordType::end) + 1> kept_{};
   std::unordered_set<std::uint64_t> objects_, modules_;      ///< ids
   std::unordered_map<std::uint64_t, std::size_t> failures_;  ///< by id

@@ -322,6 +322,28 @@ TEST(Redact, ACutIsNotInsideACharacter) {
   EXPECT_EQ(redacted("😀😀", 7), "😀");
 }
 
+std::string without(const Person& person, std::string_view text) {
+  std::string out;
+  RedactedPieces pieces(text, &person);
+  for (std::string_view piece; pieces.next(piece);) out += piece;
+  return out;
+}
+TEST(Private, HomesAreTildesAndTheNameIsNoPartOfAPath) {
+  const Person alice{"/nfs/home/alice", "alice"};
+  EXPECT_EQ(without(alice, "/nfs/home/alice/x.py"), "~/x.py");
+  EXPECT_EQ(without(alice, "/nfs/home/alice"), "~");
+  EXPECT_EQ(without(alice, "/nfs/home/alice2/x"), "/nfs/home/alice2/x");
+  EXPECT_EQ(without(alice, "/home/alice/x:/home/bob:/usr/lib:/root/y"), "~/x:~:/usr/lib:~/y");
+  EXPECT_EQ(without(alice, "-I/home/bob/include -L/nfs/home/alice/lib"), "-I~/include -L~/lib");
+  EXPECT_EQ(without(alice, "/scratch/alice/data"), "/scratch/…/data");
+  EXPECT_EQ(without(alice, "/tmp/torchinductor_alice/ab/k.cubin"), "/tmp/torchinductor_…/ab/k.cubin");
+  EXPECT_EQ(without(alice, "/opt/lib/site-packages/alice/_C.so"), "/opt/lib/site-packages/alice/_C.so");
+  EXPECT_EQ(without(alice, "_ZN5alice4loadEv alice load_alice"), "_ZN5alice4loadEv alice load_alice");
+  EXPECT_EQ(without(alice, "/nfs/home/alice/x?token=" + X), "~/x?token=…");
+  EXPECT_EQ(without({}, "/home/carol/x /usr/share/home/x"), "~/x /usr/share/home/x");
+  EXPECT_EQ(without({"/root", ""}, "/root/x /var/root/x"), "~/x /var/root/x");
+}
+
 TEST(RedactArguments, NamesKeepsWhatADiagnosisNeeds) {
   const auto names = [](const Arguments& arguments) { return redacted(arguments, ArgumentDetail::names); };
   EXPECT_EQ(
