@@ -108,8 +108,8 @@ int execute(const Command& command, std::vector<std::string> arguments) {
 }
 
 int dispatch(std::vector<std::string> arguments) {
-  const std::array commands = {run_command(),     analyze_command(), scan_command(), diff_command(),
-                               explain_command(), doctor_command(),  path_command()};
+  const std::array commands = {run_command(),     analyze_command(), scan_command(),   diff_command(),
+                               explain_command(), doctor_command(),  export_command(), path_command()};
   if (arguments.empty()) {
     fmt::print(stderr, "{}", overview(commands));
     return exit_status::kMisuse;

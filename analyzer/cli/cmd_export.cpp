@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim export: reports as flat tables.
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/progress.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/export/export.h"
+#include "analyzer/verbs/ranks.h"
+
+namespace kshim::cli {
+namespace {
+
+struct ExportOptions {
+  std::string output;
+  std::vector<std::string> paths;
+  bool zstd = false;
+  bool watch = false;
+  unsigned settle_s = 600;
+};
+
+std::atomic<bool> stop = false;
+
+void export_once(const ExportOptions& options, bool quiet) {
+  exports::Options how{
+      .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .progress = {}};
+  exports::Result result;
+  {
+    ProgressBar bar("exporting reports");
+    how.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    result = exports::export_reports({options.paths.begin(), options.paths.end()}, how);
+  }
+  print_errors(result.notes, false);
+  if (quiet && result.reports + result.rejected == 0) return;
+  std::uint64_t rows = 0;
+  for (const auto& [table, count] : result.rows) rows += count;
+  fmt::print("{} reports, {} rows", analysis::grouped_number(result.reports), analysis::grouped_number(rows));
+  if (result.known != 0) fmt::print("; {} exported before", analysis::grouped_number(result.known));
+  if (result.unsettled != 0)
+    fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
+  if (result.rejected != 0)
+    fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
+  fmt::print("\n");
+  if (!quiet && result.reports + result.known + result.unsettled == 0)
+    throw UserError("there is no report in what was named", exit_status::kNoInput);
+}
+
+int export_facts(const ExportOptions& options) {
+  export_once(options, options.watch);
+  if (!options.watch) return exit_status::kOk;
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop = true; });
+  constexpr int kTicks = 300;
+  while (!stop) {
+    std::fflush(stdout);
+    for (int tick = 0; tick < kTicks && !stop; ++tick)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!stop) export_once(options, true);
+  }
+  return exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
+  app.add_option("-o,--output", options->output, "folder for the tables")->type_name("DIR")->required();
+  app.add_flag("--zstd", options->zstd, "compress the files");
+  app.add_flag("--watch", options->watch, "go on, and export new reports every 30 seconds");
+  app.add_option("--settle", options->settle_s,
+                 "leave reports without an end that changed in the last S seconds for the next export (600)")
+      ->type_name("S");
+  return [options] { return export_facts(*options); };
+}
+
+}  // namespace
+
+Command export_command() {
+  return {
+      .name = "export",
+      .synopsis = "write reports as tables for DuckDB, Spark and others",
+      .usage = "[OPTIONS] PATH... -o DIR",
+      .details =
+          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, loads, "
+          "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
+          "was exported before is not exported again.",
+      .example =
+          "  kshim export /var/spool/kshim -o /data/kshim\n"
+          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n",
+      .footer =
+          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report in what was "
+          "named.",
+      .set_up = set_up};
+}
+
+}  // namespace kshim::cli
