@@ -95,7 +95,8 @@ std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
   const std::vector<std::string>& files = analysis::knowledge_files();
   return fmt::format("kshim {}{}, report {}\nknowledge of {}{}\n", KSHIM_VERSION,
-                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema, analysis::knowledge_date(),
+                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema,
+                     analysis::knowledge_date(),
                      files.empty() ? "" : fmt::format(" ({})", fmt::join(files, ", ")));
 }
 

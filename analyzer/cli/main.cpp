@@ -83,8 +83,9 @@ int execute(const Command& command, std::vector<std::string> arguments) {
         ->type_name("FILE");
   std::string memory;
   if (command.name != "path")
-    app.add_option("--max-memory", memory,
-                   "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
+    app.add_option(
+           "--max-memory", memory,
+           "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
         ->type_name("SIZE");
   // CLI11 takes arguments last to first, so that it can pop them.
   std::reverse(arguments.begin(), arguments.end());
@@ -102,8 +103,9 @@ int execute(const Command& command, std::vector<std::string> arguments) {
     return run();
   } catch (const std::bad_alloc&) {
     // What was read is gone, so there is room for this again.
-    throw UserError(no_memory_clause(), command.misuse_status == exit_status::kRunFailed ? exit_status::kRunFailed
-                                                                                          : exit_status::kNoInput);
+    throw UserError(no_memory_clause(), command.misuse_status == exit_status::kRunFailed
+                                            ? exit_status::kRunFailed
+                                            : exit_status::kNoInput);
   }
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <system_error>
+#include <utility>
 
 #include "kshim/files/open_file.h"
 
@@ -27,7 +29,8 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-/// The number behind `name` in a file of lines; kUnlimited where there is none. Without a name the whole file.
+/// The number behind `name` in a file of lines; kUnlimited where there is none. Without a name the whole
+/// file.
 std::uint64_t number_of(const std::string& path, std::string_view name) {
   const std::optional<std::string> text = files::read_up_to(path, kSmallFile);
   if (!text) return kUnlimited;
@@ -85,7 +88,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0},    {"K", 10},  {"M", 20}, {"G", 30},
+  constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"", 0},     {"K", 10},   {"M", 20},  {"G", 30},
                                                               {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
   for (const auto& [name, shift] : kUnits)
     if (unit == name) return number > kUnlimited >> shift ? std::nullopt : std::optional(number << shift);
@@ -108,7 +111,8 @@ void allow_threads(std::size_t count) {
   rlimit limit{};
   constexpr rlim_t kOrdinaryStack = rlim_t{8} << 20;
   if (!g_limited || ::getrlimit(RLIMIT_DATA, &limit) != 0) return;
-  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) stack.rlim_cur = kOrdinaryStack;
+  if (::getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY)
+    stack.rlim_cur = kOrdinaryStack;
   limit.rlim_cur = std::min({g_before.rlim_cur, limit.rlim_max, limit.rlim_cur + count * stack.rlim_cur});
   ::setrlimit(RLIMIT_DATA, &limit);
 }

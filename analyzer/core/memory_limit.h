@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory the command may use (--max-memory). The kernel keeps the limit, for our own code and for every
-// library: what does not fit throws std::bad_alloc, or is a library's error. Pages of mapped files are not
-// counted: the system takes them back whenever it wants.
+// How much memory the command may use (--max-memory). The kernel keeps the limit, for our own code and for
+// every library: what does not fit throws std::bad_alloc, or is a library's error. Pages of mapped files are
+// not counted: the system takes them back whenever it wants.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -351,7 +351,8 @@ std::size_t home_at(Text text, std::size_t at, const Person& person) noexcept {
 /// The name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not within a Python's
 /// packages: there it is a package's.
 bool is_name_at(Text text, std::size_t at, Text name) noexcept {
-  if (name.size() < 2 || at == 0 || !is_one_of(text[at - 1], "/_-") || !starts_at(text, at, name)) return false;
+  if (name.size() < 2 || at == 0 || !is_one_of(text[at - 1], "/_-") || !starts_at(text, at, name))
+    return false;
   const Text before = part_of(text, 0, at);
   return ends_name(text, at + name.size()) && before.find('/') != Text::npos &&
          before.find("-packages/") == Text::npos;

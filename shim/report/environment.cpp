@@ -54,7 +54,8 @@ void EnvironmentCopy::take(std::string_view entry) noexcept {
     user_.home = keep(value);
     while (user_.home.ends_with('/')) user_.home.remove_suffix(1);
   }
-  if ((name == "USER" || (name == "LOGNAME" && user_.name.empty())) && value != "root") user_.name = keep(value);
+  if ((name == "USER" || (name == "LOGNAME" && user_.name.empty())) && value != "root")
+    user_.name = keep(value);
   for (const std::string_view wanted : kNames) {
     if (name != wanted || count_ == kMaxRows) continue;
     const std::string_view kept = keep(value);

@@ -6,8 +6,8 @@
 //   any other that somebody else owns or can write to                          kshim-report-UID/ in TMPDIR,
 //   0700
 //
-// So root, also in a container, and a user never block each other's folder, and what lies in it is of one user.
-// A folder of these names that is another user's, or that others can write to, is not used.
+// So root, also in a container, and a user never block each other's folder, and what lies in it is of one
+// user. A folder of these names that is another user's, or that others can write to, is not used.
 #pragma once
 #include <sys/stat.h>
 
