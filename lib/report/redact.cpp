@@ -330,22 +330,23 @@ bool is_path_start(Text text, std::size_t at) noexcept {
 
 /// How many bytes of a home folder stand at `at`, where there is a slash.
 std::size_t home_at(Text text, std::size_t at, const Person& person) noexcept {
+  std::size_t found = 0;
   const Text home = person.home;
+  const bool start = is_path_start(text, at);
   const bool deep = home.rfind('/') != 0;  // /root could as well be the end of another folder
-  if (!home.empty() && starts_at(text, at, home) && ends_name(text, at + home.size()) &&
-      (deep || is_path_start(text, at)))
-    return home.size();
-  if (!is_path_start(text, at)) return 0;
+  if (!home.empty() && starts_at(text, at, home) && ends_name(text, at + home.size()) && (deep || start))
+    found = home.size();
+  if (!start) return found;
   constexpr Text kRoot = "/root";
-  if (starts_at(text, at, kRoot) && ends_name(text, at + kRoot.size())) return kRoot.size();
+  if (starts_at(text, at, kRoot) && ends_name(text, at + kRoot.size())) found = std::max(found, kRoot.size());
   constexpr Word kFolders[] = {"/home/", "/Users/", "/users/"};
   for (const Word& folder : kFolders) {
     if (!starts_at(text, at, folder.view())) continue;
     std::size_t end = at + folder.size;
     while (end < text.size() && !is_one_of(text[end], "/: \t\n\"'")) ++end;
-    return end > at + folder.size ? end - at : 0;
+    if (end > at + folder.size) found = std::max(found, end - at);
   }
-  return 0;
+  return found;
 }
 
 /// The name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not within a Python's

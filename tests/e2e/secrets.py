@@ -106,6 +106,17 @@ class Secrets(e2e.Case):
         home = str(self.folder / "nfs/home/alice")
         own = json.loads(self.kshim("analyze", "--format", "json", report, env=e2e.clean_environment(HOME=home)).stdout)
         self.assertIn(home + "/", json.dumps(own["findings"][0]["where"]))
+        # What is made to be kept or shared has it not.
+        out = self.folder / "tables"
+        done = self.kshim("export", report, "-o", out, env=e2e.clean_environment(HOME=home))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept = "".join(path.read_text() for path in out.iterdir() if path.is_file())
+        self.assertIn("~/", kept)
+        # The name of the report's own file is the reader's business.
+        self.assertNotIn("alice", kept.replace(str(report), "").replace(str(report.parent), ""))
+        for kind in ("markdown", "html"):
+            shared = self.kshim("analyze", "--format", kind, report, env=e2e.clean_environment(HOME=home)).stdout
+            self.assertNotIn(home, shared)
 
     def test_private_with_a_key(self):
         key = self.folder / "key"

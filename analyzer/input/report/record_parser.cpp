@@ -64,8 +64,7 @@ std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) 
 #undef KSHIM_FIELD
   };
   Fields fields(*type, from);
-  if (*type == RecordType::process && !report_.foreign &&
-      fields.truth(Field::process_private).value_or(false))
+  if (*type == RecordType::process && expands_home_ && fields.truth(Field::process_private).value_or(false))
     home_ = own_home();
   fields.set_home(home_);
   count(fields);

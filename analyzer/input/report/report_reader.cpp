@@ -106,7 +106,7 @@ class LineNotes {
 
 class LineReader {
  public:
-  explicit LineReader(Report& report) : report_(report), records_(report) {}
+  LineReader(Report& report, bool expands_home) : report_(report), records_(report, expands_home) {}
 
   /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
   std::string line(std::string_view text, bool complete) {
@@ -243,14 +243,14 @@ std::string read_lines(int fd, LineReader& reader, const std::function<void(std:
 }  // namespace
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read) {
+                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
   report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   try {
-    LineReader reader(report);
+    LineReader reader(report, homes == Homes::own && !report.foreign);
     if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;
   } catch (const std::bad_alloc&) {
     report = Report();

@@ -341,6 +341,7 @@ TEST(Private, HomesAreTildesAndTheNameIsNoPartOfAPath) {
   EXPECT_EQ(without(ada, "_ZN3ada4loadEv ada load_ada"), "_ZN3ada4loadEv ada load_ada");
   EXPECT_EQ(without(ada, "/nfs/home/ada/x?token=" + X), "~/x?token=…");
   EXPECT_EQ(without({}, "/home/me/x /usr/share/home/x"), "~/x /usr/share/home/x");
+  EXPECT_EQ(without({"/home", ""}, "/home/me/x"), "~/x");
   EXPECT_EQ(without({"/root", ""}, "/root/x /var/root/x"), "~/x /var/root/x");
 }
 
