@@ -303,7 +303,7 @@ void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks)
     remarks.push_back(
         fmt::format("{} {} is newer than this kshim knows ({}, with {} as the newest): what its builds have "
                     "is not known.",
-                    wheel.distribution, wheel.version, knowledge().date, known));
+                    wheel.distribution, wheel.version, knowledge_date(), known));
   }
   if (installer == nullptr || !knows_wheels_of(wheel.distribution, platform) ||
       serving_already(at) != nullptr || choose_wheel(wheel, manager, *at.device, platform, at.driver))

@@ -61,8 +61,13 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
   files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
-  return explain::explain_log(in, path, options,
-                              [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+  explain::Explanation out = explain::explain_log(
+      in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
+  if (in.has_timed_out())
+    print_error(
+        fmt::format("--log {}: nothing more came through this pipe for a minute; this is of what came",
+                    analysis::harmless(path)));
+  return out;
 }
 
 explain::Explanation explain_log(const std::string& path, const explain::Options& options) {

@@ -93,10 +93,11 @@ class HelpFormatter : public CLI::FormatterBase {
 
 std::string version_line() {
   const std::string_view hash = KSHIM_GIT_HASH;
-  const analysis::Knowledge& tables = analysis::knowledge();
+  const std::vector<std::string>& files = analysis::knowledge_files();
   return fmt::format("kshim {}{}, report {}\nknowledge of {}{}\n", KSHIM_VERSION,
-                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema, tables.date,
-                     tables.files.empty() ? "" : fmt::format(" ({})", fmt::join(tables.files, ", ")));
+                     hash.empty() ? "" : fmt::format(" ({})", hash), report::kReportSchema,
+                     analysis::knowledge_date(),
+                     files.empty() ? "" : fmt::format(" ({})", fmt::join(files, ", ")));
 }
 
 std::string overview(std::span<const Command> commands) {

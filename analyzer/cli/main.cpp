@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,8 @@
 #include "analyzer/cli/help.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/log.h"
+#include "analyzer/core/memory_limit.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::cli {
@@ -57,6 +60,16 @@ void use_knowledge(const std::string& named, int misuse_status) {
   }
 }
 
+/// `named`: --max-memory.
+void limit_memory_to(const std::string& named, int misuse_status) {
+  const auto bytes = named.empty() ? default_memory() : parse_size(named);
+  if (!bytes || *bytes < kLeastMemory)
+    throw UserError(fmt::format("--max-memory: `{}` is not a size from 64M up, such as 512M or 2G",
+                                analysis::harmless(named)),
+                    misuse_status);
+  limit_memory(*bytes);
+}
+
 int execute(const Command& command, std::vector<std::string> arguments) {
   CLI::App app{std::string(command.synopsis), fmt::format("kshim {}", command.name)};
   style_help(app, command);
@@ -68,6 +81,12 @@ int execute(const Command& command, std::vector<std::string> arguments) {
            "newer tables of GPUs, CUDA releases and packages than the built-in ones: a file, or a folder of "
            "files (also KSHIM_KNOWLEDGE)")
         ->type_name("FILE");
+  std::string memory;
+  if (command.name != "path")
+    app.add_option(
+           "--max-memory", memory,
+           "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
+        ->type_name("SIZE");
   // CLI11 takes arguments last to first, so that it can pop them.
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -78,8 +97,16 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     throw misuse(command, app, error);
   }
+  limit_memory_to(memory, command.misuse_status);
   use_knowledge(tables, command.misuse_status);
-  return run();
+  try {
+    return run();
+  } catch (const std::bad_alloc&) {
+    // What was read is gone, so there is room for this again.
+    throw UserError(no_memory_clause(), command.misuse_status == exit_status::kRunFailed
+                                            ? exit_status::kRunFailed
+                                            : exit_status::kNoInput);
+  }
 }
 
 int dispatch(std::vector<std::string> arguments) {

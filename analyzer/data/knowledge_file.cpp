@@ -41,22 +41,53 @@ namespace {
 constexpr std::string_view kFiles[] = {"sources.json", "toolkits.json", "gpus.json", "libraries.json",
                                        "wheels.json"};
 
+struct Embedded {
+  const char* begin;
+  const char* end;
+  const char* name;
+  std::string_view text() const { return {begin, static_cast<std::size_t>(end - begin)}; }
+};
+constexpr Embedded kEmbedded[] = {
+#define KSHIM_EMBEDDED(name) {kshim_knowledge_##name, kshim_knowledge_##name##_end, "built-in " #name},
+    KSHIM_EMBEDDED(sources) KSHIM_EMBEDDED(toolkits) KSHIM_EMBEDDED(gpus) KSHIM_EMBEDDED(libraries)
+        KSHIM_EMBEDDED(wheels)
+#undef KSHIM_EMBEDDED
+};
+
+/// Read when first asked for: it takes a millisecond. The image library has the built-in tables already.
 Knowledge& instance() {
   static Knowledge& built_in = *[] {
     auto* const out = new Knowledge;
-    const auto read = [&](const char* begin, const char* end, const char* name) {
-      KnowledgeText({begin, static_cast<std::size_t>(end - begin)}, name).use(*out);
-    };
-#define KSHIM_EMBEDDED(name) read(kshim_knowledge_##name, kshim_knowledge_##name##_end, "built-in " #name);
-    KSHIM_EMBEDDED(sources)
-    KSHIM_EMBEDDED(toolkits)
-    KSHIM_EMBEDDED(gpus)
-    KSHIM_EMBEDDED(libraries)
-    KSHIM_EMBEDDED(wheels)
-#undef KSHIM_EMBEDDED
+    for (const Embedded& table : kEmbedded)
+      KnowledgeText(table.text(), table.name).use(*out, ImageLibrary::has_it);
     return out;
   }();
   return built_in;
+}
+
+/// The files that replaced tables, and the newest date of those in use.
+struct InUse {
+  std::string date;
+  std::vector<std::string> files;
+};
+InUse& in_use() {
+  static InUse& tables = *[] {
+    auto* const out = new InUse;
+    // The first `date` of a table is its own: schema and date come before the rows.
+    constexpr std::string_view kDate = "\"date\": \"";
+    constexpr std::size_t kDateSize = 10;
+    for (const Embedded& table : kEmbedded)
+      out->date = std::max(
+          out->date, std::string(table.text().substr(table.text().find(kDate) + kDate.size(), kDateSize)));
+    return out;
+  }();
+  return tables;
+}
+
+void use(KnowledgeText& text, const std::string& file) {
+  text.use(instance());
+  in_use().files.push_back(file);
+  in_use().date = std::max(in_use().date, text.date());
 }
 
 /// The bytes of a regular file; nullopt where there is none. Throws where it cannot be read, or others could
@@ -93,6 +124,8 @@ std::vector<std::string> data_folders() {
 }  // namespace
 
 const Knowledge& knowledge() { return instance(); }
+const std::string& knowledge_date() { return in_use().date; }
+const std::vector<std::string>& knowledge_files() { return in_use().files; }
 
 bool is_without_source(std::string_view package) {
   std::string name(package);
@@ -113,8 +146,8 @@ std::string_view newest_known(std::string_view distribution, std::string_view pl
 }
 
 void replace_knowledge(std::string_view text, const std::string& file) {
-  KnowledgeText(text, file).use(instance());
-  instance().files.push_back(file);
+  KnowledgeText read(text, file);
+  use(read, file);
 }
 
 std::vector<std::string> load_knowledge(const std::string& named) {
@@ -138,7 +171,7 @@ std::vector<std::string> load_knowledge(const std::string& named) {
     return {};
   }
   std::vector<std::string> warnings;
-  const std::string built_in = instance().date;
+  const std::string built_in = in_use().date;
   std::map<std::string_view, std::string> dates;
   for (const std::string& folder : data_folders()) {
     for (const std::string_view name : kFiles) {
@@ -150,8 +183,7 @@ std::vector<std::string> load_knowledge(const std::string& named) {
         std::string& date = dates.try_emplace(name, built_in).first->second;
         if (read.date() <= date) continue;
         date = read.date();
-        read.use(instance());
-        instance().files.push_back(file);
+        use(read, file);
       } catch (const std::runtime_error& error) {
         warnings.emplace_back(error.what());
       }

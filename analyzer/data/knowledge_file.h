@@ -59,10 +59,11 @@ struct Knowledge {
   std::vector<LibraryNeedRow> library_needs;
   std::vector<SourceNeedRow> source_needs;
   std::vector<WithoutSourceRow> without_source;
-  std::string date;                ///< of the newest table in use
-  std::vector<std::string> files;  ///< that replaced built-in tables
 };
+/// The built-in tables are read at the first call.
 const Knowledge& knowledge();
+const std::string& knowledge_date();                ///< of the newest table in use
+const std::vector<std::string>& knowledge_files();  ///< that replaced built-in tables
 
 bool is_without_source(std::string_view package);
 /// The newest release that the rows of wheels.json know; empty where there is none, or one goes on with all

@@ -359,9 +359,9 @@ class KnowledgeText::Rows {
     }
   }
   const std::string& date() const { return date_; }
-  void use(Knowledge& to) {
+  void use(Knowledge& to, ImageLibrary images) {
     for (const Section* section : sections_) section->take(rows_, to);
-    to.date = std::max(to.date, date_);
+    if (images == ImageLibrary::has_it) return;
     image::CompatTables tables = image::compat_tables();
     if (has("gpus")) {
       tables.gpus = store().gpus.emplace_back(std::move(images_.gpus));
@@ -399,6 +399,6 @@ KnowledgeText::KnowledgeText(std::string_view json, const std::string& file)
     : rows_(std::make_unique<Rows>(json, file)) {}
 KnowledgeText::~KnowledgeText() = default;
 const std::string& KnowledgeText::date() const { return rows_->date(); }
-void KnowledgeText::use(Knowledge& to) { rows_->use(to); }
+void KnowledgeText::use(Knowledge& to, ImageLibrary images) { rows_->use(to, images); }
 
 }  // namespace kshim::analysis

@@ -12,6 +12,8 @@ namespace kshim::analysis {
 
 inline constexpr std::size_t kMostKnowledgeBytes = std::size_t{8} << 20;
 
+enum class ImageLibrary : bool { takes_it, has_it };
+
 class KnowledgeText {
  public:
   /// Throws std::runtime_error that names file, row and field of what is wrong.
@@ -19,7 +21,7 @@ class KnowledgeText {
   ~KnowledgeText();
   const std::string& date() const;
   /// Puts its tables in the place of those that are there, once; image::select_image judges by them, too.
-  void use(Knowledge& to);
+  void use(Knowledge& to, ImageLibrary images = ImageLibrary::takes_it);
 
  private:
   class Rows;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/failure_finding.h"
@@ -136,6 +137,7 @@ std::vector<Finding> findings_of(const Scene& scene) {
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));
   for (Finding& finding : jit_taxes(scene)) findings.push_back(std::move(finding));
+  if (scene.report.foreign) keep_free_of_paths(scene.report, findings);
   return findings;
 }
 

@@ -473,7 +473,7 @@ Result export_reports(const std::vector<fs::path>& paths, const Options& options
   std::uint64_t done = 0;
   for (std::size_t at = 0; at < inputs.size(); ++at) {
     const Input& input = inputs[at];
-    const auto got = analysis::read_report(input.path);
+    const auto got = analysis::read_report(input.path, {}, analysis::Homes::hidden);
     done += input.bytes;
     if (options.progress) options.progress(done, total);
     if (const auto* why = std::get_if<std::string>(&got)) {

@@ -126,8 +126,8 @@ std::string dumped(const Json& json) {
 }
 
 void add_knowledge(Json& out) {
-  out["knowledge"] = knowledge().date;
-  out["knowledge_files"] = knowledge().files;
+  out["knowledge"] = knowledge_date();
+  out["knowledge_files"] = knowledge_files();
 }
 
 }  // namespace kshim::analysis

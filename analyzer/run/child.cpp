@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "analyzer/core/memory_limit.h"
 #include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
@@ -96,6 +97,7 @@ pid_t start(const ChildSpec& spec, Environment& environment, const SignalState& 
   if (pid < 0) throw UserError(fmt::format("cannot fork: {}", std::strerror(errno)), exit_status::kRunFailed);
   if (pid == 0) {
     signals.restore();
+    lift_memory_limit();
     execute(program.c_str(), arguments, variables, shell_arguments, ends[1]);
   }
   close(ends[1]);
@@ -123,16 +125,21 @@ class TimeLimit {
   }
   std::optional<Clock::time_point> next() const noexcept { return next_; }
   bool reached() const noexcept { return signal_ != 0; }
+  /// SIGKILL did not end what is left: it is another user's by now, waits in a driver, or forks all the time.
+  bool is_over() const noexcept { return kills_ > kMostKills; }
   void check() {
     if (!next_.has_value() || Clock::now() < *next_) return;
     signal_ = signal_ == 0 ? SIGTERM : SIGKILL;
+    if (signal_ == SIGKILL) ++kills_;
     for (const pid_t pid : descendants(getpid())) kill(pid, signal_);
     next_ = Clock::now() + kGrace;
   }
 
  private:
+  static constexpr int kMostKills = 2;
   std::optional<Clock::time_point> next_;
   int signal_ = 0;
+  int kills_ = 0;
 };
 
 void pass_on(int signal_fd, pid_t child) {
@@ -173,6 +180,10 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& wa
     reap(outcome);
     // What CMD leaves behind may go on, except at the time limit.
     if (has_ended(outcome) && (!limit.reached() || descendants(getpid()).empty())) break;
+    if (limit.is_over()) {
+      if (!has_ended(outcome)) outcome.term_signal = SIGKILL;
+      break;
+    }
     const Clock::time_point wake = limit.next().has_value() ? std::min(*limit.next(), next_scan) : next_scan;
     const auto wait = std::chrono::ceil<milliseconds>(wake - Clock::now());
     std::array<pollfd, 2> ready{{{signals.fd(), POLLIN, 0}, {watch.fd(), POLLIN, 0}}};

@@ -6,15 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
-#include <nlohmann/json.hpp>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/attribution.h"
+#include "kshim/report/writer.h"
 
 namespace kshim::analysis {
 namespace {
@@ -55,22 +57,33 @@ bool still_runs(const Report& report) {
   return !report.end && ::kill(static_cast<pid_t>(report.process.pid), 0) == 0;
 }
 
+/// By the shim's own writer, so that it is redacted as the rest of the report is.
 std::string line_of(const PackageRecord& package, std::uint64_t seq, std::uint64_t t) {
+  using report::Field;
   const auto text = [](const std::string& value) {
-    return value.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+    return value.empty() ? std::string_view() : std::string_view(value);
   };
-  const nlohmann::ordered_json record = {{"type", "package"},
-                                         {"seq", seq},
-                                         {"t", t},
-                                         {"object", package.object},
-                                         {"name", package.name},
-                                         {"version", text(package.version)},
-                                         {"manager", text(package.manager)},
-                                         {"build", text(package.build)},
-                                         {"channel", text(package.channel)},
-                                         {"environment", text(package.environment)},
-                                         {"source", text(package.source)}};
-  return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  std::array<char, 65536> storage;
+  report::Record<report::RecordType::package> record(storage, seq, t);
+  record.add<Field::package_object>(package.object);
+  record.add<Field::package_name>(std::string_view(package.name));
+  record.add<Field::package_version>(text(package.version));
+  record.add<Field::package_manager>(text(package.manager));
+  record.add<Field::package_build>(text(package.build));
+  record.add<Field::package_channel>(text(package.channel));
+  record.add<Field::package_environment>(text(package.environment));
+  record.add<Field::package_source>(text(package.source));
+  return std::string(record.finish());
+}
+
+/// The caller, where the report hides it.
+std::optional<report::Person> hidden_person(const Report& report) {
+  if (!report.process.hidden) return std::nullopt;
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? std::string_view() : std::string_view(value);
+  };
+  return report::Person{variable("HOME"), variable("USER")};
 }
 
 bool write_all(int fd, const std::string& text) {
@@ -104,9 +117,12 @@ void record_packages(const Scene& scene) {
   }
   // Behind a torn line nothing is added: it would no longer be the last, which alone may be torn.
   if (auto tail = read_tail(fd); tail && !tail->torn) {
+    const auto person = hidden_person(report);
+    report::hide(person ? &*person : nullptr);
     bool good = true;
     for (std::size_t i = 0; good && i < rows.size(); ++i)
       good = write_all(fd, line_of(rows[i], ++tail->seq, tail->t));
+    report::hide(nullptr);
     if (!good) log_debug(harmless(report.path) + ": packages could not be added");
   }
   ::close(fd);

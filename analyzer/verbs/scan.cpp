@@ -21,6 +21,7 @@
 #include <tuple>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/core/memory_limit.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_queue.h"
@@ -41,6 +42,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostMapped = std::uint64_t{64} << 20;
+// Linux maps what is in memory within 64 KiB of a page that is read (fault_around_bytes), at both ends.
+constexpr std::uint64_t kMappedAround = std::uint64_t{128} << 10;
 
 // Larger zips are shared by all threads.
 constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
@@ -48,13 +51,12 @@ constexpr std::uint64_t kWorthSharing = std::uint64_t{8} << 20;
 // What a thread inflates takes this part of its memory, so that containers in containers, and what is found,
 // have room; but never less than that.
 constexpr std::uint64_t kSharesOfThread = 4;
-constexpr std::uint64_t kLeastMemory = std::uint64_t{1} << 20;
+constexpr std::uint64_t kLeastOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<unsigned> ended{0};        ///< shares
-  std::atomic<std::uint64_t> mapped{0};  ///< bytes passed since all of the file's pages were let go
+  std::atomic<unsigned> ended{0};  ///< shares
 };
 
 struct Task {
@@ -89,6 +91,7 @@ class Scanner {
     found_.resize(tasks_.size());  // what open() noted stays
     std::vector<std::jthread> threads;
     threads.reserve(workers());
+    allow_threads(workers());
     try {
       while (threads.size() < workers())
         threads.emplace_back([this, index = threads.size()] { work(index); });
@@ -103,7 +106,7 @@ class Scanner {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (!found_[i].no_memory) continue;
       const Input& input = inputs_.files[tasks_[i].input];
-      found_[i].notes.push_back(fmt::format("{}: needs more memory than there is", input.shown()));
+      found_[i].notes.push_back(fmt::format("{}: {}", input.shown(), no_memory_clause()));
       found_[i].named_unread = found_[i].named_unread || input.named;
     }
   }
@@ -279,13 +282,16 @@ class Scanner {
 
   ContainerVisitor visitor_of(const std::string& name, Bytes bytes, const Task& task, Found& out) {
     ContainerVisitor visitor;
-    visitor.member_memory = std::max(options_.memory / jobs_ / kSharesOfThread, kLeastMemory);
-    visitor.passed = [this, bytes, &task](Bytes passed) {
+    visitor.member_memory = std::max(memory_limit() / 2 / jobs_ / kSharesOfThread, kLeastOfThread);
+    // Each share has its own mapping; of this one, about what stays mapped.
+    const auto mapped = std::make_shared<std::uint64_t>(0);
+    visitor.passed = [this, bytes, &task, mapped](Bytes passed) {
       if (!is_of(bytes, passed)) return;
       let_go(passed);
       // Pages that small members share stay, and what the kernel mapped around them.
-      if (task.reading->mapped.fetch_add(passed.size()) > kMostMapped) {
-        task.reading->mapped = 0;
+      *mapped += kMappedAround;
+      if (*mapped > kMostMapped / jobs_) {
+        *mapped = 0;
         let_go(bytes);
       }
       advance(task, passed.size());

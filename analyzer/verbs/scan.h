@@ -32,8 +32,6 @@ struct Options {
   unsigned jobs = 0;                 ///< threads; 0 = one a core
   /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.
   std::function<Owner(const std::string& path)> owner;
-  std::uint64_t memory =
-      512U << 20;  ///< about what may be used; what does not fit goes to files without a name
   /// Called now and then, from one thread at a time, with bytes done and in all.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -144,7 +144,9 @@ std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
 
 class FileStream::Buffer : public std::streambuf {
  public:
-  explicit Buffer(OpenFile file) : file_(std::move(file)), pipe_(S_ISFIFO(file_.status.st_mode)) {}
+  Buffer(OpenFile file, Patience patience)
+      : file_(std::move(file)), pipe_(S_ISFIFO(file_.status.st_mode)), patience_(patience) {}
+  bool has_timed_out() const noexcept { return timed_out_; }
 
  protected:
   int_type underflow() override {
@@ -168,25 +170,29 @@ class FileStream::Buffer : public std::streambuf {
     const int fd = file_.fd.get();
     return ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO;
   }
-  /// False where no writer has come. One that has may take its time, as for any reader of pipes.
-  bool wait() const {
-    constexpr int kPatience = 10'000;  // milliseconds
+  /// False where no writer has come, or one is silent for too long.
+  bool wait() {
     pollfd what{.fd = file_.fd.get(), .events = POLLIN, .revents = 0};
+    const auto patience = begun_ ? patience_.next : patience_.first;
     int got = 0;
-    do got = ::poll(&what, 1, begun_ ? -1 : kPatience);
+    do got = ::poll(&what, 1, static_cast<int>(patience.count()));
     while (got < 0 && errno == EINTR);
+    timed_out_ = timed_out_ || got == 0;
     return got > 0;
   }
   OpenFile file_;
   bool pipe_;
+  Patience patience_;
+  bool timed_out_ = false;
   bool begun_ = false;
   std::array<char, 65'536> text_{};
 };
 
-FileStream::FileStream(OpenFile file)
-    : std::istream(nullptr), buffer_(std::make_unique<Buffer>(std::move(file))) {
+FileStream::FileStream(OpenFile file, Patience patience)
+    : std::istream(nullptr), buffer_(std::make_unique<Buffer>(std::move(file), patience)) {
   rdbuf(buffer_.get());
 }
 FileStream::~FileStream() { rdbuf(nullptr); }
+bool FileStream::has_timed_out() const noexcept { return buffer_->has_timed_out(); }
 
 }  // namespace kshim::files

@@ -87,6 +87,8 @@ Redacted ArgumentRedactor::full(Text argument, std::span<char> out) noexcept {
 
 bool ArgumentRedactor::is_script(Text argument, Expects expected) const noexcept {
   if (script_seen_ || expected == Expects::secret || argument.size() > 1024) return false;
+  // A command line for a shell may end as a script's name does.
+  if (argument.find_first_of(" \t\n;|&$<>()'\"`=") != Text::npos) return false;
   // The first argument of an interpreter that belongs to none of its options is one, whatever its name.
   if (program_ != Program::other && expected == Expects::anything) return true;
   return std::any_of(std::begin(kScriptEndings), std::end(kScriptEndings),

@@ -318,21 +318,70 @@ bool names_secret(Text name) noexcept {
   return secret_part || (token != Text::npos && !starts_at(all, token, "tokeniz"));
 }
 
+namespace {
+
+bool ends_name(Text text, std::size_t at) noexcept { return at >= text.size() || !is_name(text[at]); }
+
+/// A path begins at `at`: nothing is before it, or what no path has, or an option's letter (-I/home/a).
+bool is_path_start(Text text, std::size_t at) noexcept {
+  if (at == 0 || (!is_name(text[at - 1]) && text[at - 1] != '/')) return true;
+  return at >= 2 && text[at - 2] == '-' && (at == 2 || !is_name(text[at - 3]));
+}
+
+/// How many bytes of a home folder stand at `at`, where there is a slash.
+std::size_t home_at(Text text, std::size_t at, const Person& person) noexcept {
+  std::size_t found = 0;
+  const Text home = person.home;
+  const bool start = is_path_start(text, at);
+  const bool deep = home.rfind('/') != 0;  // /root could as well be the end of another folder
+  if (!home.empty() && starts_at(text, at, home) && ends_name(text, at + home.size()) && (deep || start))
+    found = home.size();
+  if (!start) return found;
+  constexpr Text kRoot = "/root";
+  if (starts_at(text, at, kRoot) && ends_name(text, at + kRoot.size())) found = std::max(found, kRoot.size());
+  constexpr Word kFolders[] = {"/home/", "/Users/", "/users/"};
+  for (const Word& folder : kFolders) {
+    if (!starts_at(text, at, folder.view())) continue;
+    std::size_t end = at + folder.size;
+    while (end < text.size() && !is_one_of(text[end], "/: \t\n\"'")) ++end;
+    if (end > at + folder.size) found = std::max(found, end - at);
+  }
+  return found;
+}
+
+/// The name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not within a Python's
+/// packages: there it is a package's.
+bool is_name_at(Text text, std::size_t at, Text name) noexcept {
+  if (name.size() < 2 || at == 0 || !is_one_of(text[at - 1], "/_-") || !starts_at(text, at, name))
+    return false;
+  const Text before = part_of(text, 0, at);
+  return ends_name(text, at + name.size()) && before.find('/') != Text::npos &&
+         before.find("-packages/") == Text::npos;
+}
+
+}  // namespace
+
 bool RedactedPieces::next(Text& piece) noexcept {
   const std::size_t start = at_;
   if (hidden_to_ != 0) {
     at_ = hidden_to_;
     hidden_to_ = 0;
-    piece = kHidden;
+    piece = mask_;
     return true;
   }
   for (; at_ < text_.size(); ++at_) {
     const auto c = static_cast<unsigned char>(text_[at_]);
     Span secret;
+    mask_ = kHidden;
     if (kIndex.is_word[c]) {
       if (is_word_start(text_, at_)) secret = {at_, at_ + shape_at(text_, at_)};
+      if (person_ != nullptr && !secret && is_name_at(text_, at_, person_->name))
+        secret = {at_, at_ + person_->name.size()};
     } else if (kIndex.is_other[c]) {
       secret = Finder(text_, at_).find();
+    } else if (c == '/' && person_ != nullptr) {
+      secret = {at_, at_ + home_at(text_, at_, *person_)};
+      mask_ = "~";
     }
     if (!secret) continue;
     at_ = secret.from;

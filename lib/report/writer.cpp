@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cstring>
 
-#include "kshim/report/redact.h"
-
 namespace kshim::report {
 namespace {
 
@@ -34,6 +32,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return 0;
 }
 
+constinit const Person* g_hidden = nullptr;
+
 /// Bytes that JSON takes as they are.
 constexpr auto kPlain = [] {
   std::array<bool, 256> plain{};
@@ -42,6 +42,8 @@ constexpr auto kPlain = [] {
 }();
 
 }  // namespace
+
+void hide(const Person* person) noexcept { g_hidden = person; }
 
 void JsonBuffer::put(char character) noexcept {
   if (full_ || size_ >= storage_.size()) {
@@ -63,7 +65,7 @@ void JsonBuffer::text(std::string_view raw) noexcept {
 void JsonBuffer::string(std::string_view value, std::size_t limit) noexcept {
   if (value.data() == nullptr) return text("null");
   put('"');
-  RedactedPieces pieces(value);
+  RedactedPieces pieces(value, g_hidden);
   for (std::string_view piece; pieces.next(piece);) {
     if (!escaped(piece, limit)) break;
     limit -= std::min(limit, piece.size());

@@ -9,9 +9,14 @@ import bisect
 import datetime
 import json
 import os
+import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from kshim import _files, _pytest_journal
+
+MOST_MARKS = 1_000_000  # of one journal
+MOST_FAILURES = 65_536  # of one report
+_ENDLESS_NUMBER = re.compile(rb"[0-9]{400}")  # Python takes time that grows with its square
 
 Json = Dict[str, Any]
 Tests = Dict[str, int]  # test, and how often it failed there
@@ -38,8 +43,8 @@ def _lines(path: str) -> Iterator[Tuple[int, int, Json]]:
     try:
         for number, line in enumerate(_files.lines(path), 1):
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):  # nested deeper than any record is
+                record = None if _ENDLESS_NUMBER.search(line) else json.loads(line)
+            except (ValueError, RecursionError, MemoryError):  # nested deeper than any record is
                 record = None
             if isinstance(record, dict):
                 yield number, offset, record
@@ -74,7 +79,7 @@ def _read_journal(path: str) -> Optional[Tuple[Json, List[Mark]]]:
             head = record
             continue
         size, time, test = _number(record, "size"), _number(record, "time"), record.get("test")
-        if size is not None and time is not None and (test is None or isinstance(test, str)):
+        if len(marks) < MOST_MARKS and size is not None and time is not None and (test is None or isinstance(test, str)):
             marks.append(Mark(size, time, None if test is None else label_of(test, record.get("when"))))
     return None if head is None else (head, marks)
 
@@ -135,7 +140,7 @@ class Run:
             failure = _number(record, "id")
             if failure is None:
                 continue
-            if record.get("type") == "failure":
+            if record.get("type") == "failure" and len(lines) < MOST_FAILURES:
                 lines[failure] = f"{os.path.basename(path)}:{number}"
                 times = 1
             elif record.get("type") == "repeat" and failure in lines:

@@ -35,7 +35,7 @@ def first_record(path: str) -> Optional[Dict[str, Any]]:
     try:
         with _files.open_to_read(path) as file:
             record = json.loads(file.readline(1 << 20))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError, MemoryError):
         return None
     return record if isinstance(record, dict) and record.get("type") == "process" else None
 

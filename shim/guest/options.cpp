@@ -177,6 +177,12 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
     case OptionId::argv:
       good = parse_arguments(value, out.arguments);
       break;
+    case OptionId::privacy:
+      // Any other word is taken for a file: what is no key makes a report no less private.
+      good = true;
+      out.is_private = value != "0";
+      out.key_file = value == "0" || value == "1" ? std::string_view() : keep(storage, value);
+      break;
     case OptionId::mode:
       good = value == "0600" || value == "0640";
       if (good) out.mode = value == "0640" ? 0640 : 0600;

@@ -26,6 +26,8 @@ struct Options {
   std::uint64_t max_files = 65536;         ///< KSHIM_MAX_FILES
   bool own_settings = false;  ///< of root's, from /etc/kshim/options: the environment was not asked
   report::ArgumentDetail arguments = report::ArgumentDetail::names;  ///< KSHIM_ARGV
+  bool is_private = false;                                           ///< KSHIM_PRIVATE is not 0
+  std::string_view key_file{};                                       ///< of KSHIM_PRIVATE; empty with 1
   bool report_given = false;                                         ///< KSHIM_REPORT is set
   std::string_view report{};                                         ///< pattern
   std::string_view start_folder{};  ///< working directory when the process started; empty where unknown

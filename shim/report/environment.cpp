@@ -50,6 +50,12 @@ void EnvironmentCopy::add_variable(std::string_view entry) noexcept {
   const std::string_view name = entry.substr(0, equals);
   const std::string_view value = part_of(entry, equals + 1);
   if (name == "TMPDIR" && value.starts_with('/')) temporary_folder_ = store(value);
+  if (name == "HOME" && value.size() > 1 && value.starts_with('/')) {
+    user_.home = store(value);
+    while (user_.home.ends_with('/')) user_.home.remove_suffix(1);
+  }
+  if ((name == "USER" || (name == "LOGNAME" && user_.name.empty())) && value != "root")
+    user_.name = store(value);
   for (const std::string_view wanted : kNames) {
     if (name != wanted || count_ == kMaxRows) continue;
     const std::string_view kept = store(value);
@@ -79,10 +85,13 @@ void EnvironmentCopy::capture() noexcept {
   count_ = 0;
   text_used_ = 0;
   temporary_folder_ = "/tmp";
+  user_ = {};
   each_variable([this](std::string_view entry) {
     add_variable(entry);
     return true;
   });
+  const std::string_view folder = part_of(user_.home, user_.home.rfind('/') + 1);
+  if (user_.name.empty() && folder != "root") user_.name = folder;
 }
 
 bool is_set_to(std::string_view name, std::string_view value) noexcept {

@@ -8,8 +8,8 @@
 
 namespace kshim::shim {
 
-/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, and
-/// TMPDIR.
+/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, TMPDIR, and who the
+/// user is.
 class EnvironmentCopy {
  public:
   void capture() noexcept;
@@ -17,6 +17,7 @@ class EnvironmentCopy {
   /// A variable of environment.def; no data() where it is not set.
   std::string_view find(std::string_view name) const noexcept;
   std::string_view temporary_folder() const noexcept { return temporary_folder_; }  ///< TMPDIR, else /tmp
+  const report::Person& user() const noexcept { return user_; }  ///< by HOME, and USER, else LOGNAME
 
  private:
   void add_variable(std::string_view entry) noexcept;
@@ -28,6 +29,7 @@ class EnvironmentCopy {
   char text_[24576] = {};
   std::size_t text_used_ = 0;
   std::string_view temporary_folder_;
+  report::Person user_;
 };
 
 /// Whether a variable is set to this value right now. Other threads may be changing the environment.

@@ -2,6 +2,7 @@
 #include "report/process_record.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,9 +14,11 @@
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
+#include "kshim/report/hmac.h"
 #include "kshim/report/redact.h"
 #include "kshim/report/schema.h"
 #include "kshim/version.h"
+#include "report/stderr_log.h"
 
 namespace kshim::shim {
 namespace {
@@ -23,9 +26,11 @@ namespace {
 using report::Field;
 
 std::size_t read_whole(const char* path, char* to, std::size_t capacity) noexcept {
-  const int fd = raw::open_file(path, O_RDONLY | O_CLOEXEC);
+  const int fd = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return 0;
   std::size_t size = 0;
+  struct stat info {};
+  if (raw::status_of(fd, info) != 0 || !S_ISREG(info.st_mode)) capacity = 0;
   while (size < capacity) {
     const ssize_t got = raw::read_file(fd, to + size, capacity - size);
     if (got <= 0) break;
@@ -64,6 +69,34 @@ std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail,
     used += size;
   }
   return {room.arguments, count};
+}
+
+/// The user's number; with KSHIM_PRIVATE what the site's key makes of it. No data() where that is not known.
+std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noexcept {
+  constexpr std::size_t kShortestKey = 16;
+  constexpr std::size_t kLongestKey = 4096;
+  Text<16> number;
+  number << static_cast<std::uint64_t>(raw::user());
+  if (!options.is_private) {
+    std::copy_n(number.view().data(), number.view().size(), room.user.data());
+    return {room.user.data(), number.view().size()};
+  }
+  if (options.key_file.empty()) return {};
+  PathText path;
+  path << options.key_file;
+  // room.raw: nothing else needs it yet.
+  std::string_view key(room.raw, read_whole(path.c_str(), room.raw, kLongestKey + 1));
+  while (key.ends_with('\n') || key.ends_with('\r')) key.remove_suffix(1);
+  if (key.size() < kShortestKey || key.size() > kLongestKey) {
+    PathText line;
+    line << "KSHIM_PRIVATE: " << options.key_file.substr(0, 1000)
+         << " is no key (a file of 16 to 4096 bytes that this process can read): the report has no user";
+    say(LogLevel::warn, line.view());
+    return {};
+  }
+  room.user = report::hmac_sha256(key, number.view());
+  std::fill_n(room.raw, kLongestKey + 1, '\0');
+  return {room.user.data(), room.user.size()};
 }
 
 }  // namespace
@@ -134,14 +167,19 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names, const
   const ssize_t exe_size = raw::read_link("/proc/self/exe", room.exe, sizeof room.exe);
   const std::string_view exe(exe_size > 0 ? room.exe : nullptr,
                              exe_size > 0 ? static_cast<std::size_t>(exe_size) : 0);
-  const std::span<const std::string_view> arguments = shown_arguments(options().arguments, room);
-  const std::string_view folder = options().start_folder;
+  const bool hidden = options().is_private;
+  const std::string_view user = shown_user(options(), room);
+  const std::span<const std::string_view> arguments =
+      shown_arguments(hidden ? report::ArgumentDetail::off : options().arguments, room);
+  const std::string_view folder = hidden ? std::string_view() : options().start_folder;
 
   record.add<Field::process_schema>(report::kReportSchema);
   record.add<Field::process_shim>(version.view());
   record.add<Field::process_run>(options().run_id);
   record.add<Field::process_host>(names.host);
   record.add<Field::process_pid>(std::uint64_t{names.pid});
+  record.add<Field::process_uid>(user);
+  record.add<Field::process_hidden>(hidden);
   record.add<Field::process_start>(start_of({room.stat, stat_size}));
   record.add<Field::process_ppid>(std::uint64_t{raw::parent_process()});
   record.add<Field::process_rank>(rank_of(environment));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first record of a report: the identity of this process. Read from /proc, not from the host's memory.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -31,6 +32,7 @@ struct ProcessRecordRoom {
   std::string_view arguments[kMaxArguments];
   char stat[1024];
   char exe[4096];
+  std::array<char, 64> user;
 };
 
 void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,

@@ -124,6 +124,7 @@ void Report::start(std::uint32_t process) noexcept {
   if (opened_) {
     number = g_reports.fetch_add(1, std::memory_order_relaxed) + 1;
     start_ = now_nanoseconds();
+    ::kshim::report::hide(options().is_private ? &environment_.user() : nullptr);
     ProcessRecord record(record_, seq_.fetch_add(1, std::memory_order_relaxed), 0);
     fill_process_record(record, names, environment_, process_record_);
     append_or_drop(record.finish(), true);

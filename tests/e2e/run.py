@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import unittest
 
 import e2e
 
@@ -95,6 +96,62 @@ class Passing(e2e.Case):
     def test_timeout_of_what_does_not_want_to_end(self):
         done = self.kshim("run", "--timeout", "0.3", "--", "sh", "-c", 'trap "" TERM; while :; do sleep 0.05; done')
         self.assertEqual(done.returncode, 128 + signal.SIGKILL)
+
+    # shows: `kshim run` at its time limit and at SIGTERM: daemons that ignore SIGTERM and hold the pipes
+    def test_what_children_leave_behind(self):
+        daemon = ("import os, signal, sys, time\n"
+                  "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+                  "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+                  "for _ in range(2):\n"
+                  "    if os.fork():\n"
+                  "        os._exit(0)\n"
+                  "    os.setsid()\n"
+                  "open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+                  "time.sleep(1000)\n")
+        (self.folder / "daemon.py").write_text(daemon)
+        wait = "python3 daemon.py pid & while ! [ -s pid ]; do sleep 0.05; done; echo ready; "
+        for options, end in ((["--timeout", "3"], "trap '' TERM; sleep 1000 & sleep 1000 & wait; wait"), ([], "exec sleep 1000"), ([], "exit 3")):
+            with self.subTest(end):
+                kshim = subprocess.Popen([e2e.KSHIM, "run", *options, "--", "sh", "-c", wait + end], stdout=subprocess.PIPE, text=True,
+                                         stderr=subprocess.DEVNULL, cwd=self.folder, env=e2e.clean_environment())
+                self.assertEqual(kshim.stdout.readline(), "ready\n")
+                pid = int((self.folder / "pid").read_text())
+                self.assertTrue(pathlib.Path("/proc", str(pid)).exists())
+                if end == "exec sleep 1000":
+                    kshim.send_signal(signal.SIGTERM)
+                kshim.wait(timeout=60)  # its stdout is still open in the daemon
+                self.assertEqual(pathlib.Path("/proc", str(pid)).exists(), not options)
+                if not options:
+                    os.kill(pid, signal.SIGKILL)
+                kshim.stdout.close()
+                (self.folder / "pid").unlink()
+
+    # shows: `kshim run` at its time limit: a process that the caller may not end
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a program of root's")
+    def test_what_cannot_be_ended(self):
+        program = self.folder / "of_root"
+        shutil.copy(os.path.realpath("/usr/bin/python3"), program)
+        program.chmod(0o4755)
+        self.folder.chmod(0o755)
+        home = self.folder / "home"
+        home.mkdir()
+        os.chown(home, 4711, 4711)
+        code = "import os, time; os.setresuid(0, 0, 0); open('/dev/stdout', 'w').write(f'{os.getpid()}\\n'); time.sleep(1000)"
+        command = [e2e.KSHIM, "run", "--timeout", "3", "--", program, "-I", "-S", "-c", code]
+        kshim = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=home,
+                                 user=4711, group=4711, extra_groups=[], env=e2e.clean_environment(HOME=home, TMPDIR=home))
+        first = kshim.stdout.readline().strip()
+        if not first.isdigit():
+            kshim.kill()
+            self.skipTest("no setuid programs here: " + kshim.stderr.read())
+        try:
+            kshim.wait(timeout=60)
+            self.assertEqual(kshim.returncode, 128 + signal.SIGKILL)
+            self.assertTrue(pathlib.Path("/proc", first).exists())
+        finally:
+            os.kill(int(first), signal.SIGKILL)
+            kshim.stdout.close()
+            kshim.stderr.close()
 
     def test_an_existing_preload_stays(self):
         third = e2e.PROGRAMS / "libe2e_third.so"

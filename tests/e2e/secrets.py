@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A program full of marked secrets fails under the shim: neither its report nor what kshim makes of it has one of them."""
+import hmac
 import json
+import os
 import random
+import shutil
 import string
 import sys
 
@@ -39,23 +42,23 @@ def secret(kind):
 
 
 class Secrets(e2e.Case):
-    def failing_program(self, **changes):
+    def failing_program(self, home=None, **changes):
         named = {name: secret(name) for name in ("option", "equals", "env", "unlisted", "url", "cwd", "heap", "stack", "local")}
         plain = {name: secret(name) for name in ("positional", "glued", "value")}
-        folder = self.folder / ("hf_" + named["cwd"])
-        folder.mkdir()
+        folder = (home or self.folder) / ("hf_" + named["cwd"])
+        folder.mkdir(parents=True)
         for name in ("heap", "stack", "local"):
             (folder / name).write_text(named[name])
         (folder / "image.ptx").write_text(PTX)
         (folder / "train.py").write_text(PROGRAM)
+        changes = {"KSHIM_REPORT": self.folder / "reports" / "%p.jsonl", **changes}
         env = e2e.preloaded("7.5", HF_TOKEN=named["unlisted"], NVCC_APPEND_FLAGS="-DAPI_KEY=" + named["env"],
-                            CUDA_LOG_FILE="/var/log/x?token=" + named["url"],
-                            KSHIM_REPORT=self.folder / "reports" / "%p.jsonl", **changes)
+                            CUDA_LOG_FILE="/var/log/x?token=" + named["url"], **changes)
         done = self.run_program(sys.executable, "train.py", "--hf-token", named["option"], "--password=" + named["equals"],
                                 "--lr", plain["value"], plain["positional"], "-p" + plain["glued"], "--device", "cuda:0",
                                 env=env, cwd=folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        (report,) = (self.folder / "reports").iterdir()
+        (report,) = changes["KSHIM_REPORT"].parent.iterdir()
         return report, done.stderr, named, plain
 
     def assert_none(self, text, secrets):
@@ -79,6 +82,62 @@ class Secrets(e2e.Case):
             self.assert_none(done.stdout + done.stderr, {**named, **plain})
         shown = json.loads(self.kshim("analyze", "--format", "json", report).stdout)["processes"][0]["argv"]
         self.assertEqual(shown[1:], ["train.py"])
+
+    def private_report(self, value):
+        """Of a program of alice's, in her home folder, in her scratch folder's library path."""
+        home = self.folder / "nfs" / "home" / "alice"
+        report, said, _, _ = self.failing_program(KSHIM_PRIVATE=value, HOME=home, USER="alice", LOGNAME="alice",
+                                                  PYTHONPATH=f"/scratch/alice/lib:{home}/lib:/home/bob/lib",
+                                                  KSHIM_REPORT=home / "reports" / "%p.jsonl", home=home)
+        return report, said
+
+    # shows: secrets: KSHIM_PRIVATE: a user's name, home, arguments, working directory
+    def test_private(self):
+        report, _ = self.private_report("1")
+        text = report.read_text()
+        for word in ("alice", "bob", "train.py --", "--device", "cuda:0"):
+            self.assertNotIn(word, text)
+        process, *_ = records = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual([process[name] for name in ("hidden", "argv", "cwd", "uid")], [True, None, None, None])
+        self.assertTrue(process["env"]["PYTHONPATH"] == "/scratch/…/lib:~/lib:~/lib", process["env"])
+        failure, *_ = e2e.of_type(records, "failure")
+        self.assertTrue(failure["python"][0]["file"].startswith("~/"), failure["python"])
+        # Its owner reads it with the paths as they are.
+        home = str(self.folder / "nfs/home/alice")
+        own = json.loads(self.kshim("analyze", "--format", "json", report, env=e2e.clean_environment(HOME=home)).stdout)
+        self.assertIn(home + "/", json.dumps(own["findings"][0]["where"]))
+        # What is made to be kept or shared has it not.
+        out = self.folder / "tables"
+        done = self.kshim("export", report, "-o", out, env=e2e.clean_environment(HOME=home))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept = "".join(path.read_text() for path in out.iterdir() if path.is_file())
+        self.assertIn("~/", kept)
+        # The name of the report's own file is the reader's business.
+        self.assertNotIn("alice", kept.replace(str(report), "").replace(str(report.parent), ""))
+        for kind in ("markdown", "html"):
+            shared = self.kshim("analyze", "--format", kind, report, env=e2e.clean_environment(HOME=home)).stdout
+            self.assertNotIn(home, shared)
+
+    def test_private_with_a_key(self):
+        key = self.folder / "key"
+        key.write_text("0123456789abcdef, the key of this site\n")
+        report, said = self.private_report(str(key))
+        text = report.read_text()
+        process = json.loads(text.splitlines()[0])
+        self.assertEqual(process["uid"], hmac.new(key.read_bytes().strip(), str(os.geteuid()).encode(), "sha256").hexdigest())
+        self.assertNotIn("key of this site", text + said)
+
+    def test_private_with_what_is_no_key(self):
+        short, pipe = self.folder / "short", self.folder / "pipe"
+        short.write_text("short")
+        os.mkfifo(pipe)
+        for key in (short, pipe, self.folder / "missing", self.folder, "/dev/zero", "yes"):
+            with self.subTest(key=str(key)):
+                report, said = self.private_report(str(key))
+                process = json.loads(report.read_text().splitlines()[0])
+                self.assertEqual([process[name] for name in ("hidden", "argv", "cwd", "uid")], [True, None, None, None])
+                self.assertEqual(said.count("KSHIM_PRIVATE"), 1, said)
+                shutil.rmtree(self.folder / "nfs")
 
     def test_all_arguments_but_known_secrets(self):
         report, said, named, plain = self.failing_program(KSHIM_ARGV="full")

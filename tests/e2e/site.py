@@ -3,10 +3,12 @@
 """A site that preloads the shim for everybody: root's processes obey root's file, folders and files have caps, and nobody's default
 folder is in anybody's way."""
 import os
+import pathlib
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import e2e
@@ -59,9 +61,13 @@ class Site(e2e.Case):
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_nobody_is_in_anybodys_way(self):
         os.chown(self.folder, 4711, 4711)
-        self.run_it()
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["kshim-report-0", "program.py"])
-        self.assertEqual(stat.S_IMODE((self.folder / "kshim-report-0").stat().st_mode), 0o700)
+        temporary = pathlib.Path(tempfile.mkdtemp(prefix="kshim-e2e-"))
+        self.addCleanup(shutil.rmtree, temporary)
+        said = self.run_it(TMPDIR=temporary).stderr
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["program.py"])
+        self.assertEqual([path.name for path in temporary.iterdir()], ["kshim-report-0"])
+        self.assertEqual(stat.S_IMODE((temporary / "kshim-report-0").stat().st_mode), 0o700)
+        self.assertEqual(said.count("cannot write the report"), 1, said)
 
     # shows: site-wide preload: root's process with the environment of a user
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")

@@ -62,6 +62,35 @@ class Trust(e2e.Case):
             trusted, _ = self.commands(text, "--trust-reports")
             self.assertTrue([command for command in trusted if evil in command], trusted)
 
+    # shows: a report of another user, of every kind of finding: no path, source or version that it gives is in a command
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_nothing_of_another_users_report_is_in_a_command(self):
+        def marked(value, key=""):
+            if isinstance(value, dict):
+                return {name: marked(inner, name) for name, inner in value.items()}
+            if isinstance(value, list):
+                return [marked(inner, key) for inner in value]
+            if not isinstance(value, str):
+                return value
+            if value.startswith("/"):
+                return ":".join("/evil9" + part if part.startswith("/") else part for part in value.split(":"))
+            return "evil9" + value if key in ("channel", "environment", "source", "build", "asked", "kernel") else value
+        reports = sorted((e2e.SOURCE / "tests/golden").rglob("*.jsonl"))
+        self.assertGreater(len(reports), 20)
+        path = self.folder / "r.jsonl"
+        for each in reports:
+            try:
+                records = [json.loads(line) for line in each.read_text().splitlines()]
+            except ValueError:
+                continue
+            with self.subTest(each.parent.name):
+                path.unlink(missing_ok=True)
+                path.write_text("".join(json.dumps(marked(record)) + "\n" for record in records))
+                os.chown(path, SOMEBODY, SOMEBODY)
+                done = self.kshim("analyze", "--format", "json", path, env=e2e.clean_environment(HOME=self.home))
+                found = json.loads(done.stdout)["findings"] if done.stdout else []
+                self.assertFalse([command for finding in found for fix in finding["fixes"] for command in fix["commands"] if "evil9" in command])
+
     # shows: a report names a folder to delete that is none of the caller's caches
     def test_only_own_caches_are_deleted(self):
         cache = self.home / ".cache" / "torch_extensions" / "py311" / "mine"

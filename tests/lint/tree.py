@@ -14,7 +14,7 @@ NO_COMMENTS = {".json", ".jsonl", ".values", ".txt", ".svg", ".bin", ""}
 # Homes, and the folder of this very checkout: what a path copied from a terminal begins with. Not where that is /src.
 HOME_PATH = re.compile(r"/(?:home|Users)/[a-z]\w*/|/root/" + (f"|{re.escape(str(ROOT))}\\b" if len(ROOT.parts) > 2 else ""))
 MADE_UP_HOMES = {"/home/u/", "/home/me/", "/home/ada/", "/Users/ada/", "/home/bob/", "/home/lib/"}  # of our tests' people
-ABOUT_HOMES = {"tests/unit/render/share_test.cpp"}  # the test of what shortens homes, root's among them
+ABOUT_HOMES = {"tests/unit/render/share_test.cpp", "tests/unit/report/redact_test.cpp"}  # tests of what shortens homes, root's among them
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 

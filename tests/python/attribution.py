@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import threading
 import types
 import unittest
 
@@ -96,6 +97,81 @@ class Attribution(unittest.TestCase):
             (self.folder / "pytest.h.2.1.tests").write_bytes(b"\xff\xfe")
             self.assertEqual(self.found(), {"h.8.jsonl:8": {}})
         self.assertEqual(attribution.Run(str(self.folder / "absent"), "r").reports, [])
+
+    def honest(self):
+        self.journal(7, ("a", "call", 0, 0))
+        self.report(7, {"type": "failure", "id": 1, "t": 5})
+        return {"h.7.jsonl:2": {"a": 1}}
+
+    def opened(self):
+        """What is opened from here on, but for looking (O_PATH)."""
+        names = []
+        real = os.open
+
+        def watched(path, flags, *more, **named):
+            if not flags & os.O_PATH:
+                names.append(os.readlink(path) if str(path).startswith("/proc/self/fd/") else str(path))
+            return real(path, flags, *more, **named)
+        os.open = watched
+        self.addCleanup(setattr, os, "open", real)
+        return names
+
+    # shows: the pytest plug-in: FIFOs, devices and links to them beside its reports
+    def test_what_is_no_file(self):
+        expected = self.honest()
+        for suffix in (".jsonl", ".tests"):
+            os.mkfifo(self.folder / f"f{suffix}")
+            (self.folder / f"z{suffix}").symlink_to("/dev/zero")
+            (self.folder / f"l{suffix}").symlink_to(self.folder / "f.jsonl")
+            (self.folder / f"n{suffix}").symlink_to("nowhere")
+            (self.folder / f"d{suffix}").mkdir()
+            if os.geteuid() == 0:
+                os.mknod(self.folder / f"c{suffix}", 0o020600, os.makedev(1, 5))
+        opened = self.opened()
+        self.assertEqual(self.found(), expected)
+        self.assertTrue(opened)
+        for path in opened:
+            self.assertTrue(os.path.isfile(path), path)
+
+    # shows: the pytest plug-in: reports and journals that are sparse, endless, deep, or have endless lines and numbers
+    def test_what_is_too_large(self):
+        expected = self.honest()
+        head = (self.folder / "h.7.jsonl").read_bytes().splitlines()[0].replace(b'"pid": 7', b'"pid": 8') + b"\n"
+        start = b'{"schema":"kshim-tests/1","run":"r","pid":8,"start":5}\n'
+        for name, content in (("deep", b"[" * 3_000_000), ("number", b'{"id":' + b"1" * 3_000_000 + b"}"), ("long", b'{"id":"' + b"x" * (9 << 20)),
+                              ("list", b"[" + b"{}," * 2_000_000 + b"{}]")):
+            (self.folder / f"{name}.jsonl").write_bytes(head + content + b"\n")
+            (self.folder / f"{name}.tests").write_bytes(start + content + b"\n")
+        for name in ("sparse.jsonl", "sparse.tests"):
+            (self.folder / name).write_bytes(head if name.endswith("jsonl") else start)
+            os.truncate(self.folder / name, 1 << 41)
+        (self.folder / "all.jsonl").write_bytes(b"")
+        os.truncate(self.folder / "all.jsonl", 1 << 41)
+        self.assertEqual(self.found(), expected)
+
+    # shows: the pytest plug-in: a report that shrinks, one that is replaced while it is opened
+    def test_what_changes(self):
+        expected = self.honest()
+        victim = self.folder / "h.9.jsonl"
+        stop = threading.Event()
+
+        def flip():
+            while not stop.is_set():
+                self.report(9, *({"type": "gap", "kernels": "x" * 1000} for _ in range(300)))
+                os.truncate(victim, 100)
+                os.unlink(victim)
+                os.mkfifo(victim)
+                os.unlink(victim)
+                victim.symlink_to("/dev/zero")
+                os.unlink(victim)
+        thread = threading.Thread(target=flip)
+        thread.start()
+        try:
+            for _ in range(200):
+                self.assertEqual(self.found(), expected)
+        finally:
+            stop.set()
+            thread.join()
 
     def test_clean(self):
         self.assertEqual(summary.clean("a\x1b[31m\n##[error]\u202e"), "a?[31m?##?[error]?")

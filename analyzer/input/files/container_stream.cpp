@@ -57,6 +57,11 @@ void MemorySource::pass() {
   if (!done.empty()) passed_(done);
 }
 
+// The end of a member: what is left of it nobody reads, and small members end in their first block.
+MemorySource::~MemorySource() {
+  if (passed_ && !unpassed_.empty()) passed_(unpassed_);
+}
+
 Bytes MemorySource::next() {
   if (!head_.empty()) return std::exchange(head_, {});
   pass();

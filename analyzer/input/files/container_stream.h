@@ -56,6 +56,9 @@ class MemorySource final : public Source {
  public:
   MemorySource(Bytes head, Bytes body, std::function<void(Bytes)> passed = {})
       : head_(head), body_(body), unpassed_(body), passed_(std::move(passed)) {}
+  MemorySource(const MemorySource&) = delete;
+  MemorySource& operator=(const MemorySource&) = delete;
+  ~MemorySource() override;
   Bytes next() override;
   std::uint64_t skip(std::uint64_t size) override;
 

@@ -135,6 +135,8 @@ const element* Fields::find(Field field) const {
 }
 
 std::string Fields::cut(std::string_view text) const {
+  if (!home_.empty() && (text == "~" || text.starts_with("~/")) && text.size() <= kLongestText)
+    return std::string(home_).append(text.substr(1));
   if (text.size() <= kLongestText) return std::string(text);
   cut_ = true;
   std::size_t size = kLongestText;

@@ -25,6 +25,9 @@ class Fields {
  public:
   Fields(report::RecordType type, simdjson::dom::object from);
 
+  /// What `~` at the start of a text stands for from here on (KSHIM_PRIVATE); empty: nothing.
+  void set_home(const std::string& home) { home_ = home; }
+
   // Each reads the value of a field into the type that holds it in memory, which stays as it is where the
   // record has none, or one that does not fit.
   void get(report::Field field, std::string& out) const;
@@ -83,6 +86,7 @@ class Fields {
   std::uint32_t strange_ = 0;  ///< bit i: of another kind
   bool type_twice_ = false;
   std::optional<std::uint64_t> seq_;
+  std::string_view home_;
   mutable bool cut_ = false;       ///< a text was too long
   mutable bool listed_ = false;    ///< a list was too long
   mutable bool nonsense_ = false;  ///< a number is none that can be

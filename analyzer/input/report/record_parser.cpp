@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,12 @@ std::optional<RecordType> type_of(std::string_view name) {
 constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
 // PyTorch's largest library has 100,000.
 constexpr std::uint64_t kMostKernels = std::uint64_t{1} << 24;
+
+/// Of the caller, whose report it is.
+std::string own_home() {
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' && home[1] != 0 ? home : "";
+}
 
 std::uint64_t key_of(const CoverageRecord& record) {
   const std::uint64_t key[] = {record.object.value_or(~0ULL), record.module.value_or(~0ULL),
@@ -71,7 +78,11 @@ std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) 
 #undef KSHIM_RECORD
 #undef KSHIM_FIELD
   };
-  const Fields fields(*type, from);
+  Fields fields(*type, from);
+  bool hidden = false;
+  if (*type == RecordType::process) fields.get(Field::process_hidden, hidden);
+  if (hidden && expands_home_) home_ = own_home();
+  fields.set_home(home_);
   count(fields);
   if (report_.end && *type != RecordType::package) ++after_end_;  // those `kshim run` adds
   std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);

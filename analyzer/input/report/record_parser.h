@@ -19,7 +19,8 @@ namespace kshim::analysis {
 
 class RecordParser {
  public:
-  explicit RecordParser(Report& report) : report_(report) {}
+  /// `expands_home`: `~` of a private report becomes the caller's home folder.
+  RecordParser(Report& report, bool expands_home) : report_(report), expands_home_(expands_home) {}
 
   /// Adds the record to the report. A type that is not known is ignored: newer shims may write more. The
   /// answer is empty, or says what is odd about the line.
@@ -61,6 +62,8 @@ class RecordParser {
   void note_missing(std::uint64_t skipped);
 
   Report& report_;
+  bool expands_home_;
+  std::string home_;  ///< what `~` in the report stands for
   std::array<Kept, static_cast<std::size_t>(report::RecordType::end) + 1> kept_{};
   std::unordered_set<std::uint64_t> objects_, modules_;      ///< ids
   std::unordered_map<std::uint64_t, std::size_t> failures_;  ///< by id

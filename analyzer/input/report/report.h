@@ -42,6 +42,7 @@ struct ProcessRecord : Record {
   std::string shim, run, host, time, exe, cwd;
   std::uint64_t pid = 0, start = 0, ppid = 0;
   std::optional<unsigned> rank;
+  bool hidden = false;  ///< written with KSHIM_PRIVATE
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
 };

@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <new>
 #include <string_view>
 #include <system_error>
 
+#include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/report/foreign_file.h"
 #include "analyzer/input/report/line_buffer.h"
@@ -104,7 +106,7 @@ class LineNotes {
 
 class LineReader {
  public:
-  explicit LineReader(Report& report) : report_(report), records_(report) {}
+  LineReader(Report& report, bool expands_home) : report_(report), records_(report, expands_home) {}
 
   /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
   std::string line(std::string_view text, bool complete) {
@@ -131,6 +133,7 @@ class LineReader {
       error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
     }
     simdjson::dom::object object;
+    if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
     if (element.get(object) != simdjson::SUCCESS) return broken("not a JSON object", complete);
     if (!seen_process_) {
@@ -240,14 +243,19 @@ std::string read_lines(int fd, LineReader& reader, const std::function<void(std:
 }  // namespace
 
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read) {
+                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
   report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
-  LineReader reader(report);
-  if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;
+  try {
+    LineReader reader(report, homes == Homes::own && !report.foreign);
+    if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;
+  } catch (const std::bad_alloc&) {
+    report = Report();
+    return no_memory_clause();
+  }
   return report;
 }
 

@@ -17,10 +17,15 @@ namespace kshim::analysis {
 /// A longer line is skipped with a note: no record of the shim is longer than 512 KiB.
 constexpr std::size_t kLongestLine = std::size_t{4} << 20;
 
+/// Of a report written with KSHIM_PRIVATE: its owner's analysis has the home folder, what is made to be kept
+/// or shared has `~`.
+enum class Homes : bool { own, hidden };
+
 /// The report, or one sentence without the path saying why it is none. `read` is told the bytes read so far,
 /// now and then.
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t bytes)>& read = {});
+                                              const std::function<void(std::uint64_t bytes)>& read = {},
+                                              Homes homes = Homes::own);
 
 /// "r.jsonl:7"; the path alone, where the note is about the whole.
 std::string place_of(const Report& report, const ReportNote& note);

@@ -5,6 +5,7 @@
 #pragma once
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -65,11 +66,17 @@ struct DataRange {
 };
 std::vector<DataRange> data_ranges(int fd, const struct stat& status);
 
-/// A file as a stream, for readers that take one. A pipe whose writer never comes is at its end after ten
-/// seconds.
+/// How long a pipe may be silent: before its first byte, and later.
+struct Patience {
+  std::chrono::milliseconds first{10'000};
+  std::chrono::milliseconds next{60'000};
+};
+
+/// A file as a stream, for readers that take one. A pipe ends where its writer keeps it waiting for longer.
 class FileStream : public std::istream {
  public:
-  explicit FileStream(OpenFile file);
+  explicit FileStream(OpenFile file, Patience patience = {});
+  bool has_timed_out() const noexcept;
   ~FileStream() override;
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;

@@ -21,17 +21,27 @@ struct Redacted {
 /// For anything: paths, values, names, frames, logs of compilers and drivers. The size of `out` is the cap.
 Redacted redact(std::string_view text, std::span<char> out) noexcept;
 
+/// Of whom nothing is to be told, with KSHIM_PRIVATE: home folders (this one, /home/NAME, /root) become `~`,
+/// and the name within a path `…`.
+struct Person {
+  std::string_view home;  ///< absolute; empty where unknown
+  std::string_view name;
+};
+
 /// The same piece by piece, for a writer with a form of its own: parts of the text, and kHidden in place of
-/// secrets.
+/// secrets. What a person hides comes as Person says.
 class RedactedPieces {
  public:
-  explicit RedactedPieces(std::string_view text) noexcept : text_(text) {}
+  explicit RedactedPieces(std::string_view text, const Person* person = nullptr) noexcept
+      : text_(text), person_(person) {}
   bool next(std::string_view& piece) noexcept;
 
  private:
   std::string_view text_;
+  const Person* person_;
   std::size_t at_ = 0;
-  std::size_t hidden_to_ = 0;  ///< a secret from at_ to here comes next
+  std::size_t hidden_to_ = 0;  ///< from at_ to here `mask_` comes next
+  std::string_view mask_;
 };
 
 /// Whether a value of this name (an option, a variable, a key, a header) is a secret.

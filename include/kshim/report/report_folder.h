@@ -3,12 +3,11 @@
 //
 //   the working directory is the caller's or root's, nobody else can write to it   kshim-report/ in it
 //   it is root's and sticky, as /tmp and /scratch                              kshim-report-UID/ in it, 0700
-//   the caller is root, as in a container, and it is one user's alone          kshim-report-0/ in it, 0700
 //   any other that somebody else owns or can write to                          kshim-report-UID/ in TMPDIR,
 //   0700
 //
-// So root and a user never block each other's folder, and what lies in it is of one user. A folder of these
-// names that is another user's, or that others can write to, is not used.
+// So root, also in a container, and a user never block each other's folder, and what lies in it is of one
+// user. A folder of these names that is another user's, or that others can write to, is not used.
 #pragma once
 #include <sys/stat.h>
 
@@ -30,9 +29,7 @@ inline bool others_may_write(const struct stat& folder, uid_t caller) noexcept {
 inline DefaultFolder default_folder(const struct stat& working, uid_t caller) noexcept {
   const bool others = others_may_write(working, caller);
   if (working.st_uid == 0 && (working.st_mode & S_ISVTX) != 0 && others) return DefaultFolder::own_here;
-  if (others) return DefaultFolder::temporary;
-  if (!is_another_user(working.st_uid, caller)) return DefaultFolder::here;
-  return caller == 0 ? DefaultFolder::own_here : DefaultFolder::temporary;
+  return others || is_another_user(working.st_uid, caller) ? DefaultFolder::temporary : DefaultFolder::here;
 }
 
 /// Whether a default folder that is there is the caller's own.

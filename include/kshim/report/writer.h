@@ -13,6 +13,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "kshim/report/redact.h"
+
 namespace kshim::report {
 
 enum class RecordType : std::uint8_t {
@@ -100,6 +102,9 @@ struct PythonRow {
 struct Milliseconds {
   std::uint64_t nanoseconds;
 };
+
+/// Whom every text from here on hides, besides secrets; nullptr: nobody. It must live as long.
+void hide(const Person* person) noexcept;
 
 /// JSON text in a fixed buffer. What does not fit sets full() and writes nothing further.
 class JsonBuffer {

@@ -129,17 +129,17 @@ TEST_F(KnowledgeFile, IsRefusedWithItsPlaceAndChangesNothing) {
               HasSubstr("not newer"));
   EXPECT_THAT(refusal(std::string(std::size_t{9} << 20, ' ')), HasSubstr("8 MiB"));
   EXPECT_EQ(wheels().size(), wheels_before);
-  EXPECT_TRUE(knowledge().files.empty());
+  EXPECT_TRUE(knowledge_files().empty());
 }
 
 TEST_F(KnowledgeFile, OfTheUserCountsWhereItIsNewerAndNobodyElseCanWriteIt) {
   write("wheels.json",
         file_of(R"(, "sources": [{"id": "older", "what": "w", "date": "2000-01-01"}])", "2000-01-01"));
   EXPECT_TRUE(load_knowledge("").empty());
-  EXPECT_TRUE(knowledge().files.empty()) << "older than the built-in tables";
+  EXPECT_TRUE(knowledge_files().empty()) << "older than the built-in tables";
   write("wheels.json", file_of(R"(, "sources": [{"id": "newer", "what": "w", "date": "2030-01-01"}])"), 0666);
   EXPECT_EQ(load_knowledge("").size(), 1U);
-  EXPECT_TRUE(knowledge().files.empty()) << "writable by everybody";
+  EXPECT_TRUE(knowledge_files().empty()) << "writable by everybody";
   write("wheels.json", "{");
   EXPECT_EQ(load_knowledge("").size(), 1U) << "passed over with a warning";
   write("wheels.json", "");
@@ -148,8 +148,8 @@ TEST_F(KnowledgeFile, OfTheUserCountsWhereItIsNewerAndNobodyElseCanWriteIt) {
       write("sources.json", file_of(R"(, "sources": [{"id": "newer", "what": "w", "date": "2030-01-01"}])"));
   EXPECT_TRUE(load_knowledge("").empty());
   EXPECT_EQ(sources().size(), 1U);
-  EXPECT_EQ(knowledge().files.back(), path);
-  EXPECT_EQ(knowledge().date, "2030-01-01");
+  EXPECT_EQ(knowledge_files().back(), path);
+  EXPECT_EQ(knowledge_date(), "2030-01-01");
 }
 
 TEST_F(KnowledgeFile, ThatWasNamedMustBeThere) {

@@ -322,6 +322,29 @@ TEST(Redact, ACutIsNotInsideACharacter) {
   EXPECT_EQ(redacted("😀😀", 7), "😀");
 }
 
+std::string without(const Person& person, std::string_view text) {
+  std::string out;
+  RedactedPieces pieces(text, &person);
+  for (std::string_view piece; pieces.next(piece);) out += piece;
+  return out;
+}
+TEST(Private, HomesAreTildesAndTheNameIsNoPartOfAPath) {
+  const Person ada{"/nfs/home/ada", "ada"};
+  EXPECT_EQ(without(ada, "/nfs/home/ada/x.py"), "~/x.py");
+  EXPECT_EQ(without(ada, "/nfs/home/ada"), "~");
+  EXPECT_EQ(without(ada, "/nfs/home/ada2"), "/nfs/home/ada2");
+  EXPECT_EQ(without(ada, "/home/ada/x:/home/bob:/usr/lib:/root/y"), "~/x:~:/usr/lib:~/y");
+  EXPECT_EQ(without(ada, "-I/home/bob/include -L/nfs/home/ada/lib"), "-I~/include -L~/lib");
+  EXPECT_EQ(without(ada, "/scratch/ada/data"), "/scratch/…/data");
+  EXPECT_EQ(without(ada, "/tmp/torchinductor_ada/ab/k.cubin"), "/tmp/torchinductor_…/ab/k.cubin");
+  EXPECT_EQ(without(ada, "/opt/lib/site-packages/ada/_C.so"), "/opt/lib/site-packages/ada/_C.so");
+  EXPECT_EQ(without(ada, "_ZN3ada4loadEv ada load_ada"), "_ZN3ada4loadEv ada load_ada");
+  EXPECT_EQ(without(ada, "/nfs/home/ada/x?token=" + X), "~/x?token=…");
+  EXPECT_EQ(without({}, "/home/me/x /usr/share/home/x"), "~/x /usr/share/home/x");
+  EXPECT_EQ(without({"/home", ""}, "/home/me/x"), "~/x");
+  EXPECT_EQ(without({"/root", ""}, "/root/x /var/root/x"), "~/x /var/root/x");
+}
+
 TEST(RedactArguments, NamesKeepsWhatADiagnosisNeeds) {
   const auto names = [](const Arguments& arguments) { return redacted(arguments, ArgumentDetail::names); };
   EXPECT_EQ(
@@ -336,6 +359,10 @@ TEST(RedactArguments, NamesKeepsWhatADiagnosisNeeds) {
             (Arguments{"python3", "/usr/local/bin/vllm", "…", "…", "--dtype", "bfloat16"}));
   EXPECT_EQ(names({"nvcc", "-gencode", "arch=compute_90,code=sm_90", "-arch=sm_80", "-pX", "x.cu"}),
             (Arguments{"nvcc", "-gencode", "arch=compute_90,code=sm_90", "-arch=sm_80", "-p…", "…"}));
+  EXPECT_EQ(names({"timeout", "9", "sh", "-c", "mytool hunter2 && ./run.py"}),
+            (Arguments{"timeout", "…", "…", "-c", "…"}));
+  EXPECT_EQ(names({"env", "DATABASE=hunter2/x.py", "python", "train.py"}),
+            (Arguments{"env", "…", "…", "train.py"}));
   EXPECT_EQ(names({"torchrun", "--standalone", "--nproc-per-node=2", "train.py"}),
             (Arguments{"torchrun", "--standalone", "--nproc-per-node=2", "train.py"}));
   EXPECT_EQ(names({"./a.out", "input.dat", "--device", "/home/me/secret device"}),
