@@ -16,6 +16,7 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/format.h"
 #include "analyzer/cli/progress.h"
+#include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/verbs/explain.h"

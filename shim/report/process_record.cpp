@@ -91,7 +91,7 @@ std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noe
     PathText line;
     line << "KSHIM_PRIVATE: " << options.key_file.substr(0, 1000)
          << " is no key (a file of 16 to 4096 bytes that this process can read): the report has no user";
-    say(LogLevel::warn, line.view());
+    log_line(LogLevel::warn, line.view());
     return {};
   }
   room.user = report::hmac_sha256(key, number.view());
