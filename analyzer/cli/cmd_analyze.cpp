@@ -47,10 +47,6 @@ analysis::Options to_analysis(const AnalyzeOptions& options) {
 
 int analyze(const AnalyzeOptions& options) {
   const auto format = analysis::parse_format(options.format);
-  if (!format.has_value()) {
-    throw UserError(fmt::format("--format: `{}` is not a format; there are {}",
-                                analysis::harmless(options.format), analysis::format_names()));
-  }
   analysis::Options analysis_options = to_analysis(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
@@ -82,7 +78,8 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of(formats()));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "also say what these GPUs would lack: sm_86,sm_120")
       ->type_name("ARCHS")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim diff: what a rebuild mended, and what it broke.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,20 +27,15 @@ struct DiffOptions {
   std::optional<std::string> driver;
   unsigned jobs = 0;
   bool kernels = false;
+  bool sizes = false;
   bool full = false;
   bool verbose = false;
   std::string a;
   std::string b;
 };
 
-std::string format_names() { return analysis::join({diff::kFormats.begin(), diff::kFormats.end()}, ", "); }
-
 diff::Format parse_format(const std::string& name) {
-  const auto found = std::find(diff::kFormats.begin(), diff::kFormats.end(), name);
-  if (found == diff::kFormats.end())
-    throw UserError(fmt::format("--format: `{}` is not a format of kshim diff; there are {}",
-                                analysis::harmless(name), format_names()));
-  return static_cast<diff::Format>(found - diff::kFormats.begin());
+  return static_cast<diff::Format>(std::find(diff::kFormats.begin(), diff::kFormats.end(), name) - diff::kFormats.begin());
 }
 
 const char* kind_text(const diff::Side& side) {
@@ -54,6 +49,7 @@ int compare(const DiffOptions& options) {
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
   if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
   wanted.kernels = options.kernels;
+  wanted.sizes = options.sizes;
   wanted.jobs = options.jobs;
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : {options.a, options.b}) {
@@ -94,8 +90,9 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", format_names()))
-      ->type_name("F");
+  app.add_option("--format", options->format, fmt::format("how to write it: {}", fmt::join(diff::kFormats, ", ")))
+      ->type_name("F")
+      ->check(one_of({diff::kFormats.begin(), diff::kFormats.end()}));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")
       ->type_name("ARCHS")
@@ -105,6 +102,7 @@ std::function<int()> set_up(CLI::App& app) {
          "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
+  app.add_flag("--sizes", options->sizes, "every difference in bytes, of architectures and kernels; reads all payloads");
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
   app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   app.add_flag("-v,--verbose", options->verbose, "every file, change, kernel and note");

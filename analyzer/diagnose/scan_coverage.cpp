@@ -52,6 +52,7 @@ void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<K
   raise(use->shared_bytes, kernel.shared_bytes);
   raise(use->local_bytes, kernel.local_bytes);
   raise(use->max_threads, kernel.max_threads);
+  use->code_bytes += kernel.code_bytes;
 }
 
 class Payloads {
@@ -104,6 +105,7 @@ class Judge {
   }
 
   void by_kernels(KernelTable& table) {
+    table.first.resize(code_.modules.size());
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       const CodeModule& module = code_.modules[index];
       std::vector<Chosen> chosen(targets_.size(), Chosen{.judged = false, .image = {}});
@@ -119,7 +121,7 @@ class Judge {
           // What no driver is to load, or nobody can judge, is not missed.
           if (taken || !choice.judged) served |= std::uint64_t{1} << target;
         }
-        kernels = add_kernels(image, served, table) || kernels;
+        kernels = add_kernels(image, served, table, table.first[index]) || kernels;
       });
       for (std::size_t target = 0; target < targets_.size(); ++target) {
         if (!count(target, chosen[target]) && chosen[target].judged && kernels) lack(target, index);
@@ -214,7 +216,7 @@ class Judge {
     out_.toolkit = std::max(out_.toolkit, analysis::toolkit_of(image.candidate.kind, clear));
   }
 
-  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
+  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table, std::string& first) {
     if (!is_executable(image.candidate)) return false;
     if (image.candidate.kind == ImageKind::tileir) {
       table.complete = false;
@@ -233,6 +235,7 @@ class Judge {
       at->second.served |= served;
       add_use(slot.info, label, at->second.uses);
     }
+    if (first.empty() && !list.kernels.empty()) first = list.kernels.front().info.name;
     if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
     table.complete = table.complete && list.whole;
     note_toolkit(image, *clear);

@@ -14,6 +14,8 @@ Scan cleaned(Scan scan, bool unicode) {
     for (std::string* text : {&object.path, &object.member, &object.build_id, &object.format,
                               &object.package.name, &object.package.version})
       clean(*text);
+    if (object.expected) clean(object.expected->source), clean(object.expected->reason);
+    for (ModuleSize& module : object.largest) clean(module.kernel);
     if (!object.kernels) continue;
     for (ScannedKernel& kernel : *object.kernels) {
       clean(kernel.name);
@@ -25,6 +27,7 @@ Scan cleaned(Scan scan, bool unicode) {
   for (ScannedImage& image : scan.images)
     for (std::string* text : {&image.path, &image.name, &image.platform}) clean(*text);
   for (std::string& note : scan.notes) clean(note);
+  for (BudgetUse& use : scan.budget) clean(use.name);
   return scan;
 }
 

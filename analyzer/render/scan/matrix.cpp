@@ -19,7 +19,6 @@ using analysis::Tone;
 using image::ImageKind;
 
 constexpr std::size_t kNarrowestName = 16;
-constexpr std::size_t kWidestName = 48;
 
 /// "90a": an architecture without sm_ or compute_, for the head of a column.
 std::string number_of(image::Arch arch) {
@@ -97,7 +96,7 @@ class Matrix {
       target_width_ += 1 + std::max<std::size_t>(4, number_of(target).size() + 3);
     if (target_width_ != 0) target_width_ += 2;
     for (std::size_t i = 0; i < shown; ++i) name_ = std::max(name_, terminal_columns(rows[i].name));
-    name_ = std::clamp(name_, kNarrowestName, kWidestName);
+    name_ = std::max(name_, kNarrowestName);
   }
 
   void print() {
@@ -186,7 +185,7 @@ void print_matrix(const Scan& scan, std::vector<MatrixRow> rows, std::size_t mos
                      [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
   }
   page.blank();
-  Matrix(scan, rows, shown, std::min<std::size_t>(width, page.width()), page).print();
+  Matrix(scan, rows, shown, width, page).print();
   if (shown < rows.size())
     page.line(page.paint(Tone::dim, fmt::format("and {} more, smaller ones", rows.size() - shown)));
 }

@@ -19,6 +19,7 @@ using analysis::TestCase;
 using analysis::TestSuite;
 
 constexpr const char* kWhole = "device code";
+constexpr const char* kExpected = "expected";
 
 // Findings name a target without its suffix: it is a GPU.
 std::string need_of(image::Arch target) {
@@ -56,6 +57,10 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
   for (const Finding* finding : findings) by_need[finding->need].push_back(finding);
   std::vector<const Finding*> rest;
   std::set<std::string> told;
+  if (object.expected) {
+    suite.cases.push_back(judged(by_need[object.expected->list], group, kExpected));
+    told.insert(object.expected->list);
+  }
   for (const image::Arch target : scan.targets) {
     const std::string need = need_of(target);
     suite.cases.push_back(
@@ -65,7 +70,7 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
   for (const Finding* finding : findings) {
     if (!told.contains(finding->need)) rest.push_back(finding);
   }
-  if (scan.targets.empty() || !rest.empty()) suite.cases.push_back(judged(rest, group, kWhole));
+  if (told.empty() || !rest.empty()) suite.cases.push_back(judged(rest, group, kWhole));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/scan/clean.h"
 #include "analyzer/render/scan/matrix.h"
+#include "analyzer/render/scan/sizes.h"
 #include "analyzer/render/share.h"
 #include "analyzer/render/share_analysis.h"
 #include "analyzer/render/share_finding.h"
@@ -36,6 +37,7 @@ Scan for_sharing(Scan dirty, bool full) {
   const auto shortener = analysis::Shortener::for_user({});
   for (ScannedObject& object : scan.objects) {
     for (std::string* text : {&object.path, &object.member}) *text = shortener.text(*text);
+    if (object.expected) object.expected->source = shortener.text(object.expected->source);
     if (!object.kernels) continue;
     for (ScannedKernel& kernel : *object.kernels) kernel.demangled = shortener.text(kernel.demangled);
   }
@@ -172,6 +174,31 @@ void share_targets(const Scan& scan, const std::vector<MatrixRow>& rows, bool si
   page.table(head, table);
 }
 
+void share_expected(const Scan& scan, SharePage& page) {
+  if (!scan.held) return;
+  Rows table;
+  for (const ScannedObject& object : scan.objects) {
+    if (!object.expected || table.size() >= page.limits().rows) continue;
+    const Expected& expected = *object.expected;
+    table.push_back({{code(object.name())}, marked(expected.met(), expected.skipped ? "left out" : expected.list), {{analysis::join(expected.missing, ", ")}},
+                     {{analysis::join(expected.surplus, ", ")}}, {{expected.reason}}});
+  }
+  if (table.empty()) return;
+  page.heading(2, {{"Expected"}});
+  page.table({"File", "Expected", "Missing", "Too much", "Reason"}, table);
+}
+
+void share_sizes(const Scan& scan, SharePage& page) {
+  if (!scan.sizes) return;
+  for (const SizeTable& size : size_tables(scan, page.limits().rows)) {
+    Rows table;
+    for (const SizeRow& row : size.rows)
+      table.push_back({{code(analysis::shorten(row.name, page.limits().columns))}, {{size_text(row.bytes), Style::number}}, {{share_text(row.bytes, size.total)}}, {{analysis::shorten(row.more, page.limits().columns)}}});
+    page.heading(2, {{fmt::format("Bytes by {}", size.what)}});
+    page.table({size.what, "Bytes", "Share", ""}, table);
+  }
+}
+
 void share_kernels(const Scan& scan, SharePage& page) {
   std::size_t room = page.limits().kernels;
   for (const ScannedObject& object : scan.objects) {
@@ -205,7 +232,7 @@ void share_headline(const Scan& scan, SharePage& page) {
   } else if (scan.objects.empty()) {
     page.heading(1, {{"kshim scan: no device code"}});
   } else {
-    page.heading(1, {{scan.targets.empty() ? "kshim scan" : "kshim scan: ok"}});
+    page.heading(1, {{scan.targets.empty() && !scan.held ? "kshim scan" : "kshim scan: ok"}});
   }
   std::string text =
       fmt::format("{} ({}) looked at, {} with device code.", analysis::counted(scan.files, "file"),
@@ -227,11 +254,13 @@ void share_scan(const Scan& dirty, bool full, SharePage& page) {
                      [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
   }
   const std::size_t shown = std::min(rows.size(), page.limits().rows);
+  share_expected(scan, page);
   if (!rows.empty()) {
     share_targets(scan, rows, single, shown, page);
     share_architectures(rows, shown, page);
   }
   share_findings(scan.findings, page);
+  share_sizes(scan, page);
   share_kernels(scan, page);
   if (!scan.notes.empty()) {
     page.heading(2, {{"Notes"}});

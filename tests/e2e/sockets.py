@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where maintainers plug `kshim scan` in, run as far as this machine can: the GitHub Action's step, cibuildwheel's command, the test
+of a conda recipe, RAPIDS' validate_wheel.sh (a container: containers.py); and the scripts that complete its commands, in the shells themselves."""
+import os
+import re
+import shutil
+import sys
+import zipfile
+
+import e2e
+
+SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 alone
+ATTENTION = e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention"  # sm_90a alone
+e2e.require(e2e.KSHIM, SAXPY, SCALE, ATTENTION)
+CI = e2e.SOURCE / "docs" / "ci"
+BIN = f"{e2e.KSHIM.parent}:{os.environ['PATH']}"
+
+
+def load_yaml(path):
+    try:
+        from ruamel.yaml import YAML
+    except ImportError:
+        print("skipped: no ruamel.yaml")
+        sys.exit(e2e.SKIPPED)
+    return YAML(typ="safe").load(path.read_text())
+
+
+class Plugged(e2e.Case):
+    def wheel(self, folder="dist", **members):
+        path = self.folder / folder / "things-1.2-cp311-cp311-linux_x86_64.whl"
+        path.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            for member, file in members.items():
+                out.write(file, f"things/{member}.so")
+        return path
+
+    def bash(self, script, **env):
+        return self.run_program("bash", "-ec", script, env=e2e.clean_environment(PATH=BIN, **env))
+
+
+class Sockets(Plugged):
+    def test_github_action(self):
+        action = load_yaml(e2e.SOURCE / "action.yml")
+        self.assertEqual(action["runs"]["using"], "composite")
+        [step] = action["runs"]["steps"]
+        self.assertEqual(step["shell"], "bash")
+
+        def run(**inputs):
+            values = {name: inputs.get(name, row["default"]) for name, row in action["inputs"].items()}
+            env = {name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text) for name, text in step["env"].items()}
+            self.assertNotIn("${{", "".join(env.values()) + step["run"])
+            return self.bash(step["run"], GITHUB_STEP_SUMMARY=self.folder / "summary.md", **env)
+
+        self.wheel(_C=SAXPY)
+        done = run(kshim="kshim", expect="8.0 9.0", arguments="--exactly")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run(kshim="kshim", expect="8.0 12.0")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("::error", done.stdout)
+        self.assertIn("sm_120", (self.folder / "summary.md").read_text())
+        self.assertEqual(run(kshim="kshim", expect="8.0", paths="missing/*.whl").returncode, 1)
+        (self.folder / "pyproject.toml").write_text('[tool.kshim]\nexpect = "8.0 9.0 12.0"\n')
+        self.assertEqual(run(kshim="kshim").returncode, 1)
+
+    def test_cibuildwheel(self):
+        text = (CI / "cibuildwheel.toml").read_text()
+        command = re.search(r'repair-wheel-command = "(.*)"', text)[1]
+        (self.folder / "pyproject.toml").write_text(text)
+        tools = self.folder / "bin"
+        tools.mkdir()
+        (tools / "auditwheel").write_text('#!/bin/sh\ncp "$4" "$3"\n')  # auditwheel repair -w DEST WHEEL
+        (tools / "auditwheel").chmod(0o755)
+
+        def repair(**members):
+            wheel = self.wheel("built", **members)
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            (self.folder / "out").mkdir()
+            script = command.format(dest_dir="out", wheel=wheel, project=self.folder)
+            return self.bash(f"PATH={tools}:$PATH; {script}", TORCH_CUDA_ARCH_LIST="8.0 9.0").returncode
+
+        self.assertEqual(repair(_C=SAXPY, _fa3_C=ATTENTION), 0)
+        self.assertEqual(repair(_C=SCALE, _fa3_C=ATTENTION), 1)
+        self.assertEqual(repair(_C=SAXPY), 1)  # the rule for _fa3_C has no file
+
+    def test_conda_recipe(self):
+        [test] = load_yaml(CI / "conda-recipe.yaml")["tests"]
+        (self.folder / "lib").mkdir()
+        shutil.copy(SAXPY, self.folder / "lib" / "libfoo.so")
+        [line] = test["script"]
+        for archs, status in (("80-real;90-real", 0), ("80-real;121-virtual", 1), ("", 2)):
+            self.assertEqual(self.bash(line, PREFIX=self.folder, CUDAARCHS=archs).returncode, status, archs)
+
+    def test_validate_wheel(self):
+        (self.folder / "python").mkdir()
+        (self.folder / "python" / "pyproject.toml").write_text('[tool.kshim]\nexpect = "8.0 9.0"\nexactly = true\n')
+        for built, status in ((SAXPY, 0), (SCALE, 1)):
+            self.wheel(_C=built)
+            self.assertEqual(self.bash(f"{CI}/validate_wheel.sh python ../dist").returncode, status)
+
+
+class Completion(Plugged):
+    """Each script in its own shell: the commands, options and values that it offers."""
+
+    def script(self, shell):
+        done = self.kshim("completion", shell)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        path = self.folder / f"kshim.{shell}"
+        path.write_text(done.stdout)
+        return path
+
+    def needs(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"no {shell}")
+
+    def offers(self, line):
+        """What bash offers behind `line`."""
+        words = line.split(" ")
+        quoted = " ".join(f"'{word}'" for word in words)
+        done = self.bash(f"source kshim.bash; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _kshim; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return set(done.stdout.split())
+
+    def test_bash(self):
+        self.script("bash")
+        (self.folder / "thing.so").write_text("")
+        self.assertEqual(self.offers("kshim sc"), {"scan"})
+        self.assertLessEqual({"run", "analyze", "scan", "diff", "explain", "doctor", "path"}, self.offers("kshim "))
+        self.assertLessEqual({"--expect", "--exactly"}, self.offers("kshim scan --ex"))
+        self.assertEqual(self.offers("kshim scan --format j"), {"json", "junit"})
+        self.assertEqual(self.offers("kshim run --status "), {"child", "findings"})
+        self.assertEqual(self.offers("kshim scan th"), {"thing.so"})
+
+    def test_zsh(self):
+        self.needs("zsh")
+        path = self.script("zsh")
+        self.assertEqual(self.run_program("zsh", "-n", path).returncode, 0)
+        # A terminal of its own, in which Tab is pressed.
+        done = self.run_program("zsh", "-fc", f"""
+            zmodload zsh/zpty
+            zpty -b shell zsh -f -i
+            zpty -w shell 'PS1=; setopt noalwayslastprompt; autoload -Uz compinit; compinit -u -d {self.folder}/dump; source {path}; echo rea''dy'
+            zpty -r shell all '*ready*'
+            zpty -n -w shell $'kshim scan --format j\\t'
+            sleep 1
+            zpty -n -w shell $'\\n'
+            sleep 1
+            while zpty -r -t shell part; do print -r -- "$part"; done
+            zpty -d shell""", env=e2e.clean_environment(HOME=self.folder, PATH=BIN, TERM="vt100"), timeout=60)
+        self.assertIn("json", done.stdout)
+        self.assertIn("junit", done.stdout)
+
+    def test_fish(self):
+        self.needs("fish")
+        path = self.script("fish")
+
+        def offers(line):
+            done = self.run_program("fish", "--no-config", "-c", f"source {path}; complete -C '{line}'", env=e2e.clean_environment(HOME=self.folder, PATH=BIN))
+            return {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+        self.assertEqual(offers("kshim sc"), {"scan"})
+        self.assertEqual(offers("kshim scan --format j"), {"json", "junit"})
+        self.assertIn("--expect", offers("kshim scan --exp"))
+
+    def test_every_option_of_the_help(self):
+        """The script has what --help shows, of every command."""
+        text = self.script("bash").read_text()
+        for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout):
+            if command == "help":
+                continue
+            shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", self.kshim(command, "--help").stdout))
+            words = re.search(rf"(?ms)^    {command}\).*?options='(.*?)'", text)[1].split()
+            self.assertLessEqual(shown, set(words), command)
+
+
+class Meant(Plugged):
+    """A slip of the pen is named."""
+
+    def test_did_you_mean(self):
+        for argv, meant in ((("scna",), "scan"), (("analyse",), "analyze"), (("scan", "--targets", "8.0", SCALE), "--target"), (("scan", "--expct", "8.0", SCALE), "--expect"),
+                            (("run", "--fail-on", "errors", "--", "true"), "error"), (("scan", "--format", "markdwon", SCALE), "markdown"),
+                            (("doctor", "--format", "jsn"), "json"), (("explain", "--format", "txt", "209"), "text"), (("diff", "--format", "htlm", SCALE, SCALE), "html")):
+            done = self.kshim(*argv)
+            self.assertIn(f"did you mean `{meant}`", done.stderr, argv)
+            self.assertEqual(done.returncode, 125 if argv[0] == "run" else 2)
+        self.assertNotIn("did you mean", self.kshim("frobnicate").stderr)
+
+    def test_explain_reads_a_file(self):
+        (self.folder / "train.log").write_text("RuntimeError: CUDA error: no kernel image is available for execution on the device\n")
+        done = self.kshim("explain", "--format", "json", "train.log")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, self.kshim("explain", "--format", "json", "--log", "train.log").stdout)
+        (self.folder / "209").write_text("nothing\n")
+        self.assertEqual(self.kshim("explain", "209").returncode, 0)
+
+    def test_scan_of_reports(self):
+        shutil.copytree(e2e.SOURCE / "tests" / "golden" / "no-image-for-arch", self.folder / "reports")
+        done = self.kshim("scan", "reports")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("kshim analyze reports", done.stderr)
+
+
+if __name__ == "__main__":
+    e2e.main()
