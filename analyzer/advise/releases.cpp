@@ -60,7 +60,8 @@ std::string toolkit_range(const BuildPlan& plan) {
 bool is_vendors(const Situation& at) {
   const std::string_view file = at.archive.empty() ? at.object : at.archive;
   // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
-  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr || at.package.starts_with("nvidia-");
+  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr ||
+         at.package.starts_with("nvidia-");
 }
 
 void add_release_fix(const Situation& at, std::vector<Fix>& fixes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without a change to them.
-// https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
+// kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without
+// a change to them. https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +45,8 @@ unsigned glibc_of(const fs::path& path) {
   for (std::size_t at = text.find(kName); at != std::string::npos; at = text.find(kName, at + 1)) {
     unsigned minor = 0;
     const char* begin = text.data() + at + kName.size();
-    if (std::from_chars(begin, text.data() + text.size(), minor).ec == std::errc()) newest = std::max(newest, minor);
+    if (std::from_chars(begin, text.data() + text.size(), minor).ec == std::errc())
+      newest = std::max(newest, minor);
   }
   return newest;
 }
@@ -54,13 +55,19 @@ fs::path shim_of(const CdiOptions& options) {
   std::error_code error;
   const Located found = options.shim.empty() ? find_shim() : Located{fs::canonical(options.shim, error), {}};
   if (found.path.empty())
-    throw UserError(options.shim.empty() ? fmt::format("libkshim.so is not beside this command; {}", search_of(found))
-                                         : fmt::format("--shim {}: {}", analysis::harmless(options.shim), error.message()), exit_status::kNoInput);
+    throw UserError(options.shim.empty()
+                        ? fmt::format("libkshim.so is not beside this command; {}", search_of(found))
+                        : fmt::format("--shim {}: {}", analysis::harmless(options.shim), error.message()),
+                    exit_status::kNoInput);
   const unsigned glibc = glibc_of(found.path);
-  if (glibc == 0) throw UserError(fmt::format("--shim {}: is no library for glibc", analysis::harmless(found.path.string())));
+  if (glibc == 0)
+    throw UserError(
+        fmt::format("--shim {}: is no library for glibc", analysis::harmless(found.path.string())));
   if (glibc > kFloor)
-    print_warning(fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says so; the release's file needs 2.17",
-                              found.path.string(), glibc));
+    print_warning(
+        fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says "
+                    "so; the release's file needs 2.17",
+                    found.path.string(), glibc));
   return found.path;
 }
 
@@ -72,7 +79,8 @@ fs::path report_folder(const std::string& name) {
   if (::mkdir(path.c_str(), 0700) == 0) {
     ::chmod(path.c_str(), S_ISVTX | 0777);
   } else if (errno != EEXIST || !fs::is_directory(path, error)) {
-    throw UserError(fmt::format("--report {}: cannot be made ({}); give another folder", analysis::harmless(name), std::strerror(errno)));
+    throw UserError(fmt::format("--report {}: cannot be made ({}); give another folder",
+                                analysis::harmless(name), std::strerror(errno)));
   }
   return path;
 }
@@ -83,26 +91,36 @@ int write_cdi(const CdiOptions& options) {
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   using Json = nlohmann::ordered_json;
   const auto mount = [](const fs::path& host, const char* inside, const char* rights) {
-    return Json{{"hostPath", host.string()}, {"containerPath", inside}, {"options", {rights, "nosuid", "nodev", "bind"}}};
+    return Json{{"hostPath", host.string()},
+                {"containerPath", inside},
+                {"options", {rights, "nosuid", "nodev", "bind"}}};
   };
   const Json spec = {
       {"cdiVersion", "0.5.0"},
       {"kind", "kshim/shim"},
-      {"devices", {{{"name", "record"},
-                    {"containerEdits",
-                     {{"env", {fmt::format("LD_PRELOAD={}", kShimInside), fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
-                      {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
+      {"devices",
+       {{{"name", "record"},
+         {"containerEdits",
+          {{"env",
+            {fmt::format("LD_PRELOAD={}", kShimInside),
+             fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
+           {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
   output.write(spec.dump(2) + "\n");
-  print_note("a container's own LD_PRELOAD is replaced: where an image sets one, give both to it by hand "
-             "(--env LD_PRELOAD=\"/usr/lib/kshim/libkshim.so ITS_OWN\")");
+  print_note(
+      "a container's own LD_PRELOAD is replaced: where an image sets one, give both to it by hand "
+      "(--env LD_PRELOAD=\"/usr/lib/kshim/libkshim.so ITS_OWN\")");
   return exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  app.add_option("--shim", options->shim, "this libkshim.so (default: the one of `kshim path`)")->type_name("FILE");
-  app.add_option("--report", options->report, "the host's folder for reports, made where it is not there (default: /var/spool/kshim)")->type_name("DIR");
-  app.add_option("-o,--output", options->output, "write there and not to stdout: /etc/cdi/kshim.json")->type_name("FILE");
+  app.add_option("--shim", options->shim, "this libkshim.so (default: the one of `kshim path`)")
+      ->type_name("FILE");
+  app.add_option("--report", options->report,
+                 "the host's folder for reports, made where it is not there (default: /var/spool/kshim)")
+      ->type_name("DIR");
+  app.add_option("-o,--output", options->output, "write there and not to stdout: /etc/cdi/kshim.json")
+      ->type_name("FILE");
   return [options] { return write_cdi(*options); };
 }
 
@@ -112,11 +130,14 @@ Command cdi_command() {
   return {.name = "cdi",
           .synopsis = "write a CDI specification that attaches the shim to a container",
           .usage = "[OPTIONS]",
-          .details = "Container runtimes that read CDI specifications (podman, Docker 28, containerd, CRI-O) then record in any image with "
-                     "`--device kshim/shim=record`, and the image stays as it is.",
-          .example = "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
-                     "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"
-                     "  kshim analyze /var/spool/kshim\n",
+          .details =
+              "Container runtimes that read CDI specifications (podman, Docker 28, containerd, CRI-O) then "
+              "record in any image with "
+              "`--device kshim/shim=record`, and the image stays as it is.",
+          .example =
+              "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
+              "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"
+              "  kshim analyze /var/spool/kshim\n",
           .footer = "Exit status: 0, 2 wrong arguments, 3 no libkshim.so.",
           .set_up = set_up};
 }

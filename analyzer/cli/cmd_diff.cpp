@@ -35,7 +35,8 @@ struct DiffOptions {
 };
 
 diff::Format parse_format(const std::string& name) {
-  return static_cast<diff::Format>(std::find(diff::kFormats.begin(), diff::kFormats.end(), name) - diff::kFormats.begin());
+  return static_cast<diff::Format>(std::find(diff::kFormats.begin(), diff::kFormats.end(), name) -
+                                   diff::kFormats.begin());
 }
 
 const char* kind_text(const diff::Side& side) {
@@ -90,7 +91,8 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", fmt::join(diff::kFormats, ", ")))
+  app.add_option("--format", options->format,
+                 fmt::format("how to write it: {}", fmt::join(diff::kFormats, ", ")))
       ->type_name("F")
       ->check(one_of({diff::kFormats.begin(), diff::kFormats.end()}));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
@@ -102,7 +104,8 @@ std::function<int()> set_up(CLI::App& app) {
          "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
-  app.add_flag("--sizes", options->sizes, "every difference in bytes, of architectures and kernels; reads all payloads");
+  app.add_flag("--sizes", options->sizes,
+               "every difference in bytes, of architectures and kernels; reads all payloads");
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
   app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   app.add_flag("-v,--verbose", options->verbose, "every file, change, kernel and note");

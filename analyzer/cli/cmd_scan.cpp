@@ -39,10 +39,10 @@ struct ScanOptions {
   bool full = false;
   bool verbose = false;
   bool list_gpus = false;
-  std::string expect;
-  std::string ptx_floor;
-  std::string budget;
-  std::string config;
+  std::optional<std::string> expect;  ///< an empty one is a mistake
+  std::optional<std::string> ptx_floor;
+  std::optional<std::string> budget;
+  std::optional<std::string> config;
   bool exactly = false;
   bool sass = false;
   bool ptx = false;
@@ -98,23 +98,27 @@ int status_of(const scan::Scan& scan, const std::string& fail_on) {
 
 /// What the files are held to: of a configuration, with what the options say instead.
 expect::Expectation expectation_of(const ScanOptions& options) {
-  const bool asked = !options.expect.empty() || !options.budget.empty() || !options.ptx_floor.empty();
+  const bool asked = options.expect || options.budget || options.ptx_floor;
   const bool quiet = !options.targets.empty() && !asked;  // "would it run" is another question
-  const std::string path = options.config.empty() && !quiet ? expect::find_config() : options.config;
-  expect::Expectation out = path.empty() ? expect::Expectation() : expect::read_config(path);
-  if (!options.expect.empty()) {
-    out.all.list = expect::parse_arch_list(options.expect, {"--expect"});
+  const std::string path = options.config ? *options.config : quiet ? std::string() : expect::find_config();
+  expect::Expectation out =
+      path.empty() && !options.config ? expect::Expectation() : expect::read_config(path);
+  if (options.expect) {
+    out.all.list = expect::parse_arch_list(*options.expect, {"--expect"});
     out.all.source = "--expect";
   }
-  if (!options.ptx_floor.empty()) out.all.ptx_floor = expect::parse_gpu(options.ptx_floor, {"--ptx-floor"});
-  if (out.all.source.empty()) out.all.source = options.ptx_floor.empty() ? "--budget" : "--ptx-floor";
-  if (!options.budget.empty()) out.budget = expect::parse_budget(options.budget, {"--budget"});
+  if (options.ptx_floor) out.all.ptx_floor = expect::parse_gpu(*options.ptx_floor, {"--ptx-floor"});
+  if (options.budget) out.budget = expect::parse_budget(*options.budget, {"--budget"});
+  if (out.all.source.empty()) out.all.source = options.ptx_floor ? "--ptx-floor" : "--budget";
   if (options.exactly) out.all.exactly = true;
   using expect::Form;
-  if (options.sass || options.ptx || options.either) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
-  if (!out.asks() && (options.exactly || out.all.form || !options.config.empty()))
-    throw UserError(options.config.empty() ? "--exactly, --sass, --ptx and --either say how --expect is meant: give --expect LIST"
-                                           : fmt::format("--config {}: says nothing that files are held to; write expect = \"8.0 9.0+PTX\"", options.config));
+  const bool formed = options.sass || options.ptx || options.either;
+  if (formed) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
+  if (!out.asks() && options.config)
+    throw UserError(fmt::format(
+        "--config {}: says nothing that files are held to; write expect = \"8.0 9.0+PTX\"", path));
+  if (!out.asks() && (options.exactly || formed))
+    throw UserError("--exactly, --sass, --ptx and --either say how --expect is meant: give --expect LIST");
   return out;
 }
 
@@ -123,7 +127,8 @@ std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
   if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
   const scan::ActivePython python = scan::active_python();
   if (python.folders.empty())
-    throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`", exit_status::kNoInput);
+    throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
+                    exit_status::kNoInput);
   print_note(fmt::format("the packages of {}", python.interpreter));
   return python.folders;
 }
@@ -153,9 +158,11 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 int scan_paths(const ScanOptions& options) {
   const auto format = analysis::parse_format(options.format);
   scan::Options scan_options = to_scan(options);
-  const expect::Expectation expectation = options.print_config ? expect::Expectation() : expectation_of(options);
+  const expect::Expectation expectation =
+      options.print_config ? expect::Expectation() : expectation_of(options);
   const std::vector<std::filesystem::path> paths = paths_of(options);
-  if (options.targets.empty() && !expectation.asks() && !options.print_config) use_gpus_here(options, scan_options);
+  if (options.targets.empty() && !expectation.asks() && !options.print_config)
+    use_gpus_here(options, scan_options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
     if (output.is_same_file(path))
@@ -175,9 +182,14 @@ int scan_paths(const ScanOptions& options) {
   if (result.objects.empty())
     for (const std::string& path : options.paths)
       if (scan::holds_reports(path))
-        throw UserError(fmt::format("{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them", analysis::harmless(path), analysis::shell_quote(path)), exit_status::kNoInput);
+        throw UserError(
+            fmt::format(
+                "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
+                analysis::harmless(path), analysis::shell_quote(path)),
+            exit_status::kNoInput);
   if (options.print_config) {
-    if (result.objects.empty()) throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
+    if (result.objects.empty())
+      throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
     output.write(expect::config_of(result, options.output.ends_with("pyproject.toml")));
     return exit_status::kOk;
   }
@@ -227,20 +239,28 @@ std::function<int()> set_up(CLI::App& app) {
          "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_option("--expect", options->expect,
-                 "hold each file to this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, -gencode ..., "
+                 "hold each file to this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
+                 "-gencode ..., "
                  "$CUDAARCHS, @FILE")
       ->type_name("LIST");
   app.add_flag("--exactly", options->exactly, "what is not in the list is too much");
-  app.add_flag("--sass", options->sass, "each architecture of the list counts as SASS, however it is written");
+  app.add_flag("--sass", options->sass,
+               "each architecture of the list counts as SASS, however it is written");
   app.add_flag("--ptx", options->ptx, "each as PTX")->excludes("--sass");
   app.add_flag("--either", options->either, "each as SASS or PTX")->excludes("--sass")->excludes("--ptx");
-  app.add_option("--ptx-floor", options->ptx_floor, "each file has PTX that GPUs from this one on can compile: 8.0")->type_name("X.Y");
-  app.add_option("--budget", options->budget, "the most bytes of a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")->type_name("SIZES");
+  app.add_option("--ptx-floor", options->ptx_floor,
+                 "each file has PTX that GPUs from this one on can compile: 8.0")
+      ->type_name("X.Y");
+  app.add_option("--budget", options->budget,
+                 "the most bytes of a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")
+      ->type_name("SIZES");
   app.add_option("--config", options->config,
-                 "expectations, rules for files and budgets (default, without --target: ./kshim.toml, else [tool.kshim] of ./pyproject.toml)")
+                 "expectations, rules for files and budgets (default, without --target: ./kshim.toml, else "
+                 "[tool.kshim] of ./pyproject.toml)")
       ->type_name("FILE");
   app.add_flag("--print-config", options->print_config, "print a first kshim.toml, of what the files have");
-  app.add_flag("--sizes", options->sizes, "say what takes the bytes: architectures, modules, kernels; reads all payloads");
+  app.add_flag("--sizes", options->sizes,
+               "say what takes the bytes: architectures, modules, kernels; reads all payloads");
   app.add_flag("--kernels", options->kernels, "name kernels, and judge each of them; reads all payloads");
   app.add_option("--fail-on", options->fail_on,
                  "exit with 1 for findings of this severity: error (default), warning")
@@ -266,7 +286,8 @@ Command scan_command() {
           "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
           "them), folders, Python environments and images of containers (docker-archive, OCI layout as a "
           "folder "
-          "or archive). Needs no GPU, driver or toolkit, and runs nothing. Without PATH it reads the active Python environment; "
+          "or archive). Needs no GPU, driver or toolkit, and runs nothing. Without PATH it reads the active "
+          "Python environment; "
           "without --target and --expect it judges for this machine's GPUs.",
       .example =
           "  kshim scan build/libfoo.so\n"
@@ -278,7 +299,8 @@ Command scan_command() {
       .footer =
           "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning) "
           "or a "
-          "named file that could not be read whole (with --fail-on warning: any file); with --expect, what is not as "
+          "named file that could not be read whole (with --fail-on warning: any file); with --expect, what "
+          "is not as "
           "expected, a path without device code, an empty folder; 2 wrong arguments, 3 "
           "nothing readable in what was named.",
       .set_up = set_up};

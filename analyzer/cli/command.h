@@ -31,7 +31,8 @@ std::vector<std::string> formats();  ///< of analyze, scan and run
 /// The choices that one_of() gave an option; none for another.
 std::vector<std::string> choices_of(const CLI::Option& option);
 /// "; did you mean `x`?", empty where nothing is near.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known, std::string_view prefix = "");
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
+                         std::string_view prefix = "");
 std::vector<Command> commands();
 /// A script that completes commands, options and values in bash, zsh or fish.
 std::string completion_script(std::string_view shell);

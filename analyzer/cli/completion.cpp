@@ -34,10 +34,18 @@ std::vector<Row> rows_of(const Command& command) {
   CLI::App app;
   const auto run = command.set_up(app);
   std::vector<Row> out = {{.names = {"-h", "--help"}, .choices = {}, .meaning = "show the help"}};
-  if (command.name != "path") out.push_back({.names = {"--knowledge"}, .choices = {}, .value = true, .meaning = "newer tables than the built-in ones"});
+  if (command.name != "path")
+    out.push_back({.names = {"--knowledge"},
+                   .choices = {},
+                   .value = true,
+                   .meaning = "newer tables than the built-in ones"});
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional() == false || option->check_lname("help")) continue;
-    Row row{.names = {}, .choices = choices_of(*option), .value = option->get_items_expected_max() != 0, .folder = option->get_type_name().starts_with("DIR"), .meaning = plain(option->get_description())};
+    Row row{.names = {},
+            .choices = choices_of(*option),
+            .value = option->get_items_expected_max() != 0,
+            .folder = option->get_type_name().starts_with("DIR"),
+            .meaning = plain(option->get_description())};
     for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
     for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
     out.push_back(std::move(row));
@@ -55,10 +63,14 @@ std::string bash() {
     for (const Row& row : rows_of(command)) {
       words += fmt::format("{} ", fmt::join(row.names, " "));
       if (row.value)
-        values += row.choices.empty() ? fmt::format("        {}) COMPREPLY=($(compgen -{} -- \"$word\")); return ;;\n", fmt::join(row.names, "|"), row.folder ? "d" : "f")
-                                      : fmt::format("        {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n", fmt::join(row.names, "|"), fmt::join(row.choices, " "));
+        values += row.choices.empty()
+                      ? fmt::format("        {}) COMPREPLY=($(compgen -{} -- \"$word\")); return ;;\n",
+                                    fmt::join(row.names, "|"), row.folder ? "d" : "f")
+                      : fmt::format("        {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
+                                    fmt::join(row.names, "|"), fmt::join(row.choices, " "));
     }
-    cases += fmt::format("    {})\n      case $before in\n{}      esac\n      options='{}' ;;\n", command.name, values, words);
+    cases += fmt::format("    {})\n      case $before in\n{}      esac\n      options='{}' ;;\n",
+                         command.name, values, words);
   }
   return fmt::format(R"(# bash completion of kshim: kshim completion bash
 _kshim() {{
@@ -77,7 +89,8 @@ _kshim() {{
   esac
 }}
 complete -o filenames -F _kshim kshim
-)", names, names, cases);
+)",
+                     names, names, cases);
 }
 
 std::string zsh() {
@@ -87,10 +100,16 @@ std::string zsh() {
     names += fmt::format("    '{}:{}'\n", command.name, plain(command.synopsis));
     std::string options;
     for (const Row& row : rows_of(command)) {
-      const std::string value = !row.value ? "" : !row.choices.empty() ? fmt::format(":value:({})", fmt::join(row.choices, " ")) : row.folder ? ":folder:_files -/" : ":value:_files";
-      for (const std::string& name : row.names) options += fmt::format("        '{}[{}]{}' \\\n", name, row.meaning, value);
+      const std::string value = !row.value ? ""
+                                : !row.choices.empty()
+                                    ? fmt::format(":value:({})", fmt::join(row.choices, " "))
+                                : row.folder ? ":folder:_files -/"
+                                             : ":value:_files";
+      for (const std::string& name : row.names)
+        options += fmt::format("        '{}[{}]{}' \\\n", name, row.meaning, value);
     }
-    cases += fmt::format("      {})\n        _arguments -s \\\n{}        '*:file:_files' ;;\n", command.name, options);
+    cases += fmt::format("      {})\n        _arguments -s \\\n{}        '*:file:_files' ;;\n", command.name,
+                         options);
   }
   return fmt::format(R"(#compdef kshim
 # zsh completion of kshim: kshim completion zsh
@@ -111,18 +130,25 @@ _kshim() {{
   fi
 }}
 if [ "$funcstack[1]" = _kshim ]; then _kshim "$@"; else compdef _kshim kshim; fi
-)", names, cases);
+)",
+                     names, cases);
 }
 
 std::string fish() {
   std::string out = "# fish completion of kshim: kshim completion fish\n";
   for (const Command& command : commands()) {
-    out += fmt::format("complete -c kshim -n __fish_use_subcommand -f -a {} -d '{}'\n", command.name, plain(command.synopsis));
+    out += fmt::format("complete -c kshim -n __fish_use_subcommand -f -a {} -d '{}'\n", command.name,
+                       plain(command.synopsis));
     for (const Row& row : rows_of(command)) {
       std::string names;
-      for (const std::string& name : row.names) names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      const std::string value = !row.value ? "" : row.choices.empty() ? " -r" : fmt::format(" -x -a '{}'", fmt::join(row.choices, " "));
-      out += fmt::format("complete -c kshim -n '__fish_seen_subcommand_from {}'{}{} -d '{}'\n", command.name, names, value, row.meaning);
+      for (const std::string& name : row.names)
+        names += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      const std::string value = !row.value ? ""
+                                : row.choices.empty()
+                                    ? " -r"
+                                    : fmt::format(" -x -a '{}'", fmt::join(row.choices, " "));
+      out += fmt::format("complete -c kshim -n '__fish_seen_subcommand_from {}'{}{} -d '{}'\n", command.name,
+                         names, value, row.meaning);
     }
   }
   return out;
@@ -134,7 +160,8 @@ CLI::Validator one_of(const std::vector<std::string>& choices) {
   CLI::Validator out(
       [choices](std::string& value) {
         if (std::find(choices.begin(), choices.end(), value) != choices.end()) return std::string();
-        return fmt::format("`{}` is not one of {}{}", analysis::harmless(value), fmt::join(choices, ", "), did_you_mean(value, choices));
+        return fmt::format("`{}` is not one of {}{}", analysis::harmless(value), fmt::join(choices, ", "),
+                           did_you_mean(value, choices));
       },
       "");
   out.name(fmt::format("{}{}", kMark, fmt::join(choices, " ")));
@@ -146,7 +173,8 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   try {
     std::string_view name = const_cast<CLI::Option&>(option).get_validator(0)->get_name();
     if (!name.starts_with(kMark)) return out;
-    for (name.remove_prefix(kMark.size()); !name.empty(); name.remove_prefix(std::min(name.find(' ') + 1, name.size()))) {
+    for (name.remove_prefix(kMark.size()); !name.empty();
+         name.remove_prefix(std::min(name.find(' ') + 1, name.size()))) {
       out.emplace_back(name.substr(0, name.find(' ')));
       if (name.find(' ') == std::string_view::npos) break;
     }
@@ -163,25 +191,32 @@ std::vector<std::string> formats() {
   return out;
 }
 
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known, std::string_view prefix) {
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
+                         std::string_view prefix) {
   const std::string near = analysis::nearest(word, {known.begin(), known.end()});
   return near.empty() ? std::string() : fmt::format("; did you mean `{}{}`?", prefix, near);
 }
 
-std::string completion_script(std::string_view shell) { return shell == "bash" ? bash() : shell == "zsh" ? zsh() : fish(); }
+std::string completion_script(std::string_view shell) {
+  return shell == "bash" ? bash() : shell == "zsh" ? zsh() : fish();
+}
 
 Command completion_command() {
   return {.name = "completion",
           .synopsis = "print the script that completes kshim's commands in bash, zsh or fish",
           .usage = "bash|zsh|fish",
           .details = {},
-          .example = "  eval \"$(kshim completion bash)\"\n"
-                     "  kshim completion zsh > \"${fpath[1]}/_kshim\"\n"
-                     "  kshim completion fish > ~/.config/fish/completions/kshim.fish\n",
+          .example =
+              "  eval \"$(kshim completion bash)\"\n"
+              "  kshim completion zsh > \"${fpath[1]}/_kshim\"\n"
+              "  kshim completion fish > ~/.config/fish/completions/kshim.fish\n",
           .footer = {},
           .set_up = [](CLI::App& app) -> std::function<int()> {
             auto shell = std::make_shared<std::string>();
-            app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}))->group("");
+            app.add_option("SHELL", *shell, "bash, zsh or fish")
+                ->required()
+                ->check(one_of({"bash", "zsh", "fish"}))
+                ->group("");
             return [shell] {
               fmt::print("{}", completion_script(*shell));
               return exit_status::kOk;

@@ -30,7 +30,8 @@ const Command* find(std::span<const Command> commands, std::string_view name) {
 int unknown_command(std::string_view name) {
   std::vector<std::string> names;
   for (const Command& command : commands()) names.emplace_back(command.name);
-  print_error(fmt::format("unknown command `{}`{}; `kshim help` lists the commands", name, did_you_mean(name, names)));
+  print_error(fmt::format("unknown command `{}`{}; `kshim help` lists the commands", name,
+                          did_you_mean(name, names)));
   return exit_status::kMisuse;
 }
 
@@ -119,8 +120,8 @@ int dispatch(std::vector<std::string> arguments) {
 }  // namespace
 
 std::vector<Command> commands() {
-  return {run_command(),     analyze_command(), scan_command(), diff_command(),
-          explain_command(), doctor_command(),  export_command(), cdi_command(), path_command(), completion_command()};
+  return {run_command(),    analyze_command(), scan_command(), diff_command(), explain_command(),
+          doctor_command(), export_command(),  cdi_command(),  path_command(), completion_command()};
 }
 
 }  // namespace kshim::cli

@@ -35,9 +35,9 @@ struct Object {
   bool images_known = true;  ///< a report may leave open what a file holds
   std::vector<analysis::ImageCount> images = {};
   std::optional<std::map<std::string, std::vector<std::string>>> kernels =
-      {};                                             ///< demangled, and their architectures
+      {};                                                ///< demangled, and their architectures
   std::map<std::string, std::uint64_t> code_bytes = {};  ///< of kernels, demangled, where they were asked for
-  std::map<image::Arch, scan::Outcome> targets = {};  ///< where modules were judged
+  std::map<image::Arch, scan::Outcome> targets = {};     ///< where modules were judged
 };
 
 struct Finding {

@@ -241,11 +241,14 @@ class Comparison {
       std::uint64_t far() const { return is > was ? is - was : was - is; }
     };
     const auto tell = [&](std::vector<Row> rows, std::size_t most) {
-      std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.far() > b.far(); });
+      std::stable_sort(rows.begin(), rows.end(),
+                       [](const Row& a, const Row& b) { return a.far() > b.far(); });
       for (std::size_t i = 0; i < std::min(rows.size(), most) && rows[i].far() != 0; ++i) {
         const Row& row = rows[i];
-        Change& change = add(Effect::changed, "size", row.name, fmt::format("{}: {}, was {} ({}{})", row.name, scan::size_text(row.is), scan::size_text(row.was),
-                                                                            row.is > row.was ? '+' : '-', scan::size_text(row.far())));
+        Change& change = add(
+            Effect::changed, "size", row.name,
+            fmt::format("{}: {}, was {} ({}{})", row.name, scan::size_text(row.is), scan::size_text(row.was),
+                        row.is > row.was ? '+' : '-', scan::size_text(row.far())));
         change.before = std::to_string(row.was);
         change.after = std::to_string(row.is);
       }
@@ -256,9 +259,11 @@ class Comparison {
     for (const auto& [key, images] : after_) archs[name_of(key.first, key.second)].is = images.bytes;
     for (const auto& [name, bytes] : pair_.a->code_bytes) kernels[name].was = bytes;
     for (const auto& [name, bytes] : pair_.b->code_bytes) kernels[name].is = bytes;
-    for (const auto& [rows, most] : {std::pair{&archs, std::size_t{1000}}, std::pair{&kernels, std::size_t{20}}}) {
+    for (const auto& [rows, most] :
+         {std::pair{&archs, std::size_t{1000}}, std::pair{&kernels, std::size_t{20}}}) {
       std::vector<Row> list;
-      for (auto& [name, row] : *rows) list.push_back({rows == &kernels ? "kernel " + analysis::shorten(name, 60) : name, row.was, row.is});
+      for (auto& [name, row] : *rows)
+        list.push_back({rows == &kernels ? "kernel " + analysis::shorten(name, 60) : name, row.was, row.is});
       tell(std::move(list), most);
     }
   }

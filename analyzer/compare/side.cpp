@@ -131,7 +131,8 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
       for (const scan::ScannedKernel& kernel : *from.kernels)
         (*object.kernels)[kernel.demangled] = kernel.archs();
       for (const scan::ScannedKernel& kernel : *from.kernels)
-        for (const scan::KernelNeeds& image : kernel.images) object.code_bytes[kernel.demangled] += image.code_bytes;
+        for (const scan::KernelNeeds& image : kernel.images)
+          object.code_bytes[kernel.demangled] += image.code_bytes;
     }
     side.objects.push_back(std::move(object));
   }

@@ -40,7 +40,8 @@ class Parser {
   ArchList list() && {
     for (next_word(); !word_.empty(); next_word()) take(word_);
     if (!code_) out_.insert(shorthand_.begin(), shorthand_.end());
-    if (out_.empty()) refuse(origin_, "names no architecture; give one such as 9.0, 90-real, sm_90 or compute_90");
+    if (out_.empty())
+      refuse(origin_, "names no architecture; give one such as 9.0, 90-real, sm_90 or compute_90");
     return {out_.begin(), out_.end()};
   }
   Arch one() && {
@@ -65,11 +66,13 @@ class Parser {
   void next_word() {
     constexpr std::string_view kBlank = " \t\r\n;,";
     at_ = std::min(text_.find_first_not_of(kBlank, at_), text_.size());
-    const bool option = text_.substr(at_).starts_with('-') || text_.substr(at_).starts_with("arch=") || text_.substr(at_).starts_with("code=");
+    const bool option = text_.substr(at_).starts_with('-') || text_.substr(at_).starts_with("arch=") ||
+                        text_.substr(at_).starts_with("code=");
     std::size_t end = std::min(text_.find_first_of(option ? kBlank.substr(0, 5) : kBlank, at_), text_.size());
     // Blanks inside of code=[sm_80, compute_80]
     const std::size_t open = text_.substr(at_, end - at_).find('[');
-    if (option && open != std::string_view::npos) end = std::min(text_.find(']', at_ + open), text_.size() - 1) + 1;
+    if (option && open != std::string_view::npos)
+      end = std::min(text_.find(']', at_ + open), text_.size() - 1) + 1;
     word_ = text_.substr(at_, end - at_);
     at_ = end;
   }
@@ -82,12 +85,14 @@ class Parser {
     if (!word.empty()) return std::nullopt;
     const std::string_view option = word_;
     next_word();
-    if (word_.empty() || word_.starts_with('-')) refuse(here(option), fmt::format("{} has no value", ticked(option)));
+    if (word_.empty() || word_.starts_with('-'))
+      refuse(here(option), fmt::format("{} has no value", ticked(option)));
     return word_;
   }
 
   void take(std::string_view word) {
-    if (!word.starts_with('-') && !word.starts_with("arch=") && !word.starts_with("code=")) return take_item(word);
+    if (!word.starts_with('-') && !word.starts_with("arch=") && !word.starts_with("code="))
+      return take_item(word);
     for (const std::string_view name : {"-gencode", "--generate-code"})
       if (const auto value = value_of(word, name)) return take_gencode(*value);
     for (const std::string_view name : {"-arch", "--gpu-architecture"})
@@ -95,7 +100,9 @@ class Parser {
     for (const std::string_view name : {"-code", "--gpu-code"})
       if (const auto value = value_of(word, name)) return take_code(*value);
     if (word.starts_with("arch=") || word.starts_with("code=")) return take_gencode(word);
-    refuse(here(word), fmt::format("{} is no option of nvcc's that names architectures; -gencode, -arch and -code are", ticked(word)));
+    refuse(here(word),
+           fmt::format("{} is no option of nvcc's that names architectures; -gencode, -arch and -code are",
+                       ticked(word)));
   }
 
   // What -arch makes where no -code says otherwise: of sm_90 both, of compute_90 PTX.
@@ -121,7 +128,8 @@ class Parser {
       const std::string_view name = value.substr(0, value.find_first_of("[]\"'\\, "));
       value.remove_prefix(name.size());
       if (!name.starts_with("sm_") && !name.starts_with("compute_") && !name.starts_with("lto_"))
-        refuse(here(name), fmt::format("{} is no code= of nvcc's; write sm_80, compute_80 or lto_80", ticked(name)));
+        refuse(here(name),
+               fmt::format("{} is no code= of nvcc's; write sm_80, compute_80 or lto_80", ticked(name)));
       take_item(name);
     }
   }
@@ -134,28 +142,36 @@ class Parser {
     const Arch arch = parse(item);
     if (item.starts_with("compute_")) return add(ImageKind::ptx, arch);
     if (item.starts_with("lto_")) return add(ImageKind::ltoir, arch);
-    if (item.starts_with("sm") || item.find('.') != std::string_view::npos) return add(ImageKind::cubin, arch);
+    if (item.starts_with("sm") || item.find('.') != std::string_view::npos)
+      return add(ImageKind::cubin, arch);
     add_both(arch);
   }
 
   Arch parse(std::string_view text) { return parse(text, text); }
   Arch parse(std::string_view text, std::string_view item) {
     std::string lower(item);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     for (const std::string_view word : {"all", "all-major", "native", "common", "off"})
       if (lower == word)
-        refuse(here(item), fmt::format("{} is another list with each compiler and machine: a file cannot be held to it; name the architectures", ticked(item)));
+        refuse(here(item), fmt::format("{} is another list with each compiler and machine: a file cannot be "
+                                       "held to it; name the architectures",
+                                       ticked(item)));
     const auto arch = image::parse_arch(text);
     if (!arch)
-      refuse(here(item), fmt::format("{} is no architecture; write 9.0a, 12.0+PTX, 90a-real, 121-virtual, sm_90a, compute_120 or -gencode "
-                                     "arch=compute_90a,code=sm_90a", ticked(item)));
+      refuse(here(item), fmt::format("{} is no architecture; write 9.0a, 12.0+PTX, 90a-real, 121-virtual, "
+                                     "sm_90a, compute_120 or -gencode "
+                                     "arch=compute_90a,code=sm_90a",
+                                     ticked(item)));
     if (image::find_compute_capability(arch->cc) == nullptr)
-      refuse(here(item), fmt::format("{}: kshim knows no GPU of {} (`kshim scan --list-gpus`; newer tables: --knowledge)", ticked(item),
-                                     image::to_name(arch->cc).view()));
+      refuse(here(item),
+             fmt::format("{}: kshim knows no GPU of {} (`kshim scan --list-gpus`; newer tables: --knowledge)",
+                         ticked(item), image::to_name(arch->cc).view()));
     const unsigned first = arch->suffix == Suffix::f ? 100 : 90;
     if (arch->suffix != Suffix::none && arch->cc.number() < first)
-      refuse(here(item), fmt::format("{}: there is no such target; the suffix {} begins with {}", ticked(item),
-                                     arch->suffix == Suffix::f ? 'f' : 'a', first == 100 ? "10.0" : "9.0"));
+      refuse(here(item),
+             fmt::format("{}: there is no such target; the suffix {} begins with {}", ticked(item),
+                         arch->suffix == Suffix::f ? 'f' : 'a', first == 100 ? "10.0" : "9.0"));
     return *arch;
   }
 
@@ -173,7 +189,8 @@ class Parser {
 
 std::string content_of(const std::string& path, const Origin& origin) {
   std::string text = files::read_whole(path, kLongestFile).value_or("");
-  if (text.empty()) refuse(origin, fmt::format("{} is empty, longer than 64 KiB, or cannot be read", ticked(path)));
+  if (text.empty())
+    refuse(origin, fmt::format("{} is empty, longer than 64 KiB, or cannot be read", ticked(path)));
   for (std::size_t at = 0; (at = text.find('#', at)) != std::string::npos;)
     for (; at < text.size() && text[at] != '\n'; ++at) text[at] = ' ';
   return text;
@@ -182,11 +199,14 @@ std::string content_of(const std::string& path, const Origin& origin) {
 }  // namespace
 
 std::string Origin::text() const {
-  return line != 0 ? fmt::format("{}:{}:{}", name, line, column)
-                   : column == 1 ? name : fmt::format("{}, character {}", name, column);
+  return line != 0     ? fmt::format("{}:{}:{}", name, line, column)
+         : column == 1 ? name
+                       : fmt::format("{}, character {}", name, column);
 }
 
-void refuse(const Origin& at, std::string_view what) { throw cli::UserError(fmt::format("{}: {}", at.text(), what)); }
+void refuse(const Origin& at, std::string_view what) {
+  throw cli::UserError(fmt::format("{}: {}", at.text(), what));
+}
 
 ArchList parse_arch_list(std::string_view text, const Origin& origin) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
@@ -199,13 +219,16 @@ ArchList parse_arch_list(std::string_view text, const Origin& origin) {
     std::string name(text.substr(begin + 1));
     std::erase_if(name, [](char c) { return c == '{' || c == '}'; });
     const char* value = std::getenv(name.c_str());
-    if (value == nullptr || *value == '\0') refuse(origin, fmt::format("the variable {} is not set", ticked(name)));
+    if (value == nullptr || *value == '\0')
+      refuse(origin, fmt::format("the variable {} is not set", ticked(name)));
     return Parser(value, {"$" + name}).list();
   }
   return Parser(text, origin).list();
 }
 
-image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin) { return Parser(text, origin).one().cc; }
+image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin) {
+  return Parser(text, origin).one().cc;
+}
 
 std::string name_of(const Entry& entry) { return std::string(image::to_name(entry.kind, entry.arch).view()); }
 
@@ -219,9 +242,12 @@ std::vector<std::string> names_of(const ArchList& list) {
 }
 
 std::string to_text(const ArchList& list) {
-  const auto has = [&](ImageKind kind, Arch arch) { return std::binary_search(list.begin(), list.end(), Entry{kind, arch}); };
+  const auto has = [&](ImageKind kind, Arch arch) {
+    return std::binary_search(list.begin(), list.end(), Entry{kind, arch});
+  };
   const bool torch = std::all_of(list.begin(), list.end(), [&](const Entry& entry) {
-    return entry.kind == ImageKind::cubin || (entry.kind == ImageKind::ptx && has(ImageKind::cubin, entry.arch));
+    return entry.kind == ImageKind::cubin ||
+           (entry.kind == ImageKind::ptx && has(ImageKind::cubin, entry.arch));
   });
   if (!torch) return analysis::join(names_of(list), " ");
   std::string out;
@@ -229,7 +255,8 @@ std::string to_text(const ArchList& list) {
     if (entry.kind != ImageKind::cubin) continue;
     constexpr std::string_view kSuffixes[] = {"", "a", "f"};
     out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", image::to_name(entry.arch.cc).view(),
-                       kSuffixes[static_cast<std::size_t>(entry.arch.suffix)], has(ImageKind::ptx, entry.arch) ? "+PTX" : "");
+                       kSuffixes[static_cast<std::size_t>(entry.arch.suffix)],
+                       has(ImageKind::ptx, entry.arch) ? "+PTX" : "");
   }
   return out;
 }

@@ -35,7 +35,7 @@ struct Origin {
 ArchList parse_arch_list(std::string_view text, const Origin& origin);
 /// One GPU's architecture, such as 8.0 or sm_90. UserError as above.
 image::ComputeCapability parse_gpu(std::string_view text, const Origin& origin);
-std::string name_of(const Entry& entry);           ///< sm_90a, compute_120
+std::string name_of(const Entry& entry);  ///< sm_90a, compute_120
 std::vector<std::string> names_of(const ArchList& list);
 /// As torch writes it where it can, else nvcc's names: parse_arch_list() reads either back.
 std::string to_text(const ArchList& list);

@@ -31,7 +31,8 @@ ArchList list_of(const ScannedObject& object) {
 bool matches(const Rule& rule, const ScannedObject& object) {
   const std::string& path = object.member.empty() ? object.path : object.member;
   const bool whole = rule.pattern.find('/') != std::string::npos;
-  return ::fnmatch(rule.pattern.c_str(), whole ? path.c_str() : std::string(analysis::basename_of(path)).c_str(), 0) == 0;
+  return ::fnmatch(rule.pattern.c_str(),
+                   whole ? path.c_str() : std::string(analysis::basename_of(path)).c_str(), 0) == 0;
 }
 
 Finding unmet(std::string headline, std::string advice, const std::string& source) {
@@ -39,9 +40,17 @@ Finding unmet(std::string headline, std::string advice, const std::string& sourc
   finding.cause = Cause::unmet_expectation;
   finding.confidence = 1;
   finding.headline = std::move(headline);
-  finding.evidence.push_back({EvidenceId::expected, fmt::format("What is expected stands in {}.", source), {}, {{"source", source}}});
+  finding.evidence.push_back({EvidenceId::expected,
+                              fmt::format("What is expected stands in {}.", source),
+                              {},
+                              {{"source", source}}});
   if (!advice.empty())
-    finding.fixes.push_back({.kind = analysis::FixKind::rebuild, .title = std::move(advice), .commands = {}, .why = {}, .caveat = {}, .id = "as-expected"});
+    finding.fixes.push_back({.kind = analysis::FixKind::rebuild,
+                             .title = std::move(advice),
+                             .commands = {},
+                             .why = {},
+                             .caveat = {},
+                             .id = "as-expected"});
   return finding;
 }
 
@@ -52,26 +61,32 @@ std::vector<ArchList> wanted_of(const Rule& rule) {
   for (const Entry& entry : rule.list) {
     const Entry sass{ImageKind::cubin, entry.arch};
     const Entry ptx{ImageKind::ptx, entry.arch};
-    out.insert(form == Form::sass ? ArchList{sass} : form == Form::ptx ? ArchList{ptx} : form == Form::either ? ArchList{ptx, sass} : ArchList{entry});
+    out.insert(form == Form::sass     ? ArchList{sass}
+               : form == Form::ptx    ? ArchList{ptx}
+               : form == Form::either ? ArchList{ptx, sass}
+                                      : ArchList{entry});
   }
   return {out.begin(), out.end()};
 }
 
 bool has_floor(const ScannedObject& object, image::ComputeCapability floor) {
   return std::any_of(object.images.begin(), object.images.end(), [&](const analysis::ImageCount& row) {
-    return row.candidate.kind == ImageKind::ptx && row.candidate.arch.suffix == image::Suffix::none && row.candidate.arch.cc <= floor;
+    return row.candidate.kind == ImageKind::ptx && row.candidate.arch.suffix == image::Suffix::none &&
+           row.candidate.arch.cc <= floor;
   });
 }
 
 scan::Expected judge(const ScannedObject& object, const Rule& rule) {
-  scan::Expected out{.list = to_text(rule.list), .source = rule.source, .reason = rule.reason, .skipped = rule.skip};
+  scan::Expected out{
+      .list = to_text(rule.list), .source = rule.source, .reason = rule.reason, .skipped = rule.skip};
   if (rule.skip) return out;
   const ArchList have = list_of(object);
   const auto has = [&](const Entry& entry) { return std::binary_search(have.begin(), have.end(), entry); };
   std::set<Entry> asked;
   for (const ArchList& choices : wanted_of(rule)) {
     asked.insert(choices.begin(), choices.end());
-    if (!std::any_of(choices.begin(), choices.end(), has)) out.missing.push_back(analysis::join(names_of(choices), " or "));
+    if (!std::any_of(choices.begin(), choices.end(), has))
+      out.missing.push_back(analysis::join(names_of(choices), " or "));
   }
   if (rule.ptx_floor && !has_floor(object, *rule.ptx_floor))
     out.missing.push_back(fmt::format("PTX for GPUs from {} on", image::to_name(*rule.ptx_floor).view()));
@@ -79,7 +94,9 @@ scan::Expected judge(const ScannedObject& object, const Rule& rule) {
   ArchList surplus;
   std::set_difference(have.begin(), have.end(), asked.begin(), asked.end(), std::back_inserter(surplus));
   if (rule.ptx_floor)  // asked for by its own
-    std::erase_if(surplus, [&](const Entry& entry) { return entry.kind == ImageKind::ptx && entry.arch.cc <= *rule.ptx_floor; });
+    std::erase_if(surplus, [&](const Entry& entry) {
+      return entry.kind == ImageKind::ptx && entry.arch.cc <= *rule.ptx_floor;
+    });
   out.surplus = names_of(surplus);
   return out;
 }
@@ -94,14 +111,15 @@ Finding finding_of(const ScannedObject& object) {
   }
   if (!expected.surplus.empty()) {
     what += fmt::format("{}has {} too much", what.empty() ? "" : "; ", analysis::enumerate(expected.surplus));
-    advice += fmt::format("{} {}", advice.empty() ? "Build it without" : ", without", analysis::enumerate(expected.surplus));
+    advice += fmt::format("{} {}", advice.empty() ? "Build it without" : ", without",
+                          analysis::enumerate(expected.surplus));
   }
-  Finding finding = unmet(fmt::format("{} {}", analysis::basename_of(object.name()), what),
-                          fmt::format("{}, or change what {} expects of it.", advice, expected.source), expected.source);
+  Finding finding =
+      unmet(fmt::format("{} {}", analysis::basename_of(object.name()), what),
+            fmt::format("{}, or change what {} expects of it.", advice, expected.source), expected.source);
   finding.object = object.name();
   finding.build_id = object.build_id;
   finding.package = object.package;
-  finding.need = expected.list;
   finding.have = names_of(list_of(object));
   return finding;
 }
@@ -122,26 +140,32 @@ void hold_files(Scan& scan, const Expectation& expectation) {
   }
   for (std::size_t i = 0; i < matched.size(); ++i)
     if (!matched[i])
-      scan.findings.push_back(unmet(fmt::format("no file with device code is called {}", expectation.files[i].pattern),
-                                    fmt::format("Build the file, or take the rule out of {}.", expectation.files[i].source),
-                                    expectation.files[i].source));
+      scan.findings.push_back(
+          unmet(fmt::format("no file with device code is called {}", expectation.files[i].pattern),
+                fmt::format("Build the file, or take the rule out of {}.", expectation.files[i].source),
+                expectation.files[i].source));
 }
 
 /// What was named on the command line and holds no device code is not as expected, whatever lies beside it.
 void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     const std::string name = path.string();
-    const bool unread = std::any_of(scan.notes.begin(), scan.notes.end(), [&](const std::string& note) { return note.starts_with(name + ":"); });
+    const bool unread = std::any_of(scan.notes.begin(), scan.notes.end(),
+                                    [&](const std::string& note) { return note.starts_with(name + ":"); });
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
     if (unread && !folder) continue;  // said, and fails by itself
-    const bool found = std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& object) {
-      return object.path == name || (folder && object.path.starts_with(name.ends_with('/') ? name : name + '/')) ||
-             (!folder && fs::equivalent(object.path, path, error));
-    });
+    const bool found =
+        std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& object) {
+          return object.path == name ||
+                 (folder && object.path.starts_with(name.ends_with('/') ? name : name + '/')) ||
+                 (!folder && fs::equivalent(object.path, path, error));
+        });
     if (found) continue;
-    Finding finding = unmet(fmt::format("{} has no device code", analysis::basename_of(name.ends_with('/') ? name.substr(0, name.size() - 1) : name)),
-                            "Build it with CUDA, or name the path that has what was built.", source);
+    Finding finding = unmet(
+        fmt::format("{} has no device code",
+                    analysis::basename_of(name.ends_with('/') ? name.substr(0, name.size() - 1) : name)),
+        "Build it with CUDA, or name the path that has what was built.", source);
     finding.object = name;
     scan.findings.push_back(std::move(finding));
   }
@@ -156,14 +180,20 @@ std::uint64_t size_on_disk(const std::string& path) {
 void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string& source) {
   std::map<std::string, std::map<image::Arch, std::uint64_t>> wheels;  // stored bytes by architecture
   for (const ScannedObject& object : scan.objects)
-    for (const analysis::ImageCount& row : object.images) wheels[object.path][row.candidate.arch] += row.stored;
+    for (const analysis::ImageCount& row : object.images)
+      wheels[object.path][row.candidate.arch] += row.stored;
   const auto check = [&](const std::string& name, const Limit& limit, std::uint64_t bytes) {
     scan.budget.push_back({name, limit.text(), bytes, limit.bytes});
     if (bytes <= limit.bytes) return;
-    Finding finding = unmet(fmt::format("{}{} takes {}, {} more than its budget of {}", analysis::basename_of(name),
-                                        limit.of == Limit::Of::arch ? fmt::format(": code for {}", limit.text()) : std::string(),
-                                        analysis::size_text(bytes), analysis::size_text(bytes - limit.bytes), analysis::size_text(limit.bytes)),
-                            fmt::format("Build for fewer architectures (the table below says what takes most), or raise the budget of {}.", source), source);
+    Finding finding = unmet(
+        fmt::format("{}{} takes {}, {} more than its budget of {}", analysis::basename_of(name),
+                    limit.of == Limit::Of::arch ? fmt::format(": code for {}", limit.text()) : std::string(),
+                    analysis::size_text(bytes), analysis::size_text(bytes - limit.bytes),
+                    analysis::size_text(limit.bytes)),
+        fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
+                    "budget of {}.",
+                    source),
+        source);
     finding.object = name;
     scan.findings.push_back(std::move(finding));
     scan.sizes = true;
@@ -188,7 +218,9 @@ std::string Limit::text() const {
 
 void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path>& paths) {
   std::error_code error;
-  const bool empty = scan.files == 0 && std::any_of(paths.begin(), paths.end(), [&](const fs::path& path) { return fs::is_directory(path, error); });
+  const bool empty = scan.files == 0 && std::any_of(paths.begin(), paths.end(), [&](const fs::path& path) {
+                       return fs::is_directory(path, error);
+                     });
   if (scan.nothing_readable && !empty) return;
   scan.held = true;
   scan.nothing_readable = false;
@@ -196,7 +228,8 @@ void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path
   hold_files(scan, expectation);
   hold_paths(scan, expectation.all.source, paths);
   hold_budget(scan, expectation.budget, expectation.all.source);
-  std::rotate(scan.findings.begin(), scan.findings.begin() + static_cast<std::ptrdiff_t>(before), scan.findings.end());
+  std::rotate(scan.findings.begin(), scan.findings.begin() + static_cast<std::ptrdiff_t>(before),
+              scan.findings.end());
 }
 
 std::string config_of(const Scan& scan, bool pyproject) {
@@ -214,25 +247,31 @@ std::string config_of(const Scan& scan, bool pyproject) {
     largest = std::max(largest, object.bytes);
     wheel = std::max(wheel, size_on_disk(object.path));
   }
-  // The list of most modules is everybody's: files for one GPU have few.
-  const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.second.modules < b.second.modules; });
-  const auto megabytes = [](std::uint64_t bytes) { return fmt::format("{}M", bytes * 11 / 10 / 1'000'000 + 1); };
+  // The longest list is everybody's: files for one GPU have short ones.
+  const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.size(), a.second.modules) < std::pair(b.first.size(), b.second.modules);
+  });
+  const auto megabytes = [](std::uint64_t bytes) {
+    return fmt::format("{}M", bytes * 11 / 10 / 1'000'000 + 1);
+  };
   const auto escaped = [](std::string text) {
-    for (std::size_t at = 0; (at = text.find_first_of("\\\"", at)) != std::string::npos; at += 2) text.insert(at, "\\");
+    for (std::size_t at = 0; (at = text.find_first_of("\\\"", at)) != std::string::npos; at += 2)
+      text.insert(at, "\\");
     return analysis::harmless(text);
   };
-  const std::string prefix = pyproject ? "tool.kshim" : "";
   std::string out = pyproject ? "[tool.kshim]\n" : "";
   out += fmt::format("expect = \"{}\"\nexactly = true\n", to_text(most->first));
-  out += fmt::format("\n[{}budget]\nfile = \"{}\"\nwheel = \"{}\"\n", pyproject ? "tool.kshim." : "", megabytes(largest), megabytes(wheel));
+  out += fmt::format("\n[{}budget]\nfile = \"{}\"\nwheel = \"{}\"\n", pyproject ? "tool.kshim." : "",
+                     megabytes(largest), megabytes(wheel));
   std::set<std::string> named;
   for (const auto& [list, group] : groups) {
     if (&list == &most->first) continue;
     for (const ScannedObject* object : group.objects) {
-      const std::string name = object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
+      const std::string name =
+          object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
       if (!named.insert(name).second) continue;
-      out += fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n", pyproject ? "tool.kshim." : "",
-                         escaped(name), to_text(list));
+      out += fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
+                         pyproject ? "tool.kshim." : "", escaped(name), to_text(list));
     }
   }
   return out;

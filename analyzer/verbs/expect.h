@@ -12,7 +12,12 @@
 
 namespace kshim::expect {
 
-enum class Form : std::uint8_t { written, sass, ptx, either };  ///< as what an architecture of the list counts
+enum class Form : std::uint8_t {
+  written,
+  sass,
+  ptx,
+  either
+};  ///< as what an architecture of the list counts
 
 /// What files have to have. A rule of a file takes what it does not say from the rule of all.
 struct Rule {

@@ -37,7 +37,8 @@ std::vector<Range> ranges_of(const Served& served) {
 }
 
 /// "arch>=7.5,arch<=9.0 arch>=12.0": what stands between commas has to hold, of what blanks part one.
-std::string constraint(const Served& served, std::string_view name, std::string_view with, std::string_view either) {
+std::string constraint(const Served& served, std::string_view name, std::string_view with,
+                       std::string_view either) {
   std::string out;
   for (const Range& range : ranges_of(served)) {
     out += fmt::format("{}{}>={}", out.empty() ? "" : either, name, name_of(range.first));
@@ -46,15 +47,21 @@ std::string constraint(const Served& served, std::string_view name, std::string_
   return out;
 }
 
-// github.com/kubernetes-sigs/node-feature-discovery, usage/image-compatibility: the labels are those of NVIDIA's GPU feature discovery.
+// github.com/kubernetes-sigs/node-feature-discovery, usage/image-compatibility: the labels are those of
+// NVIDIA's GPU feature discovery.
 std::string nfd(const Served& served) {
-  std::string out = "version: v1alpha1\ncompatibilities:\n- description: \"NVIDIA GPUs that the image has code for\"\n  rules:\n  - name: \"nvidia gpu\"\n    matchAny:\n";
+  std::string out =
+      "version: v1alpha1\ncompatibilities:\n- description: \"NVIDIA GPUs that the image has code for\"\n  "
+      "rules:\n  - name: \"nvidia gpu\"\n    matchAny:\n";
   std::map<unsigned, std::vector<std::string>> minors;
   for (std::size_t i = 0; i < served.known.size(); ++i)
     if (served.runs[i]) minors[served.known[i].major].push_back(fmt::format("\"{}\"", served.known[i].minor));
   for (const auto& [major, list] : minors)
-    out += fmt::format("    - matchFeatures:\n      - feature: local.label\n        matchExpressions:\n          nvidia.com/gpu.compute.major: {{op: In, value: [\"{}\"]}}\n"
-                       "          nvidia.com/gpu.compute.minor: {{op: In, value: [{}]}}\n", major, fmt::join(list, ", "));
+    out += fmt::format(
+        "    - matchFeatures:\n      - feature: local.label\n        matchExpressions:\n          "
+        "nvidia.com/gpu.compute.major: {{op: In, value: [\"{}\"]}}\n"
+        "          nvidia.com/gpu.compute.minor: {{op: In, value: [{}]}}\n",
+        major, fmt::join(list, ", "));
   return out;
 }
 
@@ -65,7 +72,8 @@ std::string nfd(const Served& served) {
 /// Whether a GPU meets "arch>=7.5", ">=7.5" and the like.
 bool meets(ComputeCapability cc, std::string_view part, std::string_view name) {
   std::string_view rest = part;
-  if (!rest.starts_with(name)) refuse(part, fmt::format("condition on {}", name.empty() ? "__cuda_arch" : name));
+  if (!rest.starts_with(name))
+    refuse(part, fmt::format("condition on {}", name.empty() ? "__cuda_arch" : name));
   rest.remove_prefix(name.size());
   const std::string_view op = rest.substr(0, std::min(rest.find_first_not_of("<>=!"), rest.size()));
   rest.remove_prefix(op.size());
@@ -73,8 +81,13 @@ bool meets(ComputeCapability cc, std::string_view part, std::string_view name) {
   const auto version = image::parse_version(rest);
   if (!version) refuse(part, "condition; write >=7.5");
   const ComputeCapability than{version->major, version->minor};
-  return op == ">=" ? cc >= than : op == ">" ? cc > than : op == "<=" ? cc <= than : op == "<" ? cc < than : op == "!=" ? cc != than
-         : op == "=" || op == "==" || op.empty() ? cc == than : (refuse(part, "condition; write >=7.5"), false);
+  return op == ">="                              ? cc >= than
+         : op == ">"                             ? cc > than
+         : op == "<="                            ? cc <= than
+         : op == "<"                             ? cc < than
+         : op == "!="                            ? cc != than
+         : op == "=" || op == "==" || op.empty() ? cc == than
+                                                 : (refuse(part, "condition; write >=7.5"), false);
 }
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
@@ -89,12 +102,14 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 
 bool promised(ComputeCapability cc, To to, std::string_view declared) {
   const bool conda = to == To::conda;
-  if (const std::size_t at = declared.find(conda ? "__cuda_arch" : "NVIDIA_REQUIRE_ARCH="); at != std::string_view::npos)
+  if (const std::size_t at = declared.find(conda ? "__cuda_arch" : "NVIDIA_REQUIRE_ARCH=");
+      at != std::string_view::npos)
     declared.remove_prefix(at + (conda ? 11 : 20));
   const auto choices = split(declared, conda ? "|\n\"" : " \n\"");
   return std::any_of(choices.begin(), choices.end(), [&](std::string_view choice) {
     const auto parts = split(choice, ", ");
-    return std::all_of(parts.begin(), parts.end(), [&](std::string_view part) { return meets(cc, part, conda ? "" : "arch"); });
+    return std::all_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return meets(cc, part, conda ? "" : "arch"); });
   });
 }
 
@@ -123,19 +138,25 @@ Served served_by(const scan::Scan& scan) {
       own = own || (is_ptx && row.candidate.arch.suffix == image::Suffix::none);
       if (is_ptx || row.candidate.kind == ImageKind::cubin) archs.insert({row.candidate.arch, is_ptx});
     }
-    const bool kernels = std::any_of(object.targets.begin(), object.targets.end(), [](const auto& verdict) { return verdict.sass + verdict.jit + verdict.lacking != 0; });
+    const bool kernels = std::any_of(object.targets.begin(), object.targets.end(), [](const auto& verdict) {
+      return verdict.sass + verdict.jit + verdict.lacking != 0;
+    });
     ptx = ptx && (own || !kernels);
   }
   for (const image::Arch& gpu : scan.targets) {
-    const bool any = std::any_of(scan.objects.begin(), scan.objects.end(), [&](const scan::ScannedObject& object) {
-      return std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) { return verdict.target == gpu && verdict.sass + verdict.jit != 0; });
-    });
+    const bool any =
+        std::any_of(scan.objects.begin(), scan.objects.end(), [&](const scan::ScannedObject& object) {
+          return std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) {
+            return verdict.target == gpu && verdict.sass + verdict.jit != 0;
+          });
+        });
     out.known.push_back(gpu.cc);
     out.runs.push_back(any && !broken.contains(std::string(image::to_name(ImageKind::cubin, gpu).view())));
   }
   out.newer = ptx;
   for (const auto& [arch, is_ptx] : archs)
-    out.archs.push_back(fmt::format("{}_{}", image::to_name(ImageKind::cubin, arch).view().substr(3), is_ptx ? "virtual" : "real"));
+    out.archs.push_back(fmt::format("{}_{}", image::to_name(ImageKind::cubin, arch).view().substr(3),
+                                    is_ptx ? "virtual" : "real"));
   return out;
 }
 
@@ -162,11 +183,13 @@ Difference verify(const Served& served, To to, std::string_view declared) {
     std::set<std::string> promise;
     for (const std::string_view line : split(declared, "\n,\"")) {
       const std::size_t at = line.find("sm_arch :: ");
-      if (at != std::string_view::npos) promise.emplace(line.substr(at + 11, line.find_first_of(" \r]", at + 11) - at - 11));
+      if (at != std::string_view::npos)
+        promise.emplace(line.substr(at + 11, line.find_first_of(" \r]", at + 11) - at - 11));
     }
     if (promise.empty()) refuse(declared.substr(0, 40), "list of nvidia :: sm_arch properties");
     for (const std::string& arch : promise)
-      if (std::find(served.archs.begin(), served.archs.end(), arch) == served.archs.end()) out.broken.push_back(arch);
+      if (std::find(served.archs.begin(), served.archs.end(), arch) == served.archs.end())
+        out.broken.push_back(arch);
     for (const std::string& arch : served.archs)
       if (!promise.contains(arch)) out.unused.push_back(arch);
     return out;

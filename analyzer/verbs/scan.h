@@ -133,8 +133,8 @@ struct Scan {
   std::uint64_t bytes = 0;                  ///< of those
   std::uint64_t duplicates = 0;             ///< other names of files already counted
   bool nothing_readable = false;
-  bool held = false;               ///< to what was expected
-  bool sizes = false;              ///< to say what takes the bytes
+  bool held = false;   ///< to what was expected
+  bool sizes = false;  ///< to say what takes the bytes
   std::vector<BudgetUse> budget;
   /// Something that was named to scan(), or a part of it, could not be read: no verdict on it.
   bool named_unread = false;

@@ -34,8 +34,17 @@ MachineGpus gpus_here() {
 }
 
 ActivePython active_python() {
-  for (const doctor::Python& python : doctor::find_pythons(doctor::this_machine()))
-    if (!python.folders.empty()) return {python.interpreter, {python.folders.begin(), python.folders.end()}};
+  const doctor::Machine machine = doctor::this_machine();
+  std::string first = doctor::in_path(machine, "python3");
+  if (first.empty()) first = doctor::in_path(machine, "python");
+  for (const std::string& prefix :
+       {std::string(machine.env("VIRTUAL_ENV")), std::string(machine.env("CONDA_PREFIX")),
+        fs::path(first).parent_path().parent_path().string()}) {
+    if (prefix.empty()) continue;
+    for (const doctor::Python& python : doctor::find_pythons(machine, prefix))
+      if (!python.folders.empty())
+        return {python.interpreter, {python.folders.begin(), python.folders.end()}};
+  }
   return {};
 }
 
@@ -46,7 +55,8 @@ bool holds_reports(const fs::path& path) {
   };
   std::error_code error;
   if (fs::is_regular_file(path, error)) return is_report(path);
-  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
+  for (fs::recursive_directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".jsonl" && is_report(entry->path())) return true;
   return false;
 }

@@ -12,10 +12,10 @@ import shutil
 import subprocess
 import tarfile
 
-import containers
 import e2e
+import podman_here
 
-SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 alone
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 and sm_89
 SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
 e2e.require(e2e.KSHIM, e2e.SHIM, SCALE, SAXPY)
 
@@ -38,7 +38,7 @@ class Images(e2e.Case):
     """Each image has /opt/libscale.so; a second file was in the first layer and is deleted in the second."""
 
     def check(self, path, name=None, argv=(), **more):
-        done = self.kshim("scan", "--format", "json", "--expect", "8.0", "--exactly", *argv, path, **more)
+        done = self.kshim("scan", "--format", "json", "--expect", "8.0 8.9", "--exactly", *argv, path, **more)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         scan = json.loads(done.stdout)
         self.assertEqual([each["member"] for each in scan["objects"]], ["opt/libscale.so"], path)
@@ -138,21 +138,21 @@ class Cdi(e2e.Case):
 
     def setUp(self):
         super().setUp()
-        if why := containers.works(self.folder):
+        if why := podman_here.works(self.folder):
             self.skipTest(f"podman starts no container here: {why}")
         (self.folder / "cdi").mkdir()
         done = self.kshim("cdi", "--report", self.folder / "reports", "-o", self.folder / "cdi" / "kshim.json", "--shim", e2e.SHIM)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.said = done.stderr
         self.root = self.folder / "root"
-        containers.add(self.root, SAXPY, "/opt/saxpy")
-        containers.add(self.root, "/bin/sh")
+        podman_here.add(self.root, SAXPY, "/opt/saxpy")
+        podman_here.add(self.root, "/bin/sh")
         for name in ("libcuda.so.1", "libnvidia-ml.so.1"):  # a simulated driver
-            containers.add(self.root, e2e.SIMULATOR / name, f"/usr/lib/x86_64-linux-gnu/{name}")
+            podman_here.add(self.root, e2e.SIMULATOR / name, f"/usr/lib/x86_64-linux-gnu/{name}")
         (self.root / "etc").mkdir(exist_ok=True)
 
     def run_in(self, *argv, options=()):
-        return containers.run(self.folder, self.root, *argv, cdi=self.folder / "cdi", options=["--device", "kshim/shim=record", "-e", "KSHIM_SIM_DEVICES=12.0", *options])
+        return podman_here.run(self.folder, self.root, *argv, cdi=self.folder / "cdi", options=["--device", "kshim/shim=record", "-e", "KSHIM_SIM_DEVICES=12.0", *options])
 
     def reports(self):
         return sorted((self.folder / "reports").glob("*.jsonl"))
@@ -174,7 +174,7 @@ class Cdi(e2e.Case):
     def test_ld_preload_of_the_image_is_replaced(self):
         """As the note says; both are given by hand."""
         self.assertIn("LD_PRELOAD", self.said)
-        containers.add(self.root, e2e.PROGRAMS / "libe2e_second.so", "/opt/second.so")
+        podman_here.add(self.root, e2e.PROGRAMS / "libe2e_second.so", "/opt/second.so")
         shown = self.run_in("/bin/sh", "-c", "echo $LD_PRELOAD", options=["-e", "LD_PRELOAD=/opt/second.so"]).stdout.split()
         self.assertIn(shown, (["/usr/lib/kshim/libkshim.so"], ["/opt/second.so"]))
 
@@ -204,15 +204,42 @@ class Cdi(e2e.Case):
         self.assertEqual((done.returncode, done.stdout), (0, "fine\n"), done.stderr)
 
 
+class Root(e2e.Case):
+    """A report of a container, analyzed outside of it."""
+
+    def test_analyze(self):
+        e2e.not_instrumented(self)
+        root = self.folder / "root"
+        (root / "real").mkdir(parents=True)
+        (root / "opt").symlink_to("/real")  # absolute links are the root's own
+        program = self.folder / "saxpy"
+        shutil.copy(SAXPY, program)
+        self.run_program(program, env=e2e.preloaded("12.0", KSHIM_REPORT=self.folder / "reports" / "%p.jsonl"))
+        [report] = (self.folder / "reports").glob("*.jsonl")
+        text = report.read_text().replace(str(program), "/opt/saxpy")
+        report.write_text(text)
+        shutil.move(program, root / "real" / "saxpy")
+
+        def have(*argv):
+            [finding] = json.loads(self.kshim("analyze", "--format", "json", *argv, report).stdout)["findings"][:1]
+            return finding["have"], " ".join(finding["evidence"])
+
+        self.assertIn("no longer there", have()[1])
+        known, said = have("--root", root)
+        self.assertNotIn("no longer there", said)
+        self.assertEqual(known, ["sm_80", "sm_90"])
+        self.assertEqual(self.kshim("analyze", "--root", self.folder / "missing", report).returncode, 2)
+
+
 class Released(e2e.Case):
     def test_the_command_in_a_container(self):
         """docs/ci/container.sh: a command in a folder, an image that has a C library and nothing else."""
-        if why := containers.works(self.folder):
+        if why := podman_here.works(self.folder):
             self.skipTest(f"podman starts no container here: {why}")
         root = self.folder / "root"
-        containers.add(root, e2e.KSHIM, "/gone")
+        podman_here.add(root, e2e.KSHIM, "/gone")
         (root / "gone").unlink()
-        containers.add(root, "/bin/sh")
+        podman_here.add(root, "/bin/sh")
         (root / "etc").mkdir(exist_ok=True)
         kshim = self.folder / "kshim" / "bin"
         kshim.mkdir(parents=True)
@@ -220,8 +247,8 @@ class Released(e2e.Case):
         shutil.copy(SCALE, self.folder)
         engine = self.folder / "engine"
         # What the machine's podman needs here stands between the script's options.
-        engine.write_text(f"#!/bin/sh\nshift\nexec unshare -m sh -c '{containers.INSIDE}' sh {self.folder} podman --root {self.folder}/storage --runroot {self.folder}/run "
-                          f"--storage-driver vfs run {' '.join(containers.LIMITS[2:])} --rootfs=true \"$@\"\n")
+        engine.write_text(f"#!/bin/sh\nshift\nexec unshare -m sh -c '{podman_here.INSIDE}' sh {self.folder} podman --root {self.folder}/storage --runroot {self.folder}/run "
+                          f"--storage-driver vfs run {' '.join(podman_here.LIMITS[2:])} --rootfs=true \"$@\"\n")
         engine.chmod(0o755)
         script = e2e.SOURCE / "docs" / "ci" / "container.sh"
         for expect, status in (("8.0", 0), ("9.0", 1)):

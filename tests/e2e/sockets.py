@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where maintainers plug `kshim scan` in, run as far as this machine can: the GitHub Action's step, cibuildwheel's command, the test
 of a conda recipe, RAPIDS' validate_wheel.sh (a container: containers.py); and the scripts that complete its commands, in the shells themselves."""
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import zipfile
 import e2e
 
 SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
-SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 alone
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 and sm_89
 ATTENTION = e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention"  # sm_90a alone
 e2e.require(e2e.KSHIM, SAXPY, SCALE, ATTENTION)
 CI = e2e.SOURCE / "docs" / "ci"
@@ -142,11 +143,14 @@ class Completion(Plugged):
             zpty -b shell zsh -f -i
             zpty -w shell 'PS1=; setopt noalwayslastprompt; autoload -Uz compinit; compinit -u -d {self.folder}/dump; source {path}; echo rea''dy'
             zpty -r shell all '*ready*'
-            zpty -n -w shell $'kshim scan --format j\\t'
-            sleep 1
-            zpty -n -w shell $'\\n'
-            sleep 1
-            while zpty -r -t shell part; do print -r -- "$part"; done
+            zpty -n -w shell 'kshim scan --format j'
+            for i in {{1..100}}; do
+              zpty -n -w shell $'\\t'
+              sleep 0.1
+              while zpty -r -t shell part; do shown+=$part; done
+              if [[ $shown == *junit* ]]; then break; fi
+            done
+            print -r -- "$shown"
             zpty -d shell""", env=e2e.clean_environment(HOME=self.folder, PATH=BIN, TERM="vt100"), timeout=60)
         self.assertIn("json", done.stdout)
         self.assertIn("junit", done.stdout)
@@ -166,12 +170,73 @@ class Completion(Plugged):
     def test_every_option_of_the_help(self):
         """The script has what --help shows, of every command."""
         text = self.script("bash").read_text()
-        for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout):
+        for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout.split("Examples:")[0]):
             if command == "help":
                 continue
             shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", self.kshim(command, "--help").stdout))
             words = re.search(rf"(?ms)^    {command}\).*?options='(.*?)'", text)[1].split()
             self.assertLessEqual(shown, set(words), command)
+
+
+class Alone(Plugged):
+    """`kshim scan` without a target, and without a path."""
+
+    def scan(self, *argv, status=0, **env):
+        done = self.kshim("scan", "--format", "json", *argv, env=e2e.clean_environment(**env))
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def gpus(self, devices, **more):
+        e2e.not_instrumented(self)
+        return {"LD_LIBRARY_PATH": e2e.SIMULATOR, "KSHIM_SIM_DEVICES": devices, **more}
+
+    def test_gpus_of_this_machine(self):
+        found, said = self.scan(SAXPY, status=1, **self.gpus("12.0"))
+        self.assertEqual((found["targets"], [each["cause"] for each in found["findings"]]), (["sm_120"], ["no-image-for-arch"]))
+        self.assertIn("(12.0)", said)
+        found, _ = self.scan(SAXPY, **self.gpus("8.0;9.0;9.0"))
+        self.assertEqual(found["targets"], ["sm_80", "sm_90"])
+
+    def test_driver_of_this_machine(self):
+        found, _ = self.scan(SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual(found["driver"], "12.4")
+        found, _ = self.scan("--driver", "12.8", SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual(found["driver"], "12.8")
+
+    def test_a_target_or_a_list_is_asked_instead(self):
+        found, _ = self.scan("--target", "8.0", SAXPY, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], ["sm_80"])
+        found, _ = self.scan("--expect", "8.0", SAXPY, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], [])
+
+    def test_without_a_gpu(self):
+        found, _ = self.scan(SAXPY)
+        self.assertEqual((found["targets"], found["findings"]), ([], []))
+
+    def environment(self):
+        venv = self.folder / "venv"
+        done = self.run_program(sys.executable, "-m", "venv", "--without-pip", venv)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [packages] = venv.glob("lib/python*/site-packages")
+        (packages / "things").mkdir()
+        shutil.copy(SAXPY, packages / "things" / "_C.so")
+        return venv
+
+    def test_the_active_environment(self):
+        venv = self.environment()
+        found, said = self.scan(VIRTUAL_ENV=venv)
+        self.assertEqual([each["path"] for each in found["objects"]], [str(next(venv.glob("lib/python*/site-packages/things/_C.so")))])
+        self.assertIn("--target", said)  # there is no GPU here
+        self.assertIn(str(venv), said)
+        found, _ = self.scan(status=1, VIRTUAL_ENV=venv, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], ["sm_120"])
+        found, _ = self.scan(PATH=f"{venv}/bin:{os.environ['PATH']}")
+        self.assertEqual(len(found["objects"]), 1)
+
+    def test_no_environment(self):
+        done = self.kshim("scan", env=e2e.clean_environment(PATH=self.folder))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("PATH", done.stderr)
 
 
 class Meant(Plugged):

@@ -88,7 +88,9 @@ Json to_json(const ScannedObject& object, bool sizes) {
   out["modules"] = object.modules;
   out["targets"] = json_list(object.targets, [](const TargetVerdict& verdict) { return to_json(verdict); });
   if (object.expected) out["expected"] = to_json(*object.expected);
-  if (sizes) out["largest_modules"] = json_list(object.largest, [](const ModuleSize& module) { return to_json(module); });
+  if (sizes)
+    out["largest_modules"] =
+        json_list(object.largest, [](const ModuleSize& module) { return to_json(module); });
   return out;
 }
 
@@ -96,7 +98,8 @@ Json to_json(const ScannedObject& object, bool sizes) {
 
 std::string render_json(const Scan& scan, const analysis::RenderOptions& /*options*/) {
   Json out = {{"schema", "kshim-scan/1"}};
-  out["objects"] = json_list(scan.objects, [&](const ScannedObject& object) { return to_json(object, scan.sizes); });
+  out["objects"] =
+      json_list(scan.objects, [&](const ScannedObject& object) { return to_json(object, scan.sizes); });
   out["findings"] =
       json_list(scan.findings, [](const analysis::Finding& finding) { return analysis::to_json(finding); });
   out["targets"] = json_list(scan.targets, [](const image::Arch& target) {
@@ -110,9 +113,10 @@ std::string render_json(const Scan& scan, const analysis::RenderOptions& /*optio
                 {"platform", text_or_null(image.platform)},
                 {"layers", image.layers}};
   });
-  if (!scan.budget.empty()) out["budget"] = json_list(scan.budget, [](const BudgetUse& use) {
-    return Json{{"name", use.name}, {"of", use.of}, {"bytes", use.bytes}, {"limit", use.limit}};
-  });
+  if (!scan.budget.empty())
+    out["budget"] = json_list(scan.budget, [](const BudgetUse& use) {
+      return Json{{"name", use.name}, {"of", use.of}, {"bytes", use.bytes}, {"limit", use.limit}};
+    });
   out["notes"] = scan.notes;
   out["fleet"] =
       json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });

@@ -54,13 +54,13 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
                TestSuite& suite) {
   const std::string group = object.name();
   std::map<std::string, std::vector<const Finding*>> by_need;
-  for (const Finding* finding : findings) by_need[finding->need].push_back(finding);
+  std::vector<const Finding*> unmet;
+  for (const Finding* finding : findings)
+    (finding->cause == analysis::Cause::unmet_expectation ? unmet : by_need[finding->need])
+        .push_back(finding);
+  if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, group, kExpected));
   std::vector<const Finding*> rest;
   std::set<std::string> told;
-  if (object.expected) {
-    suite.cases.push_back(judged(by_need[object.expected->list], group, kExpected));
-    told.insert(object.expected->list);
-  }
   for (const image::Arch target : scan.targets) {
     const std::string need = need_of(target);
     suite.cases.push_back(
@@ -68,9 +68,11 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
     told.insert(need);
   }
   for (const Finding* finding : findings) {
-    if (!told.contains(finding->need)) rest.push_back(finding);
+    if (!told.contains(finding->need) && finding->cause != analysis::Cause::unmet_expectation)
+      rest.push_back(finding);
   }
-  if (told.empty() || !rest.empty()) suite.cases.push_back(judged(rest, group, kWhole));
+  if ((told.empty() && !object.expected && unmet.empty()) || !rest.empty())
+    suite.cases.push_back(judged(rest, group, kWhole));
 }
 
 }  // namespace

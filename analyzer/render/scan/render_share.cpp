@@ -180,8 +180,11 @@ void share_expected(const Scan& scan, SharePage& page) {
   for (const ScannedObject& object : scan.objects) {
     if (!object.expected || table.size() >= page.limits().rows) continue;
     const Expected& expected = *object.expected;
-    table.push_back({{code(object.name())}, marked(expected.met(), expected.skipped ? "left out" : expected.list), {{analysis::join(expected.missing, ", ")}},
-                     {{analysis::join(expected.surplus, ", ")}}, {{expected.reason}}});
+    table.push_back({{code(object.name())},
+                     marked(expected.met(), expected.skipped ? "left out" : expected.list),
+                     {{analysis::join(expected.missing, ", ")}},
+                     {{analysis::join(expected.surplus, ", ")}},
+                     {{expected.reason}}});
   }
   if (table.empty()) return;
   page.heading(2, {{"Expected"}});
@@ -193,7 +196,10 @@ void share_sizes(const Scan& scan, SharePage& page) {
   for (const SizeTable& size : size_tables(scan, page.limits().rows)) {
     Rows table;
     for (const SizeRow& row : size.rows)
-      table.push_back({{code(analysis::shorten(row.name, page.limits().columns))}, {{size_text(row.bytes), Style::number}}, {{share_text(row.bytes, size.total)}}, {{analysis::shorten(row.more, page.limits().columns)}}});
+      table.push_back({{code(analysis::shorten(row.name, page.limits().columns))},
+                       {{size_text(row.bytes), Style::number}},
+                       {{share_text(row.bytes, size.total)}},
+                       {{analysis::shorten(row.more, page.limits().columns)}}});
     page.heading(2, {{fmt::format("Bytes by {}", size.what)}});
     page.table({size.what, "Bytes", "Share", ""}, table);
   }

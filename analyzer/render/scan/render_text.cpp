@@ -51,11 +51,14 @@ void print_verdict(const Scan& scan, Page& page) {
     page.titled(Tone::strong,
                 "no device code:", fmt::format("in {} looked at", analysis::counted(scan.files, "file")));
   } else if (scan.held && !problems) {
-    const auto rules = static_cast<std::size_t>(std::count_if(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& object) {
-      return object.expected && !object.expected->reason.empty();
-    }));
-    page.titled(Tone::good, "ok:", fmt::format("{} with device code, as expected{}", files,
-                                               rules == 0 ? "" : fmt::format(", {} by {} for such files", rules, rules == 1 ? "a rule" : "rules")));
+    const auto rules = static_cast<std::size_t>(std::count_if(
+        scan.objects.begin(), scan.objects.end(),
+        [](const ScannedObject& object) { return object.expected && !object.expected->reason.empty(); }));
+    page.titled(Tone::good, "ok:",
+                fmt::format("{} with device code, as expected{}", files,
+                            rules == 0 ? ""
+                                       : fmt::format(", {} by {} for such files", rules,
+                                                     rules == 1 ? "a rule" : "rules")));
   } else if (!scan.targets.empty() && !problems) {
     page.titled(Tone::good,
                 "ok:", fmt::format("{} with device code, no problem on {}", files, targets_text(scan)));
@@ -86,10 +89,16 @@ void print_findings(const Scan& scan, const analysis::RenderOptions& options, Pa
 void print_sizes(const Scan& scan, bool verbose, Page& page) {
   for (const SizeTable& table : size_tables(scan, verbose ? 100 : 10)) {
     page.blank();
-    page.line(page.paint(Tone::strong, fmt::format("bytes by {}: {}{}", table.what, size_text(table.total), std::string_view(table.what) == "kernel" ? " of machine code" : " as stored")));
+    page.line(page.paint(
+        Tone::strong,
+        fmt::format("bytes by {}: {}{}", table.what, size_text(table.total),
+                    std::string_view(table.what) == "kernel" ? " of machine code" : " as stored")));
     for (const SizeRow& row : table.rows) {
-      std::string line = fmt::format("{:>9} {:>5}  {}", size_text(row.bytes), share_text(row.bytes, table.total), row.name);
-      if (row.clear != 0) line += fmt::format(" ({}{})", analysis::counted(row.images, "image"), row.clear == row.bytes ? "" : fmt::format(", {} unpacked", size_text(row.clear)));
+      std::string line =
+          fmt::format("{:>9} {:>5}  {}", size_text(row.bytes), share_text(row.bytes, table.total), row.name);
+      if (row.clear != 0)
+        line += fmt::format(" ({}{})", analysis::counted(row.images, "image"),
+                            row.clear == row.bytes ? "" : fmt::format(", {} unpacked", size_text(row.clear)));
       if (!row.more.empty()) line += "  " + analysis::shorten(row.more, 60);
       page.line(std::move(line));
     }
@@ -188,12 +197,14 @@ std::string render_text(const Scan& dirty, const analysis::RenderOptions& option
       std::any_of(rows.begin(), rows.end(), [](const MatrixRow& row) { return row.files > 1; });
   print_matrix(scan, std::move(rows), options.verbose ? scan.objects.size() : kRows, options.width, page);
   for (const ScannedObject& object : scan.objects) {
-    if (object.kernels && !object.kernels->empty() && !scan.sizes) print_kernels(object, options.verbose, page);
+    if (object.kernels && !object.kernels->empty() && !scan.sizes)
+      print_kernels(object, options.verbose, page);
   }
   if (scan.sizes) print_sizes(scan, options.verbose, page);
   for (const BudgetUse& use : scan.budget)
     if (options.verbose || scan.budget.size() <= kRows)
-      page.line(fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes), size_text(use.limit), share_text(use.bytes, use.limit), use.name));
+      page.line(fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+                            size_text(use.limit), share_text(use.bytes, use.limit), use.name));
   print_totals(scan, summed, page);
   const std::size_t notes = options.verbose ? scan.notes.size() : std::min(kNotes, scan.notes.size());
   for (std::size_t i = 0; i < notes; ++i) {

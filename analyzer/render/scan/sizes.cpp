@@ -26,13 +26,14 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
       sum.images += row.count;
     }
     for (const ModuleSize& module : object.largest)
-      modules.rows.push_back({fmt::format("{}+{}", analysis::basename_of(object.name()), module.offset), module.stored, module.bytes, module.images,
-                              analysis::demangle(module.kernel)});
+      modules.rows.push_back({fmt::format("{}+{}", analysis::basename_of(object.name()), module.offset),
+                              module.stored, module.bytes, module.images, analysis::demangle(module.kernel)});
     if (!object.kernels) continue;
     for (const ScannedKernel& kernel : *object.kernels) {
       SizeRow& sum = by_kernel[kernel.name];
       if (sum.name.empty()) sum.name = kernel.demangled;
-      for (const KernelNeeds& image : kernel.images) sum.bytes += image.code_bytes, sum.images += image.code_bytes != 0;
+      for (const KernelNeeds& image : kernel.images)
+        sum.bytes += image.code_bytes, sum.images += image.code_bytes != 0;
     }
   }
   for (auto& [key, row] : by_arch) archs.rows.push_back(std::move(row));
@@ -41,7 +42,8 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
   modules.total = archs.total;
   std::vector<SizeTable> out;
   for (SizeTable* table : {&archs, &modules, &kernels}) {
-    std::stable_sort(table->rows.begin(), table->rows.end(), [](const SizeRow& a, const SizeRow& b) { return a.bytes > b.bytes; });
+    std::stable_sort(table->rows.begin(), table->rows.end(),
+                     [](const SizeRow& a, const SizeRow& b) { return a.bytes > b.bytes; });
     if (table != &archs && table->rows.size() > most) table->rows.resize(most);
     if (!table->rows.empty()) out.push_back(std::move(*table));
   }
@@ -49,7 +51,8 @@ std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
 }
 
 std::string share_text(std::uint64_t part, std::uint64_t all) {
-  return fmt::format("{:.0f} %", all == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(all));
+  return fmt::format("{:.0f} %",
+                     all == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
 }  // namespace kshim::scan
