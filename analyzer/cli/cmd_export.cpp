@@ -1,106 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim export: what kshim knows, for other systems.
+// kshim export: reports as flat tables, and what files ask of a GPU.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/output.h"
+#include "analyzer/cli/export_requirements.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
-#include "analyzer/core/text.h"
-#include "analyzer/verbs/requirements.h"
-#include "kshim/files/open_file.h"
+#include "analyzer/export/export.h"
+#include "analyzer/verbs/ranks.h"
 
 namespace kshim::cli {
 namespace {
 
 struct ExportOptions {
-  std::string to;
   std::string output;
-  std::string verify;
   std::vector<std::string> paths;
+  std::string to;
+  std::string verify;
+  bool zstd = false;
+  bool watch = false;
+  unsigned settle_s = 600;
 };
 
-const std::vector<std::string> kRequirements = {"nvidia-require", "nfd", "wheel-variant", "conda"};
+std::atomic<bool> stop = false;
 
-std::string declared_by(const std::string& text) {
-  if (!text.starts_with('@')) return text;
-  constexpr std::size_t kMost = 1U << 20;
-  const auto content = files::read_whole(text.substr(1), kMost);
-  if (!content) throw UserError(fmt::format("--verify {}: cannot be read", analysis::harmless(text)));
-  return *content;
+void export_once(const ExportOptions& options, bool quiet) {
+  exports::Options how{
+      .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .progress = {}};
+  exports::Result result;
+  {
+    ProgressBar bar("exporting reports");
+    how.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    result = exports::export_reports({options.paths.begin(), options.paths.end()}, how);
+  }
+  print_errors(result.notes, false);
+  if (quiet && result.reports + result.rejected == 0) return;
+  std::uint64_t rows = 0;
+  for (const auto& [table, count] : result.rows) rows += count;
+  fmt::print("{} reports, {} rows", analysis::grouped_number(result.reports), analysis::grouped_number(rows));
+  if (result.known != 0) fmt::print("; {} exported before", analysis::grouped_number(result.known));
+  if (result.unsettled != 0)
+    fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
+  if (result.rejected != 0)
+    fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
+  fmt::print("\n");
+  if (!quiet && result.reports + result.known + result.unsettled == 0)
+    throw UserError("there is no report in what was named", exit_status::kNoInput);
 }
 
-int export_requirements(const ExportOptions& options, requirements::To to) {
-  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  scan::Options wanted;
-  wanted.targets = requirements::known_gpus();
-  scan::Scan found;
-  {
-    ProgressBar bar("scanning");
-    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    found = scan::scan({options.paths.begin(), options.paths.end()}, wanted);
+int export_facts(const ExportOptions& options) {
+  export_once(options, options.watch);
+  if (!options.watch) return exit_status::kOk;
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop = true; });
+  constexpr int kTicks = 300;
+  while (!stop) {
+    std::fflush(stdout);
+    for (int tick = 0; tick < kTicks && !stop; ++tick)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!stop) export_once(options, true);
   }
-  print_errors(found.notes, false);
-  if (found.objects.empty())
-    throw UserError("there is no device code in what was named", exit_status::kNoInput);
-  const requirements::Served served = requirements::served_by(found);
-  if (options.verify.empty()) {
-    output.write(requirements::text_of(served, to));
-    return found.named_unread ? exit_status::kFindings : exit_status::kOk;
-  }
-  const requirements::Difference difference = requirements::verify(served, to, declared_by(options.verify));
-  std::string text;
-  if (!difference.broken.empty())
-    text += fmt::format("error: promised and not there: {}\n", fmt::join(difference.broken, ", "));
-  if (!difference.unused.empty())
-    text += fmt::format("note: there and not promised: {}\n", fmt::join(difference.unused, ", "));
-  output.write(text.empty() ? "ok: the files have what is declared\n" : text);
-  return difference.broken.empty() && !found.named_unread ? exit_status::kOk : exit_status::kFindings;
+  return exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option("PATH", options->paths, "what kshim scan reads")->required()->group("");
-  app.add_option("--to", options->to, fmt::format("for what: {}", fmt::join(kRequirements, ", ")))
-      ->type_name("SYSTEM")
+  app.add_option("PATH", options->paths, "reports, or folders of them; with --to, what kshim scan reads")
       ->required()
-      ->check(one_of(kRequirements));
+      ->group("");
+  app.add_option("-o,--output", options->output,
+                 "folder for the tables; with --to, the file (default: stdout)")
+      ->type_name("DIR");
+  app.add_option(
+         "--to", options->to,
+         fmt::format("not tables, but what files ask of a GPU, for {}", fmt::join(requirement_names(), ", ")))
+      ->type_name("SYSTEM")
+      ->check(one_of(requirement_names()));
   app.add_option("--verify", options->verify,
-                 "hold the files to what is declared (@FILE reads it): 1 where a GPU is promised and nothing "
-                 "runs there")
+                 "with --to: hold the files to what is declared (@FILE reads it); 1 where a GPU is promised "
+                 "and nothing runs there")
       ->type_name("TEXT");
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_flag("--zstd", options->zstd, "compress the files");
+  app.add_flag("--watch", options->watch, "go on, and export new reports every 30 seconds");
+  app.add_option("--settle", options->settle_s,
+                 "leave reports without an end that changed in the last S seconds for the next export (600)")
+      ->type_name("S");
   return [options] {
-    const auto row = std::find(kRequirements.begin(), kRequirements.end(), options->to);
-    return export_requirements(*options, static_cast<requirements::To>(row - kRequirements.begin()));
+    if (!options->to.empty())
+      return export_requirements({options->to, options->output, options->verify, options->paths});
+    if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
+    return export_facts(*options);
   };
 }
 
 }  // namespace
 
 Command export_command() {
-  return {.name = "export",
-          .synopsis = "write what files ask of a GPU, for what places them on machines",
-          .usage = "[OPTIONS] --to SYSTEM PATH...",
-          .details =
-              "nvidia-require: the variable by which NVIDIA's container runtime refuses to start an image "
-              "(not in CDI mode). nfd: an image compatibility "
-              "artifact of Node Feature Discovery. wheel-variant: properties of a wheel variant (PEP 825). "
-              "conda: the requirement on __cuda_arch (CEP 46).",
-          .example =
-              "  kshim export --to nvidia-require image.tar\n"
-              "  kshim export --to wheel-variant dist/*.whl\n"
-              "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
-          .footer =
-              "Exit status: 0, 1 where files do not keep what is declared or could not be read whole, 2 "
-              "wrong arguments, 3 no device code in what was named.",
-          .set_up = set_up};
+  return {
+      .name = "export",
+      .synopsis = "write reports as tables for DuckDB and Spark, or what files ask of a GPU",
+      .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--verify TEXT] PATH...",
+      .details =
+          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, "
+          "loads, "
+          "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
+          "was exported before is not exported again.\n"
+          "With --to: nvidia-require is the variable by which NVIDIA's container runtime refuses to start an "
+          "image (not in "
+          "CDI mode), nfd an image compatibility artifact of Node Feature Discovery, wheel-variant the "
+          "properties of a wheel "
+          "variant (PEP 825), conda the requirement on __cuda_arch (CEP 46).",
+      .example =
+          "  kshim export /var/spool/kshim -o /data/kshim\n"
+          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
+          "  kshim export --to nvidia-require image.tar\n"
+          "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
+      .footer =
+          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report (with --to: no "
+          "device "
+          "code) in what was named; 1 where files do not keep what is declared, or could not be read whole.",
+      .set_up = set_up};
 }
 
 }  // namespace kshim::cli

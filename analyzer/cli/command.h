@@ -44,6 +44,7 @@ Command run_command();
 Command analyze_command();
 Command diff_command();
 Command doctor_command();
+Command export_command();
 Command explain_command();
 Command path_command();
 Command scan_command();

@@ -7,7 +7,7 @@ import sys
 
 from tree import ROOT, tracked
 
-LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "cli"]
+LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 KNOWN = {
     ("diagnose/compiled_out.cpp", "verbs/report_findings.h"),

@@ -12,6 +12,7 @@ PYTHON = re.compile(r"(?<![\w.])(?:io\.|os\.)?open\(")
 WRITES = {
     "analyzer/cli/output.cpp": "writes a result",
     "analyzer/device_code/own_process.cpp": "the null device, for a child",
+    "analyzer/export/table_files.cpp": "writes tables",
     "analyzer/input/files/unnamed_file.cpp": "a file without a name, for what is unpacked",
     "analyzer/verbs/scan_images.cpp": "writes into a folder of its own",
     "analyzer/run/unguessable.cpp": "the system's random numbers",

@@ -74,7 +74,37 @@ std::string recorded_environment() {
   return out;
 }
 
+std::string facts_tables() {
+  std::string out;
+#define KSHIM_TABLE(table, meaning)                                              \
+  out += std::string(out.empty() ? "" : "\n") + "**`" #table "`**: " + meaning + \
+         "\n\n| column | type | meaning |\n| --- | --- | --- |\n";
+#define KSHIM_COLUMN(table, column, type, meaning) \
+  out += "| `" #column "` | " #type " | " + cell(meaning) + " |\n";
+#include "analyzer/export/facts.def"
+#undef KSHIM_TABLE
+#undef KSHIM_COLUMN
+  return out;
+}
+
+// Its texts hold no character that JSON wants escaped.
+std::string facts_schema() {
+  std::string out;
+#define KSHIM_TABLE(table, meaning)                                                                          \
+  out += std::string(out.empty() ? "" : "\n  }},\n") + "  \"" #table "\": {\n   \"meaning\": \"" + meaning + \
+         "\",\n   \"columns\": {";
+#define KSHIM_COLUMN(table, column, type, meaning)       \
+  out += std::string(out.back() == '{' ? "\n" : ",\n") + \
+         "    \"" #column "\": {\"type\": \"" #type "\", \"meaning\": \"" + meaning + "\"}";
+#include "analyzer/export/facts.def"
+#undef KSHIM_TABLE
+#undef KSHIM_COLUMN
+  return "{\n \"schema\": \"kshim-facts/1\",\n \"tables\": {\n" + out + "\n  }}\n }\n}\n";
+}
+
 const std::map<std::string_view, std::string (*)()> kSections = {
+    {"facts-schema", facts_schema},
+    {"facts-tables", facts_tables},
     {"report-records", report_records},
     {"report-schema", report_json_schema},
     {"causes", causes},

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of one export: DIR/table=NAME/date=DAY/EXPORT[.N].ndjson[.zst]. Rows are collected under another
+// name and renamed at the end, so that a reader never sees half a file and a failed export leaves none.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analyzer/export/row.h"
+
+namespace kshim::exports {
+
+class TableFiles {
+ public:
+  /// `name`: of the export. Throws UserError, as all members do, where the folder cannot be written.
+  TableFiles(std::filesystem::path folder, std::string name, bool zstd);
+  ~TableFiles();
+  TableFiles(const TableFiles&) = delete;
+  TableFiles& operator=(const TableFiles&) = delete;
+
+  /// `day`: "2026-11-22".
+  void add(const Row& row, std::string_view day);
+  /// Writes what is left and gives the files their names. Without it the destructor removes them.
+  void finish();
+  const std::map<std::string_view, std::uint64_t>& rows() const noexcept { return rows_; }
+  /// A file of its own, which must not be there.
+  static void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+ private:
+  struct File {
+    std::string pending;
+    std::filesystem::path path;  ///< under its temporary name; empty until something is written
+    std::uint64_t bytes = 0;     ///< of rows, before compression
+    unsigned number = 0;
+  };
+  using Key = std::pair<Table, std::string>;
+  void flush(const Key& key, File& file);
+  void flush_all();
+  std::filesystem::path folder_;
+  std::string name_;
+  bool zstd_;
+  std::map<Key, File> files_;
+  std::vector<std::filesystem::path> written_;  ///< temporary names
+  std::map<std::string_view, std::uint64_t> rows_;
+  std::size_t pending_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace kshim::exports

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lake: LAKE/TABLE/date=DAY/*.parquet, made and asked by DuckDB."""
+import json
+import pathlib
+import re
+from typing import Dict, Iterable, Optional
+
+from .. import _files
+from . import TABLES, Question
+
+TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "time": "TIMESTAMP", "texts": "VARCHAR[]"}
+
+
+class Missing(RuntimeError):
+    """DuckDB is not installed, or a folder is not what it should be."""
+
+
+def connect(memory: str = "2GB"):
+    try:
+        import duckdb
+    except ImportError:
+        raise Missing("DuckDB is not installed: pip install 'kshim[fleet]'") from None
+    connection = duckdb.connect()
+    connection.execute(f"SET memory_limit='{memory}'; SET TimeZone='UTC'; SET preserve_insertion_order=false")
+    return connection
+
+
+def schema() -> dict:
+    """Columns and types of kshim-facts/1, by table."""
+    return json.loads(_files.text(str(pathlib.Path(__file__).parent / "facts.json")))["tables"]
+
+
+def quoted(text) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _columns(table: str) -> str:
+    columns = schema()[table]["columns"]
+    return "{" + ", ".join(f"{quoted(column)}: {quoted(TYPES[row['type']])}" for column, row in columns.items()) + "}"
+
+
+def _source(table: str, files: Iterable[pathlib.Path]) -> str:
+    names = ", ".join(quoted(file) for file in files)
+    return f"read_json([{names}], format='newline_delimited', columns={_columns(table)}, maximum_object_size=16777216)"
+
+
+def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict[str, int]:
+    """Merges the tables of `facts` into the lake, day by day: of rows with one key the newest export's counts. Returns rows by table.
+    A day is written beside and renamed, so that a reader sees the old or the new one."""
+    if not any((facts / f"table={table}").is_dir() for table in TABLES):
+        raise Missing(f"{facts}: holds no tables of `kshim export`")
+    connection = connect(memory)
+    rows = {}
+    for table in TABLES:
+        for folder in sorted((facts / f"table={table}").glob("date=*")):
+            files = sorted(path for path in folder.iterdir()
+                           if path.is_file() and not path.is_symlink() and path.name.endswith((".ndjson", ".ndjson.zst"))
+                           and not path.name.startswith("."))
+            day = lake / table / folder.name
+            done = day / "ingested.json"
+            known = set(json.loads(_files.text(str(done)))) if done.exists() else set()
+            fresh = [path for path in files if path.name not in known]
+            if not fresh:
+                continue
+            day.mkdir(parents=True, exist_ok=True)
+            whole = day / "rows.parquet"
+            query = f"SELECT *, 1 AS newness FROM {_source(table, fresh)}"
+            if whole.exists():
+                query += f" UNION ALL BY NAME SELECT *, 0 AS newness FROM read_parquet({quoted(whole)}, hive_partitioning=false)"
+            partial = day / ".rows.parquet.unfinished"
+            connection.execute(
+                f"COPY (SELECT * EXCLUDE (newness) FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
+                f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
+            partial.replace(whole)
+            beside = day / ".ingested.unfinished"
+            beside.write_text(json.dumps(sorted(known | {path.name for path in fresh})))
+            beside.replace(done)
+            count = connection.execute(f"SELECT count(*) FROM read_parquet({quoted(whole)}, hive_partitioning=false)").fetchone()[0]
+            rows[table] = rows.get(table, 0) + count
+    return rows
+
+
+def open_lake(lake: pathlib.Path, memory: str = "2GB"):
+    """A connection with one view a table; files and images that several days hold are there once."""
+    connection = connect(memory)
+    if not any((lake / table).is_dir() for table in TABLES):
+        raise Missing(f"{lake}: holds no tables; `python -m kshim.fleet ingest FACTS {lake}` makes them")
+    for table in TABLES:
+        columns = schema()[table]["columns"]
+        if any((lake / table).glob("date=*/rows.parquet")):
+            source = f"SELECT * FROM read_parquet({quoted(lake / table / 'date=*' / 'rows.parquet')}, union_by_name=true, hive_partitioning=true)"
+        else:
+            source = "SELECT " + ", ".join(f"NULL::{TYPES[row['type']]} AS {column}" for column, row in columns.items()) + ", NULL::VARCHAR AS date WHERE false"
+        if table in ("images", "serves"):
+            source = f"SELECT * FROM ({source}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY date DESC) = 1"
+        connection.execute(f"CREATE VIEW {table} AS {source}")
+    return connection
+
+
+def bound(question: Question, given: Dict[str, str]) -> Dict[str, object]:
+    """Values of the question's parameters; ValueError names what is wrong."""
+    unknown = sorted(set(given) - set(question.parameters))
+    if unknown:
+        known = ", ".join(question.parameters) or "none"
+        raise ValueError(f"{question.name} has no parameter `{unknown[0]}`; it has: {known}")
+    kinds = {"text": str, "integer": int, "number": float}
+    values = {}
+    for name, parameter in question.parameters.items():
+        text = given.get(name, parameter.default)
+        try:
+            values[name] = kinds[parameter.type](text)
+        except ValueError:
+            raise ValueError(f"{name}: `{text}` is not of type {parameter.type}") from None
+    return values
+
+
+def ask(connection, question: Question, given: Optional[Dict[str, str]] = None):
+    values = bound(question, given or {})
+    sql = re.sub(r":(\w+)\b", lambda found: "$" + found[1] if found[1] in values else found[0], question.sql)
+    return connection.execute(sql, values or None)

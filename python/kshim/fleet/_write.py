@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An answer as a table, CSV, JSON, Markdown or a page of HTML."""
+import csv
+import html
+import io
+import json
+import sys
+
+FORMATS = ("table", "csv", "json", "markdown", "html")
+
+
+def _text(value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return " ".join(_text(item) for item in value)
+    return str(value)
+
+
+def _plain(value) -> str:
+    """For a terminal: what a report holds moves no cursor and breaks no line."""
+    return "".join(character if character.isprintable() else "?" for character in _text(value))
+
+
+def write(title, columns, rows, form, out=None):
+    out = out or sys.stdout
+    if form == "json":
+        json.dump({"question": title, "columns": columns, "rows": [dict(zip(columns, row)) for row in rows]}, out, indent=1, default=str)
+        out.write("\n")
+    elif form == "csv":
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        # A spreadsheet takes a cell that begins so for a formula.
+        writer.writerows([("'" + text if (text := _text(value))[:1] in ("=", "+", "-", "@", "\t", "\r") and not isinstance(value, (int, float)) else text)
+                          for value in row] for row in rows)
+    elif form == "markdown":
+        def cell(value):
+            text = html.escape(_plain(value), quote=False)
+            for mark in "\\`*_[]|~#@":
+                text = text.replace(mark, "\\" + mark)
+            return text
+        out.write(f"{title}\n\n| " + " | ".join(columns) + " |\n|" + " --- |" * len(columns) + "\n")
+        for row in rows:
+            out.write("| " + " | ".join(cell(value) for value in row) + " |\n")
+    elif form == "html":
+        out.write(page([(title, columns, rows)]))
+    else:
+        table = [columns] + [[_plain(value) for value in row] for row in rows]
+        widths = [min(max(len(line[at]) for line in table), 60) for at in range(len(columns))]
+        numbers = [all(isinstance(row[at], (int, float)) or row[at] is None for row in rows) for at in range(len(columns))]
+        for line in table:
+            cells = [(text if len(text) <= 60 else "…" + text[-59:]) for text in line]
+            out.write("  ".join(cell.rjust(width) if number else cell.ljust(width)
+                                for cell, width, number in zip(cells, widths, numbers)).rstrip() + "\n")
+        out.write(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}\n")
+
+
+def page(answers) -> str:
+    """One self-contained page: each answer as a table, and as bars where its last column is a number."""
+    out = io.StringIO()
+    out.write("<!DOCTYPE html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+              "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+              "<title>kshim fleet</title><style>:root{color-scheme:light dark}body{font:15px system-ui;margin:2em auto;max-width:70em;padding:0 1em}"
+              "div{overflow-x:auto}table{border-collapse:collapse}td,th{padding:.2em .7em;text-align:left;border-bottom:1px solid #8885}"
+              "td.n{text-align:right;font-variant-numeric:tabular-nums}meter{width:12em}</style><h1>kshim fleet</h1>")
+    for title, columns, rows in answers:
+        numbers = [bool(rows) and all(isinstance(row[at], (int, float)) and not isinstance(row[at], bool) for row in rows)
+                   for at in range(len(columns))]
+        bar = next((at for at in range(len(columns)) if numbers[at]), None)
+        most = max((row[bar] for row in rows), default=0) if bar is not None else 0
+        out.write(f"<h2>{html.escape(title)}</h2><div><table><tr>" + "".join(f"<th>{html.escape(name)}" for name in columns)
+                  + ("<th>" if bar is not None else "") + "</tr>")
+        for row in rows:
+            out.write("<tr>" + "".join(f"<td{' class=n' if number else ''}>{html.escape(_plain(value))}" for value, number in zip(row, numbers)))
+            if bar is not None:
+                out.write(f"<td><meter max={float(most) or 1} value={float(row[bar])}></meter>")
+        out.write("</table></div>")
+    return out.getvalue() + "</html>\n"

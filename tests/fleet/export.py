@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kshim export: rows have the columns of the schema, a second export writes nothing, what cannot be read is a row of `rejected`, and a
+failed export leaves no table."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer/kshim"
+GOLDEN = SOURCE / "tests/golden"
+SCHEMA = json.loads((SOURCE / "docs/schema/facts.json").read_text())["tables"]
+TYPES = {"text": str, "integer": int, "number": (int, float), "boolean": bool, "time": str, "texts": list}
+
+
+class Export(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-export-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.reports = self.folder / "reports"
+        self.out = self.folder / "facts"
+        self.reports.mkdir()
+
+    def export(self, *arguments, status=0, **options):
+        done = subprocess.run([KSHIM, "export", *arguments, "-o", self.out], capture_output=True, text=True, check=False, **options)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def put(self, case, name=None):
+        target = self.reports / f"{name or case}.jsonl"
+        shutil.copy(GOLDEN / case / "report.jsonl", target)
+        return target
+
+    def rows(self, table):
+        return [json.loads(line) for path in sorted((self.out / f"table={table}").rglob("*.ndjson")) for line in path.read_text().splitlines()]
+
+    def files(self):
+        return {str(path.relative_to(self.out)): path.stat().st_mtime_ns for path in self.out.rglob("*") if path.is_file()}
+
+    def test_rows_have_the_columns_of_the_schema(self):
+        self.export(GOLDEN)
+        for table, about in SCHEMA.items():
+            rows = self.rows(table)
+            self.assertTrue(rows, table)
+            for row in rows:
+                self.assertEqual(list(row), list(about["columns"]), table)
+                for column, value in row.items():
+                    if value is not None:
+                        self.assertIsInstance(value, TYPES[about["columns"][column]["type"]], f"{table}.{column}")
+
+    def test_what_analyze_says_is_what_the_tables_say(self):
+        self.put("no-image-for-arch")
+        self.export(self.reports)
+        said = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", self.reports], capture_output=True, check=False).stdout)
+        finding, = self.rows("findings")
+        self.assertEqual([finding["cause"], finding["need"], finding["path"], finding["fix"]],
+                         [said["findings"][0]["cause"], said["findings"][0]["need"], said["findings"][0]["object"], said["findings"][0]["fixes"][0]["id"]])
+        process, = self.rows("processes")
+        self.assertEqual(process["verdict"], said["verdict"])
+        for failure in self.rows("failures"):
+            self.assertEqual(failure["process_id"], process["row_id"])
+            self.assertEqual([failure["cause"], failure["finding_id"]], [finding["cause"], finding["row_id"]])
+
+    def test_a_second_export_writes_nothing(self):
+        self.put("no-image-for-arch")
+        self.export(self.reports)
+        before = self.files()
+        self.export(self.reports)
+        self.assertEqual(self.files(), before)
+
+    def test_only_what_is_new_is_exported(self):
+        self.put("no-image-for-arch")
+        self.export(self.reports)
+        self.put("two-gpus")
+        self.export(self.reports)
+        self.assertEqual(len(self.rows("processes")), 2)
+
+    def test_a_process_that_may_still_run_waits(self):
+        path = self.put("killed")
+        self.export(self.reports)
+        self.assertEqual(self.rows("processes"), [])
+        old = time.time() - 3600
+        os.utime(path, (old, old))
+        self.export(self.reports)
+        self.assertEqual([row["complete"] for row in self.rows("processes")], [False])
+
+    def test_what_is_no_report_is_rejected(self):
+        self.put("no-image-for-arch")
+        (self.reports / "letter.jsonl").write_text("Dear Ada,\n")
+        os.mkfifo(self.reports / "pipe.jsonl")
+        self.export(self.reports, timeout=60)
+        self.assertEqual(len(self.rows("processes")), 1)
+        self.assertEqual({pathlib.Path(row["path"]).name for row in self.rows("rejected")}, {"letter.jsonl", "pipe.jsonl"})
+
+    def test_hostile_text_comes_through_as_data(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        evil = "/tmp/a\"b\n\u0000\u2028',\\x"
+        process = json.loads(lines[0])
+        process["exe"], process["time"] = evil, "../../../../etc/x"
+        (self.reports / "evil.jsonl").write_text("\n".join([json.dumps(process), *lines[1:]]) + "\n")
+        self.export(self.reports)
+        row, = self.rows("processes")
+        self.assertEqual(row["exe"], evil)
+        self.assertEqual({path.name for path in (self.out / "table=processes").iterdir()}, {"date=unknown"})
+
+    def test_compressed(self):
+        self.put("no-image-for-arch")
+        self.export("--zstd", self.reports)
+        path, = (self.out / "table=processes").rglob("*.zst")
+        self.assertEqual(path.read_bytes()[:4], b"\x28\xb5\x2f\xfd")
+
+    def test_a_folder_that_takes_nothing(self):
+        self.put("no-image-for-arch")
+        self.out.write_text("a file")
+        self.assertIn("facts", self.export(self.reports, status=2).stderr)
+
+    def test_no_half_table_when_the_disk_is_full(self):
+        for number in range(40):
+            self.put("several-findings", f"r{number}")
+
+        def limited():
+            import resource
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        done = self.export(self.reports, status=2, preexec_fn=limited)
+        self.assertIn("too large", done.stderr)
+        self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
+
+    def test_nothing_there(self):
+        self.export(self.reports, status=3)
+
+    def test_watch_ends_when_it_is_told(self):
+        self.put("no-image-for-arch")
+        with subprocess.Popen([KSHIM, "export", "--watch", self.reports, "-o", self.out], stdout=subprocess.PIPE, text=True) as watch:
+            self.assertIn("1 reports", watch.stdout.readline())
+            watch.terminate()
+            self.assertEqual(watch.wait(60), 0)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

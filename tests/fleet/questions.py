@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""python -m kshim.fleet: what DuckDB answers from exported reports is what the reports say."""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer/kshim"
+GOLDEN = SOURCE / "tests/golden"
+PYTHON = SOURCE / "build/deps/venv/bin/python3"
+
+
+def usable():
+    return PYTHON.exists() and subprocess.run([PYTHON, "-c", "import duckdb"], capture_output=True, check=False).returncode == 0
+
+
+if not usable():
+    print("skipped: no DuckDB in build/deps/venv; tools/setup installs it")
+    sys.exit(77)
+
+
+class Questions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="kshim-fleet-"))
+        # The package beside a version of its own, as a build gives it.
+        shutil.copytree(SOURCE / "python/kshim", cls.folder / "package/kshim")
+        (cls.folder / "package/kshim/_version.py").write_text('version = "0.0"\n')
+        cls.reports = cls.folder / "reports"
+        cls.reports.mkdir()
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        # 12 processes of three users' programs, two of them after a driver update on another day.
+        for number in range(12):
+            process, rest = json.loads(lines[0]), [json.loads(line) for line in lines[1:]]
+            process.update(pid=1000 + number, exe=f"/opt/bin/app{number % 3}", env={"SLURM_JOB_ID": str(number // 4)})
+            late = number >= 10
+            process["time"] = "2026-11-2%dT10:00:00Z" % (2 if late else 1)
+            for record in rest:
+                if record["type"] == "driver":
+                    record["cuda_version"] = "13.0" if late else "12.8"
+                if record["type"] == "object":
+                    record["images"] = [{"kind": "cubin", "arch": "sm_90", "isa": None, "count": 1, "bytes": 4096}]
+            (cls.reports / f"{number}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in [process, *rest]))
+        subprocess.run([KSHIM, "export", cls.reports, "-o", cls.folder / "facts"], check=True, capture_output=True)
+        cls.lake = cls.folder / "lake"
+        cls.ingested = cls.fleet("ingest", cls.folder / "facts", cls.lake).stdout
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def fleet(cls, *arguments, status=0):
+        done = subprocess.run([PYTHON, "-m", "kshim.fleet", *map(str, arguments)], cwd=cls.folder / "package", capture_output=True, text=True,
+                              check=False)
+        if done.returncode != status:
+            raise AssertionError(f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    def answer(self, question, *values):
+        return json.loads(self.fleet("ask", self.lake, question, *values, "--format", "json").stdout)["rows"]
+
+    def test_rows_are_those_of_the_export(self):
+        for table in ("processes", "findings", "failures", "loads"):
+            lines = sum(len(path.read_text().splitlines()) for path in (self.folder / f"facts/table={table}").rglob("*.ndjson"))
+            rows = json.loads(self.fleet("sql", self.lake, f"select count(*) as n from {table}", "--format", "json").stdout)["rows"]
+            self.assertEqual(rows, [{"n": lines}], table)
+
+    def test_who_breaks(self):
+        finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
+        rows = self.answer("1_breaks_on", f"gpu={finding['compute_capability']}")
+        self.assertEqual({(row["exe"], row["processes"]) for row in rows}, {(f"/opt/bin/app{n}", 4) for n in range(3)})
+        self.assertEqual(self.answer("1_breaks_on", "gpu=99.9"), [])
+
+    def test_users_and_jobs(self):
+        finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
+        rows = self.answer("2_breaks_on_rows", f"gpu={finding['compute_capability']}")
+        self.assertEqual(sum(row["processes"] for row in rows), 12)
+
+    def test_since_a_date(self):
+        self.assertEqual([row["processes"] for row in self.answer("3_broke_since", "since=2026-01-01")], [12])
+        self.assertEqual(self.answer("3_broke_since", "since=2026-11-22"), [], "it failed before that day, too")
+
+    def test_all_questions_and_the_page(self):
+        page = self.fleet("report", self.lake).stdout
+        for line in self.fleet("questions").stdout.splitlines():
+            if not line.startswith(" "):
+                self.answer(line.split(":")[0])
+                self.assertIn(line.split(": ", 1)[1].replace("'", "&#x27;"), page)
+
+    def test_ingesting_again_changes_nothing(self):
+        self.assertIn("processes 12", self.ingested)
+        self.assertIn("nothing new", self.fleet("ingest", self.folder / "facts", self.lake).stdout)
+
+    def test_a_report_that_grew_is_there_once(self):
+        facts, lake = self.folder / "facts2", self.folder / "lake2"
+        reports = self.folder / "grown"
+        shutil.copytree(self.reports, reports)
+        for _ in range(2):
+            subprocess.run([KSHIM, "export", reports, "-o", facts], check=True, capture_output=True)
+            with open(reports / "0.jsonl", "a", encoding="utf-8") as file:
+                file.write("torn")
+        self.fleet("ingest", facts, lake)
+        rows = json.loads(self.fleet("sql", lake, "select count(*) as n from processes", "--format", "json").stdout)["rows"]
+        self.assertEqual(rows, [{"n": 12}])
+
+    def test_a_formula_is_no_formula(self):
+        said = self.fleet("sql", self.lake, "select '=HYPERLINK(1)' as a, -1 as b", "--format", "csv").stdout
+        self.assertEqual(list(csv.reader(io.StringIO(said)))[1], ["'=HYPERLINK(1)", "-1"])
+
+    def test_mistakes(self):
+        self.assertIn("1_breaks_on", self.fleet("ask", self.lake, "1_break_on", status=2).stderr)
+        self.assertIn("gpu", self.fleet("ask", self.lake, "1_breaks_on", "cc=9.0", status=2).stderr)
+        self.assertIn("nowhere", self.fleet("ask", self.folder / "nowhere", "1_breaks_on", status=2).stderr)
+        self.assertIn("selct", self.fleet("sql", self.lake, "selct 1", status=2).stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
