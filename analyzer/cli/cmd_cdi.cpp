@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without
 // a change to them. https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
+#include <elf.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
@@ -20,6 +22,7 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
+#include "kshim/image/elf.h"
 
 namespace kshim::cli {
 namespace {
@@ -36,17 +39,32 @@ struct CdiOptions {
   std::string output;
 };
 
-/// The newest GLIBC_2.N that the file names; 0 where it is no such file.
+/// The newest GLIBC_2.N without which it is not loaded (elf(5), Elf64_Verneed); 0 where it is no such file.
 unsigned glibc_of(const fs::path& path) {
   constexpr std::size_t kMost = std::size_t{64} << 20;
-  const std::string text = files::read_whole(path, kMost).value_or("");
+  constexpr unsigned kMostEntries = 1000;
   constexpr std::string_view kName = "GLIBC_2.";
+  const std::string file = files::read_whole(path, kMost).value_or("");
+  const auto elf = image::ElfReader::open({reinterpret_cast<const std::byte*>(file.data()), file.size()});
+  if (!elf) return 0;
+  const auto needs = elf->section(".gnu.version_r");
+  const auto strings = elf->section(".dynstr");
+  if (!needs || !strings) return 0;
+  const std::string_view names = text_of(strings->bytes);
+  const auto word = [&](std::uint64_t at) { return read_le<std::uint32_t>(needs->bytes, at).value_or(0); };
   unsigned newest = 0;
-  for (std::size_t at = text.find(kName); at != std::string::npos; at = text.find(kName, at + 1)) {
-    unsigned minor = 0;
-    const char* begin = text.data() + at + kName.size();
-    if (std::from_chars(begin, text.data() + text.size(), minor).ec == std::errc())
+  unsigned entries = 0;
+  for (std::uint64_t file_at = 0; entries < kMostEntries; file_at += word(file_at + 12)) {
+    for (std::uint64_t at = file_at + word(file_at + 8); ++entries < kMostEntries; at += word(at + 12)) {
+      const bool weak = (word(at + 4) & VER_FLG_WEAK) != 0;
+      const std::string_view name = names.substr(std::min<std::size_t>(word(at + 8), names.size()));
+      unsigned minor = 0;
+      if (!weak && name.starts_with(kName))
+        std::from_chars(name.data() + kName.size(), names.data() + names.size(), minor);
       newest = std::max(newest, minor);
+      if (word(at + 12) == 0) break;
+    }
+    if (word(file_at + 12) == 0) break;
   }
   return newest;
 }

@@ -218,6 +218,11 @@ ArchList parse_arch_list(std::string_view text, const Origin& origin) {
   if (text.substr(begin).starts_with('$')) {
     std::string name(text.substr(begin + 1));
     std::erase_if(name, [](char c) { return c == '{' || c == '}'; });
+    // A message shows what it could not read: no variable that may hold a secret is one.
+    if (name.find("CUDA") == std::string::npos || name.find("ARCH") == std::string::npos)
+      refuse(origin,
+             fmt::format("{}: only variables with CUDA and ARCH in their names are read, such as $CUDAARCHS",
+                         ticked(name)));
     const char* value = std::getenv(name.c_str());
     if (value == nullptr || *value == '\0')
       refuse(origin, fmt::format("the variable {} is not set", ticked(name)));

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"
@@ -69,6 +70,11 @@ class Config {
 
   ArchList list_of(std::string_view key, const toml::node& value) const {
     const toml::array* array = value.as_array();
+    if (array == nullptr && text_of(key, value).starts_with('@')) {
+      const std::filesystem::path file = text_of(key, value).substr(1);
+      if (file.is_absolute() || std::find(file.begin(), file.end(), "..") != file.end())
+        refuse(at(value), "a list that a configuration names lies in its folder or below");
+    }
     if (array == nullptr) return parse_arch_list(text_of(key, value), at(value, 1));
     ArchList out;
     for (const toml::node& item : *array) {

@@ -93,9 +93,11 @@ class Lists(Expect):
     def test_lists_that_nothing_can_be_held_to(self):
         for text, named in (("8.0 native", "native"), ("all", "all"), ("all-major", "all-major"), ("-arch=native", "native"), ("8.0,9.0x", "9.0x"),
                             ("9.9", "9.9"), ("80a", "80a"), ("-gencode arch=compute_80", "code="), ("-O3 8.0", "-O3"), ("-gencode arch=compute_80,code=80", "80"),
-                            ("", ""), (" ; ", "names no architecture"), ("@missing.txt", "missing.txt"), ("$NOT_SET", "NOT_SET")):
+                            ("", ""), (" ; ", "names no architecture"), ("@missing.txt", "missing.txt"), ("$NOT_SET_CUDA_ARCHS", "NOT_SET")):
             if text:
                 self.assertIn(named, self.refused("--expect", text, SAXPY), text)
+        said = self.refused("--expect", "$SOME_TOKEN", SAXPY, env=e2e.clean_environment(SOME_TOKEN="hidden"))
+        self.assertNotIn("hidden", said)
         self.assertIn("--expect, character 5:", self.refused("--expect", "8.0 native", SAXPY))
         (self.folder / "archs.txt").write_text("8.0\n9.0 nine\n")
         self.assertIn("archs.txt:2:5:", self.refused("--expect", "@archs.txt", SAXPY))
@@ -183,7 +185,7 @@ reason = "a vendor's"
         self.assertIn("[tool.kshim]", self.refused("--config", "pyproject.toml", SCALE))
 
     def test_faults_have_a_place(self):
-        for text, place in (('expect = "8.0 nine"\n', "1:15"), ("exactly = 1\n", "1:11"), ('\nexpct = "8.0"\n', "2:1"), ("a = = 1\n", "1:"),
+        for text, place in (('expect = "8.0 nine"\n', "1:15"), ("exactly = 1\n", "1:11"), ('\nexpct = "8.0"\n', "2:1"), ("a = = 1\n", "1:"), ('expect = "@/etc/hostname"\n', "1:10"), ('expect = "@../x"\n', "1:10"),
                             ('expect="8.0"\n[[files]]\npattern = "x"\nexpect = "9.0"\n', "2:1"), ('[budget]\nfile = "many"\n', "2:9"),
                             ('expect="8.0"\n[[files]]\npattern = "x"\nreason = "y"\n', "2:1"), ('form = "any"\n', "1:8")):
             self.write(text)

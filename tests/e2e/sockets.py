@@ -13,8 +13,9 @@ import e2e
 
 SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
 SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 and sm_89
+HISTOGRAM = e2e.SAMPLES / "02_ptx_newer_than_gpu" / "histogram"  # PTX alone
 ATTENTION = e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention"  # sm_90a alone
-e2e.require(e2e.KSHIM, SAXPY, SCALE, ATTENTION)
+e2e.require(e2e.KSHIM, SAXPY, SCALE, ATTENTION, HISTOGRAM)
 CI = e2e.SOURCE / "docs" / "ci"
 BIN = f"{e2e.KSHIM.parent}:{os.environ['PATH']}"
 
@@ -237,6 +238,47 @@ class Alone(Plugged):
         done = self.kshim("scan", env=e2e.clean_environment(PATH=self.folder))
         self.assertEqual(done.returncode, 3)
         self.assertIn("PATH", done.stderr)
+
+
+class Requirements(Plugged):
+    """kshim export --to: what files ask of a GPU, and whether they keep what is declared."""
+
+    def export(self, to, *argv, status=0):
+        done = self.kshim("export", "--to", to, *argv)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_what_is_written_holds(self):
+        for to in ("nvidia-require", "conda", "wheel-variant"):
+            for file in (SAXPY, ATTENTION):
+                self.assertIn("ok", self.export(to, "--verify", self.export(to, file), file), to)
+        self.assertEqual(self.export("wheel-variant", SAXPY), "nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 90_real\n")
+        self.assertEqual(self.export("conda", ATTENTION), "__cuda_arch >=9.0,<=9.0\n")
+        self.assertEqual(self.export("nvidia-require", ATTENTION), 'NVIDIA_REQUIRE_ARCH="arch>=9.0,arch<=9.0"\n')
+
+    def test_promises(self):
+        said = self.export("conda", "--verify", "__cuda_arch >=7.5", SAXPY, status=1)
+        self.assertRegex(said, r"error: .*\b7\.5\b.*\b10\.0\b")
+        self.assertIn("there and not promised: 9.0", self.export("conda", "--verify", "__cuda_arch ==8.0|==8.6|==8.9", SAXPY).replace("8.7, ", "").replace("8.8, ", ""))
+        (self.folder / "variant").write_text("nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 120_real\n")
+        said = self.export("wheel-variant", "--verify", "@variant", SAXPY, status=1)
+        self.assertRegex(said, r"error: .*120_real")
+        self.assertRegex(said, r"note: .*90_real")
+        self.export("conda", "--verify", "anything", SAXPY, status=2)
+
+    def test_ptx_serves_what_comes(self):
+        text = self.export("conda", HISTOGRAM)
+        self.assertRegex(text, r"^__cuda_arch >=\d+\.\d$")
+
+    def test_nfd(self):
+        (self.folder / "nfd.yaml").write_text(self.export("nfd", SAXPY))
+        [compatibility] = load_yaml(self.folder / "nfd.yaml")["compatibilities"]
+        [rule] = compatibility["rules"]
+        majors = [entry["matchFeatures"][0]["matchExpressions"]["nvidia.com/gpu.compute.major"]["value"] for entry in rule["matchAny"]]
+        self.assertEqual(majors, [["8"], ["9"]])
+
+    def test_nothing_to_say(self):
+        self.export("conda", e2e.KSHIM, status=3)
 
 
 class Meant(Plugged):
