@@ -47,7 +47,8 @@ class Images(e2e.Case):
         self.assertEqual(image["platform"], "linux/amd64")
         if name:
             self.assertIn(name, image["name"])
-        self.assertEqual(self.kshim("scan", "--expect", "8.0 9.0", path).returncode, 1)
+        if path != "-":
+            self.assertEqual(self.kshim("scan", "--expect", "8.0 9.0", path).returncode, 1)
 
     def layers(self):
         data = SCALE.read_bytes()
