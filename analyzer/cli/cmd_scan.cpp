@@ -92,7 +92,8 @@ int status_of(const scan::Scan& scan, const std::string& fail_on) {
   const bool found = std::any_of(scan.findings.begin(), scan.findings.end(),
                                  [&](const analysis::Finding& finding) { return finding.severity >= limit; });
   // What was not read was not judged: no green light for it.
-  const bool unread = scan.named_unread || (limit == analysis::Severity::warning && scan.incomplete());
+  const bool strict = scan.held || limit == analysis::Severity::warning;
+  const bool unread = scan.named_unread || (strict && scan.incomplete());
   return found || unread ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -114,6 +115,9 @@ expect::Expectation expectation_of(const ScanOptions& options) {
   using expect::Form;
   const bool formed = options.sass || options.ptx || options.either;
   if (formed) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
+  if (!out.files.empty() && out.all.list.empty() && !out.all.ptx_floor)
+    throw UserError(fmt::format(
+        "{}: has rules for some files, and nothing for the others; write expect = \"8.0 9.0+PTX\"", path));
   if (!out.asks() && options.config)
     throw UserError(fmt::format(
         "--config {}: says nothing that files are held to; write expect = \"8.0 9.0+PTX\"", path));

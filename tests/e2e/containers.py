@@ -186,6 +186,15 @@ class Cdi(e2e.Case):
             self.assertTrue(os.path.exists(mount["hostPath"]), mount)
         self.assertTrue(os.stat(self.folder / "reports").st_mode & 0o1000)
 
+    def test_an_old_glibc(self):
+        """A root of another system, which KSHIM_OLD_ROOT names: debootstrap --variant=minbase --foreign xenial ROOT makes one of glibc 2.23."""
+        root = os.environ.get("KSHIM_OLD_ROOT")
+        if not root:
+            self.skipTest("KSHIM_OLD_ROOT is not set")
+        self.root = pathlib.Path(root)
+        done = self.run_in("/bin/sh", "-c", "grep -c libkshim /proc/self/maps")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_musl(self):
         """A program of musl: its loader meets the library that it cannot load, as with any other preload, or runs it."""
         libc = pathlib.Path("/lib/ld-musl-x86_64.so.1")

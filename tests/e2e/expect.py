@@ -133,6 +133,10 @@ class FailsClosed(Expect):
     def test_part_of_a_file(self):
         (self.folder / "torn.so").write_bytes(SCALE.read_bytes()[:SCALE.stat().st_size // 2])
         self.assertEqual(self.kshim("scan", "--expect", "8.0", SCALE, "torn.so").returncode, 1)
+        shutil.copy(SCALE, self.folder)
+        self.assertEqual(self.kshim("scan", "--expect", "8.0", ".").returncode, 1)  # in a folder, too
+        (self.folder / "torn.so").unlink()
+        self.assertEqual(self.kshim("scan", "--expect", "8.0", ".").returncode, 0)
 
     def test_unknown_kind_of_image(self):
         data = bytearray(BLUR.read_bytes())
@@ -190,6 +194,8 @@ reason = "a vendor's"
                             ('expect="8.0"\n[[files]]\npattern = "x"\nreason = "y"\n', "2:1"), ('form = "any"\n', "1:8")):
             self.write(text)
             self.assertIn(f"kshim.toml:{place}", self.refused(SCALE), text)
+        self.write('[[files]]\npattern = "x"\nexpect = "9.0"\nreason = "y"\n')
+        self.assertIn("nothing for the others", self.refused(SCALE))
         self.write('expct = "8.0"\n')
         self.assertIn("`expect`", self.refused(SCALE))
 
