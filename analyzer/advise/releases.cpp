@@ -59,7 +59,9 @@ std::string toolkit_range(const BuildPlan& plan) {
 
 bool is_vendors(const AdviceInput& at) {
   const std::string_view file = at.archive.empty() ? at.object : at.archive;
-  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr;
+  // NVIDIA's own wheels bring closed libraries, CUPTI's libcheckpoint.so among them.
+  return vendor_of(at) != nullptr || find_probing_library(file) != nullptr ||
+         at.package.starts_with("nvidia-");
 }
 
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {

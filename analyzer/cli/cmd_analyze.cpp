@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "analyzer/cli/architectures.h"
@@ -28,6 +30,7 @@ struct AnalyzeOptions {
   bool verbose = false;
   bool full = false;
   bool trust_reports = false;
+  std::string root;
   std::vector<std::string> paths;
 };
 
@@ -42,6 +45,12 @@ analysis::Options to_analysis(const AnalyzeOptions& options) {
     result.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
   }
   result.trust_reports = options.trust_reports;
+  if (!options.root.empty()) {
+    std::error_code error;
+    result.root = std::filesystem::canonical(options.root, error);
+    if (error || !std::filesystem::is_directory(result.root, error))
+      throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
+  }
   return result;
 }
 
@@ -72,7 +81,8 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of(formats()));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "also say what these GPUs would lack: sm_86,sm_120")
       ->type_name("ARCHS")
@@ -85,6 +95,9 @@ std::function<int()> set_up(CLI::App& app) {
       ->type_name("X.Y");
   app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
       ->type_name("X.Y");
+  app.add_option("--root", options->root,
+                 "the files that reports name lie in that folder: a container's root, a mounted disk")
+      ->type_name("DIR");
   app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
   app.add_flag("--trust-reports", options->trust_reports,
                "take what reports of other users say into commands, too: for an operator's own spool");

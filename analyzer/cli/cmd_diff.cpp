@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim diff: what a rebuild mended, and what it broke.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +27,7 @@ struct DiffOptions {
   std::optional<std::string> driver;
   unsigned jobs = 0;
   bool kernels = false;
+  bool sizes = false;
   bool full = false;
   bool verbose = false;
   std::string a;
@@ -44,6 +45,7 @@ int compare(const DiffOptions& options) {
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
   if (options.driver) wanted.driver = parse_driver("--driver", *options.driver);
   wanted.kernels = options.kernels;
+  wanted.sizes = options.sizes;
   wanted.jobs = options.jobs;
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : {options.a, options.b}) {
@@ -90,6 +92,8 @@ std::function<int()> set_up(CLI::App& app) {
          "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
+  app.add_flag("--sizes", options->sizes,
+               "every difference in bytes, of architectures and kernels; reads all payloads");
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
   app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
   app.add_flag("-v,--verbose", options->verbose, "every file, change, kernel and note");

@@ -31,29 +31,9 @@ struct DoctorOptions {
   std::string program;
 };
 
-std::map<std::string, std::string> environment() {
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t mark = text.find('=');
-    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
-  }
-  return out;
-}
-
 /// Of another root nobody knows the variables, and ours are not its: what a login there begins with.
 std::map<std::string, std::string> foreign_environment() {
   return {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/cuda/bin"}};
-}
-
-/// ld.so(8): parts that are no absolute paths begin in the working directory.
-void complete_paths(std::string& folders) {
-  std::string out;
-  for (const std::string& folder : doctor::split(folders, ":;")) {
-    if (!out.empty()) out += ':';
-    out += folder.empty() ? std::string() : fs::absolute(folder).lexically_normal().string();
-  }
-  folders = out;
 }
 
 /// PROGRAM as the examination takes it: a bare name to look up in PATH, or an absolute path.
@@ -72,14 +52,13 @@ int examine(const DoctorOptions& options) {
   if (error || !fs::is_directory(root, error))
     throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  auto variables = root == "/" ? environment() : foreign_environment();
+  auto variables = root == "/" ? doctor::own_environment() : foreign_environment();
   for (const std::string& row : options.variables) {
     const std::size_t equals = row.find('=');
     if (equals == std::string::npos || equals == 0)
       throw UserError(fmt::format("--env {}: give NAME=VALUE", analysis::harmless(row)));
     variables[row.substr(0, equals)] = row.substr(equals + 1);
   }
-  if (root == "/") complete_paths(variables["LD_LIBRARY_PATH"]);
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
   output.write(format == analysis::Format::json
@@ -98,7 +77,8 @@ std::function<int()> set_up(CLI::App& app) {
                  "environment, its packages are listed")
       ->group("");
   app.add_option("--format", options->format, "how to write it: text, json, markdown (a block for an issue)")
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of({"text", "json", "markdown"}));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option(
          "--root", options->root,

@@ -81,7 +81,22 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   }
 }
 
+/// `kshim explain train.log`: a file that is there, and no number.
+std::string named_log(const ExplainOptions& options) {
+  if (options.words.size() != 1 || !options.log.empty()) return {};
+  const std::string& word = options.words.front();
+  struct stat status {};
+  const bool file = ::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return file && word.find_first_not_of("0123456789") != std::string::npos ? word : std::string();
+}
+
 int explain_it(const ExplainOptions& options) {
+  if (const std::string file = named_log(options); !file.empty()) {
+    ExplainOptions log = options;
+    log.log = file;
+    log.words.clear();
+    return explain_it(log);
+  }
   const analysis::Format format =
       parse_format(options.format, std::array{analysis::Format::text, analysis::Format::json});
   if (options.words.empty() == options.log.empty())
@@ -110,7 +125,9 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
   app.add_option("--log", options->log, "read that log (- for stdin): the first failing line decides")
       ->type_name("FILE");
-  app.add_option("--format", options->format, "how to write it: text, json")->type_name("F");
+  app.add_option("--format", options->format, "how to write it: text, json")
+      ->type_name("F")
+      ->check(one_of({"text", "json"}));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--assume-cc", options->assume_cc,
                  "the GPU's compute capability or name, where the text does not say it")
@@ -131,7 +148,7 @@ Command explain_command() {
   return {
       .name = "explain",
       .synopsis = "say what an error's number, name or message means, or what a log died of",
-      .usage = "[OPTIONS] CODE|NAME|MESSAGE\n       kshim explain [OPTIONS] --log FILE",
+      .usage = "[OPTIONS] CODE|NAME|MESSAGE|FILE\n       kshim explain [OPTIONS] --log FILE",
       .details =
           "Takes CUDA's numbers (old ones too), names (also misquoted ones), messages as frameworks wrap "
           "them, and "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim export: reports as flat tables.
-#include <fmt/core.h>
+// kshim export: reports as flat tables, and what files ask of a GPU.
+#include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/cli/command.h"
+#include "analyzer/cli/export_requirements.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/export/export.h"
@@ -22,6 +23,8 @@ namespace {
 struct ExportOptions {
   std::string output;
   std::vector<std::string> paths;
+  std::string to;
+  std::string verify;
   bool zstd = false;
   bool watch = false;
   unsigned settle_s = 600;
@@ -69,14 +72,32 @@ int export_facts(const ExportOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
-  app.add_option("-o,--output", options->output, "folder for the tables")->type_name("DIR")->required();
+  app.add_option("PATH", options->paths, "reports, or folders of them; with --to, what kshim scan reads")
+      ->required()
+      ->group("");
+  app.add_option("-o,--output", options->output,
+                 "folder for the tables; with --to, the file (default: stdout)")
+      ->type_name("DIR");
+  app.add_option(
+         "--to", options->to,
+         fmt::format("not tables, but what files ask of a GPU, for {}", fmt::join(requirement_names(), ", ")))
+      ->type_name("SYSTEM")
+      ->check(one_of(requirement_names()));
+  app.add_option("--verify", options->verify,
+                 "with --to: hold the files to what is declared (@FILE reads it); 1 where a GPU is promised "
+                 "and nothing runs there")
+      ->type_name("TEXT");
   app.add_flag("--zstd", options->zstd, "compress the files");
   app.add_flag("--watch", options->watch, "go on, and export new reports every 30 seconds");
   app.add_option("--settle", options->settle_s,
                  "leave reports without an end that changed in the last S seconds for the next export (600)")
       ->type_name("S");
-  return [options] { return export_facts(*options); };
+  return [options] {
+    if (!options->to.empty())
+      return export_requirements({options->to, options->output, options->verify, options->paths});
+    if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
+    return export_facts(*options);
+  };
 }
 
 }  // namespace
@@ -84,19 +105,27 @@ std::function<int()> set_up(CLI::App& app) {
 Command export_command() {
   return {
       .name = "export",
-      .synopsis = "write reports as tables for DuckDB, Spark and others",
-      .usage = "[OPTIONS] PATH... -o DIR",
+      .synopsis = "write reports as tables for DuckDB and Spark, or what files ask of a GPU",
+      .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--verify TEXT] PATH...",
       .details =
           "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, "
           "loads, "
           "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
-          "was exported before is not exported again.",
+          "was exported before is not exported again.\n"
+          "With --to: nvidia-require is the variable by which NVIDIA's container runtime refuses to start an "
+          "image (not in "
+          "CDI mode), nfd an image compatibility artifact of Node Feature Discovery, wheel-variant the "
+          "properties of a wheel "
+          "variant (PEP 825), conda the requirement on __cuda_arch (CEP 46).",
       .example =
           "  kshim export /var/spool/kshim -o /data/kshim\n"
-          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n",
+          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
+          "  kshim export --to nvidia-require image.tar\n"
+          "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
       .footer =
-          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report in what was "
-          "named.",
+          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report (with --to: no "
+          "device "
+          "code) in what was named; 1 where files do not keep what is declared, or could not be read whole.",
       .set_up = set_up};
 }
 

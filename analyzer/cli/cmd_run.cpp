@@ -229,17 +229,18 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--fail-on", options->fail_on,
                  "exit with 1 when CMD succeeded but there are findings this severe: error or warning")
       ->type_name("SEVERITY")
-      ->check(CLI::IsMember({"error", "warning"}));
+      ->check(one_of({"error", "warning"}));
   app.add_option(
          "--status", options->status,
          "whose exit status: child (that of CMD), or findings (1 when there are some, whatever CMD said)")
       ->type_name("WHOSE")
-      ->check(CLI::IsMember({"child", "findings"}));
+      ->check(one_of({"child", "findings"}));
   app.add_option("--timeout", options->timeout, "end CMD and all it started after that many seconds")
       ->type_name("S");
   app.add_option("--format", options->format,
                  fmt::format("how to write the analysis: {}", analysis::format_names()))
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of(formats()));
   app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
       ->type_name("FILE");
   app.add_flag(

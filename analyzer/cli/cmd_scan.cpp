@@ -20,8 +20,10 @@
 #include "analyzer/diagnose/file_coverage.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/verbs/expect.h"
 #include "analyzer/verbs/old_driver.h"
 #include "analyzer/verbs/scan.h"
+#include "analyzer/verbs/scan_here.h"
 
 namespace kshim::cli {
 namespace {
@@ -37,6 +39,16 @@ struct ScanOptions {
   bool full = false;
   bool verbose = false;
   bool list_gpus = false;
+  std::optional<std::string> expect;  ///< an empty one is a mistake
+  std::optional<std::string> ptx_floor;
+  std::optional<std::string> budget;
+  std::optional<std::string> config;
+  bool exactly = false;
+  bool sass = false;
+  bool ptx = false;
+  bool either = false;
+  bool print_config = false;
+  bool sizes = false;
   std::vector<std::string> paths;
 };
 
@@ -69,7 +81,8 @@ scan::Options to_scan(const ScanOptions& options) {
     throw UserError(
         fmt::format("--target: {} are named, {} are the most", result.targets.size(), analysis::kMostTargets));
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
-  result.kernels = options.kernels;
+  result.kernels = options.kernels || options.sizes;
+  result.sizes = options.sizes;
   result.jobs = options.jobs;
   return result;
 }
@@ -79,8 +92,60 @@ int status_of(const scan::Scan& scan, const std::string& fail_on) {
   const bool found = std::any_of(scan.findings.begin(), scan.findings.end(),
                                  [&](const analysis::Finding& finding) { return finding.severity >= limit; });
   // What was not read was not judged: no green light for it.
-  const bool unread = scan.named_unread || (limit == analysis::Severity::warning && scan.incomplete());
+  const bool strict = scan.held || limit == analysis::Severity::warning;
+  const bool unread = scan.named_unread || (strict && scan.incomplete());
   return found || unread ? exit_status::kFindings : exit_status::kOk;
+}
+
+/// What the files are held to: of a configuration, with what the options say instead.
+expect::Expectation expectation_of(const ScanOptions& options) {
+  const bool asked = options.expect || options.budget || options.ptx_floor;
+  const bool quiet = !options.targets.empty() && !asked;  // "would it run" is another question
+  const std::string path = options.config ? *options.config : quiet ? std::string() : expect::find_config();
+  expect::Expectation out =
+      path.empty() && !options.config ? expect::Expectation() : expect::read_config(path);
+  if (options.expect) {
+    out.all.list = expect::parse_arch_list(*options.expect, {"--expect"});
+    out.all.source = "--expect";
+  }
+  if (options.ptx_floor) out.all.ptx_floor = expect::parse_gpu(*options.ptx_floor, {"--ptx-floor"});
+  if (options.budget) out.budget = expect::parse_budget(*options.budget, {"--budget"});
+  if (out.all.source.empty()) out.all.source = options.ptx_floor ? "--ptx-floor" : "--budget";
+  if (options.exactly) out.all.exactly = true;
+  using expect::Form;
+  const bool formed = options.sass || options.ptx || options.either;
+  if (formed) out.all.form = options.sass ? Form::sass : options.ptx ? Form::ptx : Form::either;
+  if (!out.files.empty() && out.all.list.empty() && !out.all.ptx_floor)
+    throw UserError(fmt::format(
+        "{}: has rules for some files, and nothing for the others; write expect = \"8.0 9.0+PTX\"", path));
+  if (!out.asks() && options.config)
+    throw UserError(fmt::format(
+        "--config {}: says nothing that files are held to; write expect = \"8.0 9.0+PTX\"", path));
+  if (!out.asks() && (options.exactly || formed))
+    throw UserError("--exactly, --sass, --ptx and --either say how --expect is meant: give --expect LIST");
+  return out;
+}
+
+/// The active Python environment where no path is named.
+std::vector<std::filesystem::path> paths_of(const ScanOptions& options) {
+  if (!options.paths.empty()) return {options.paths.begin(), options.paths.end()};
+  const scan::ActivePython python = scan::active_python();
+  if (python.folders.empty())
+    throw UserError("no PATH is given, and no Python with packages is active; see `kshim scan --help`",
+                    exit_status::kNoInput);
+  print_note(fmt::format("the packages of {}", python.interpreter));
+  return python.folders;
+}
+
+void use_gpus_here(const ScanOptions& options, scan::Options& scan_options) {
+  const scan::MachineGpus here = scan::gpus_here();
+  scan_options.targets = here.archs;
+  if (!options.driver) scan_options.driver = here.driver;
+  if (!here.archs.empty()) {
+    print_note(fmt::format("judged for the GPUs here: {}", here.names));
+  } else if (options.paths.empty()) {
+    print_note("there is no GPU here: --target sm_86 or --target \"RTX 5090\" says what runs on one");
+  }
 }
 
 /// A file of a folder to scan is not named: `-o kernels.o build/` is a slip of the pen. What a scan writes is
@@ -97,6 +162,11 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 int scan_paths(const ScanOptions& options) {
   const analysis::Format format = parse_format(options.format);
   scan::Options scan_options = to_scan(options);
+  const expect::Expectation expectation =
+      options.print_config ? expect::Expectation() : expectation_of(options);
+  const std::vector<std::filesystem::path> paths = paths_of(options);
+  if (options.targets.empty() && !expectation.asks() && !options.print_config)
+    use_gpus_here(options, scan_options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   for (const std::string& path : options.paths) {
     if (output.is_same_file(path))
@@ -107,17 +177,34 @@ int scan_paths(const ScanOptions& options) {
   {
     ProgressBar bar("scanning");
     scan_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    result = scan::scan({options.paths.begin(), options.paths.end()}, scan_options);
+    result = scan::scan(paths, scan_options);
   }
   // First of all: no file makes up for it.
   std::vector<analysis::Finding> old = scan::old_driver_findings(result.targets, result.driver);
   result.findings.insert(result.findings.begin(), std::make_move_iterator(old.begin()),
                          std::make_move_iterator(old.end()));
+  if (result.objects.empty())
+    for (const std::string& path : options.paths)
+      if (scan::holds_reports(path))
+        throw UserError(
+            fmt::format(
+                "{}: holds reports of what ran, not files with device code; `kshim analyze {}` reads them",
+                analysis::harmless(path), analysis::shell_quote(path)),
+            exit_status::kNoInput);
+  if (options.print_config) {
+    if (result.objects.empty())
+      throw UserError("--print-config: there is no device code in what was named", exit_status::kNoInput);
+    output.write(expect::config_of(result, options.output.ends_with("pyproject.toml")));
+    return exit_status::kOk;
+  }
+  if (expectation.asks()) expect::hold(result, expectation, paths);
   if (result.nothing_readable) {
     print_errors(result.notes, options.verbose);
     return exit_status::kNoInput;
   }
-  output.write(scan::render(result, format, render_options(output, options.verbose, options.full)));
+  analysis::RenderOptions how = render_options(output, options.verbose, options.full);
+  if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
+  output.write(scan::render(result, format, how));
   return status_of(result, options.fail_on);
 }
 
@@ -139,7 +226,8 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_flag("--list-gpus", options->list_gpus,
                "print the names of GPUs that --target and others take, and nothing else");
   app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of(formats()));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets,
                  "say whether it runs on these GPUs: sm_75,12.0 (a suffix as in sm_90a tells nothing of a "
@@ -150,18 +238,39 @@ std::function<int()> set_up(CLI::App& app) {
          "--driver", options->driver,
          "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
       ->type_name("X.Y");
+  app.add_option("--expect", options->expect,
+                 "hold each file to this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
+                 "-gencode ..., "
+                 "$CUDAARCHS, @FILE")
+      ->type_name("LIST");
+  app.add_flag("--exactly", options->exactly, "what is not in the list is too much");
+  app.add_flag("--sass", options->sass,
+               "each architecture of the list counts as SASS, however it is written");
+  app.add_flag("--ptx", options->ptx, "each as PTX")->excludes("--sass");
+  app.add_flag("--either", options->either, "each as SASS or PTX")->excludes("--sass")->excludes("--ptx");
+  app.add_option("--ptx-floor", options->ptx_floor,
+                 "each file has PTX that GPUs from this one on can compile: 8.0")
+      ->type_name("X.Y");
+  app.add_option("--budget", options->budget,
+                 "the most bytes of a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")
+      ->type_name("SIZES");
+  app.add_option("--config", options->config,
+                 "expectations, rules for files and budgets (default, without --target: ./kshim.toml, else "
+                 "[tool.kshim] of ./pyproject.toml)")
+      ->type_name("FILE");
+  app.add_flag("--print-config", options->print_config, "print a first kshim.toml, of what the files have");
+  app.add_flag("--sizes", options->sizes,
+               "say what takes the bytes: architectures, modules, kernels; reads all payloads");
   app.add_flag("--kernels", options->kernels, "name kernels, and judge each of them; reads all payloads");
   app.add_option("--fail-on", options->fail_on,
                  "exit with 1 for findings of this severity: error (default), warning")
       ->type_name("SEVERITY")
-      ->check(CLI::IsMember({"error", "warning"}));
+      ->check(one_of({"error", "warning"}));
   app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
   app.add_flag("--full", options->full, "do not shorten home, host and UUID in markdown and html");
   app.add_flag("-v,--verbose", options->verbose, "every file, finding, kernel and note");
   return [options] {
     if (options->list_gpus) return list_gpus();
-    if (options->paths.empty())
-      throw UserError("something is missing: kshim scan [OPTIONS] PATH...; see `kshim scan --help`");
     return scan_paths(*options);
   };
 }
@@ -172,22 +281,27 @@ Command scan_command() {
   return {
       .name = "scan",
       .synopsis = "say what files are built for, and whether that runs on given GPUs",
-      .usage = "[OPTIONS] PATH...",
+      .usage = "[OPTIONS] [PATH...]",
       .details =
           "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
           "them), folders, Python environments and images of containers (docker-archive, OCI layout as a "
           "folder "
-          "or archive). Needs no GPU, driver or toolkit, and runs nothing.",
+          "or archive). Needs no GPU, driver or toolkit, and runs nothing. Without PATH it reads the active "
+          "Python environment; "
+          "without --target and --expect it judges for this machine's GPUs.",
       .example =
           "  kshim scan build/libfoo.so\n"
           "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
           "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
+          "  kshim scan --expect \"7.5 8.0 9.0 12.0+PTX\" --exactly dist/*.whl\n"
           "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
           "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
       .footer =
           "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning) "
           "or a "
-          "named file that could not be read whole (with --fail-on warning: any file), 2 wrong arguments, 3 "
+          "named file that could not be read whole (with --fail-on warning: any file); with --expect, what "
+          "is not as "
+          "expected, a path without device code, an empty folder; 2 wrong arguments, 3 "
           "nothing readable in what was named.",
       .set_up = set_up};
 }

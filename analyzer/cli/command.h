@@ -3,7 +3,9 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/core/exit_status.h"
 #include "analyzer/core/user_error.h"
@@ -23,6 +25,21 @@ struct Command {
   int misuse_status = exit_status::kMisuse;
 };
 
+/// A check that takes one of these alone; the shells complete them.
+CLI::Validator one_of(const std::vector<std::string>& choices);
+std::vector<std::string> formats();  ///< of analyze, scan and run
+/// The choices that one_of() gave an option; none for another.
+std::vector<std::string> choices_of(const CLI::Option& option);
+/// "; did you mean `x`?", empty where nothing is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
+                         std::string_view prefix = "");
+std::vector<Command> commands();
+/// A script that completes commands, options and values in bash, zsh or fish.
+std::string completion_script(std::string_view shell);
+
+Command completion_command();
+Command cdi_command();
+Command export_command();
 Command run_command();
 Command analyze_command();
 Command diff_command();

@@ -104,8 +104,8 @@ std::string overview(std::span<const Command> commands) {
   std::string out =
       "kshim says which CUDA kernel in which library has no image for this GPU, and what to do about it.\n\n"
       "Usage: kshim COMMAND [OPTIONS] ARGUMENTS\n\nCommands:\n";
-  for (const Command& command : commands) out += fmt::format("  {:<10}{}\n", command.name, command.synopsis);
-  out += fmt::format("  {:<10}{}\n", "help", "this text, or the help of a command: kshim help run");
+  for (const Command& command : commands) out += fmt::format("  {:<12}{}\n", command.name, command.synopsis);
+  out += fmt::format("  {:<12}{}\n", "help", "this text, or the help of a command: kshim help run");
   out +=
       "\nExamples:\n"
       "  kshim run -- python train.py                  why does it fail on this GPU?\n"

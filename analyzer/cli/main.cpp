@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -32,8 +31,19 @@ const Command* find(std::span<const Command> commands, std::string_view name) {
 }
 
 int unknown_command(std::string_view name) {
-  print_error(fmt::format("unknown command `{}`; `kshim help` lists the commands", name));
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  print_error(fmt::format("unknown command `{}`{}; `kshim help` lists the commands", name,
+                          did_you_mean(name, names)));
   return exit_status::kMisuse;
+}
+
+std::string near_option(const CLI::App& app, std::string_view word) {
+  if (!word.starts_with("--")) return {};
+  std::vector<std::string> names = {"knowledge"};
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back(name);
+  return did_you_mean(word.substr(2, word.find('=') - 2), names, "--");
 }
 
 UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseError& error) {
@@ -41,9 +51,9 @@ UserError misuse(const Command& command, const CLI::App& app, const CLI::ParseEr
   std::string what = error.what();
   if (!unknown.empty() && !app.get_prefix_command()) {
     // Of all that is wrong, what to say.
-    what = fmt::format("{} `{}`",
+    what = fmt::format("{} `{}`{}",
                        unknown.front().substr(0, 1) == "-" ? "unknown option" : "superfluous argument",
-                       unknown.front());
+                       unknown.front(), near_option(app, unknown.front()));
   } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     what = fmt::format("something is missing: kshim {} {}", command.name, command.usage);
   }
@@ -110,8 +120,7 @@ int execute(const Command& command, std::vector<std::string> arguments) {
 }
 
 int dispatch(std::vector<std::string> arguments) {
-  const std::array commands = {run_command(),     analyze_command(), scan_command(),   diff_command(),
-                               explain_command(), doctor_command(),  export_command(), path_command()};
+  const std::vector<Command> commands = cli::commands();
   if (arguments.empty()) {
     fmt::print(stderr, "{}", overview(commands));
     return exit_status::kMisuse;
@@ -136,6 +145,12 @@ int dispatch(std::vector<std::string> arguments) {
 }
 
 }  // namespace
+
+std::vector<Command> commands() {
+  return {run_command(),    analyze_command(), scan_command(), diff_command(), explain_command(),
+          doctor_command(), export_command(),  cdi_command(),  path_command(), completion_command()};
+}
+
 }  // namespace kshim::cli
 
 int main(int argc, char** argv) {

@@ -15,6 +15,8 @@ bool wants_colour(int fd);
 unsigned terminal_width(int fd);
 /// Columns of text that goes into a file or a pipe.
 constexpr unsigned kPageWidth = 100;
+/// Columns of tables there: no name is cut.
+constexpr unsigned kWholeLines = 1000;
 /// Whether the locale (LC_ALL, LC_CTYPE, LANG) says UTF-8.
 bool wants_unicode();
 /// `text` in `style` where `colour`, else as it is.

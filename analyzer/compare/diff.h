@@ -20,6 +20,7 @@ struct Options {
   std::vector<image::Arch> targets;  ///< judge for these GPUs alone
   image::Version driver;             ///< of these; unknown = newest
   bool kernels = false;              ///< compare kernels as well: reads all payloads
+  bool sizes = false;                ///< say every difference in bytes, of architectures and kernels
   unsigned jobs = 0;
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
@@ -34,8 +35,9 @@ struct Object {
   bool images_known = true;  ///< a report may leave open what a file holds
   std::vector<analysis::ImageCount> images = {};
   std::optional<std::map<std::string, std::vector<std::string>>> kernels =
-      {};                                             ///< demangled, and their architectures
-  std::map<image::Arch, scan::Outcome> targets = {};  ///< where modules were judged
+      {};                                                ///< demangled, and their architectures
+  std::map<std::string, std::uint64_t> code_bytes = {};  ///< of kernels, demangled, where they were asked for
+  std::map<image::Arch, scan::Outcome> targets = {};     ///< where modules were judged
 };
 
 struct Finding {

@@ -220,6 +220,7 @@ class Comparison {
         parts.push_back(
             fmt::format("{} +{}", name_of(key.first, key.second), scan::size_text(images.bytes - bytes)));
     }
+    if (options_.sizes) return list_sizes();
     if (was == 0 || is == 0 || !is_much(was, is)) return;
     const double percent =
         100 * (static_cast<double>(is) - static_cast<double>(was)) / static_cast<double>(was);
@@ -229,6 +230,42 @@ class Comparison {
     Change& change = add(Effect::changed, "size", {}, std::move(text));
     change.before = std::to_string(was);
     change.after = std::to_string(is);
+  }
+
+  /// Every difference, the largest first; of kernels, the largest twenty.
+  void list_sizes() {
+    struct Row {
+      std::string name;
+      std::uint64_t was = 0;
+      std::uint64_t is = 0;
+      std::uint64_t far() const { return is > was ? is - was : was - is; }
+    };
+    const auto tell = [&](std::vector<Row> rows, std::size_t most) {
+      std::stable_sort(rows.begin(), rows.end(),
+                       [](const Row& a, const Row& b) { return a.far() > b.far(); });
+      for (std::size_t i = 0; i < std::min(rows.size(), most) && rows[i].far() != 0; ++i) {
+        const Row& row = rows[i];
+        Change& change = add(
+            Effect::changed, "size", row.name,
+            fmt::format("{}: {}, was {} ({}{})", row.name, scan::size_text(row.is), scan::size_text(row.was),
+                        row.is > row.was ? '+' : '-', scan::size_text(row.far())));
+        change.before = std::to_string(row.was);
+        change.after = std::to_string(row.is);
+      }
+    };
+    std::map<std::string, Row> archs;
+    std::map<std::string, Row> kernels;
+    for (const auto& [key, images] : before_) archs[name_of(key.first, key.second)].was = images.bytes;
+    for (const auto& [key, images] : after_) archs[name_of(key.first, key.second)].is = images.bytes;
+    for (const auto& [name, bytes] : pair_.a->code_bytes) kernels[name].was = bytes;
+    for (const auto& [name, bytes] : pair_.b->code_bytes) kernels[name].is = bytes;
+    for (const auto& [rows, most] :
+         {std::pair{&archs, std::size_t{1000}}, std::pair{&kernels, std::size_t{20}}}) {
+      std::vector<Row> list;
+      for (auto& [name, row] : *rows)
+        list.push_back({rows == &kernels ? "kernel " + analysis::shorten(name, 60) : name, row.was, row.is});
+      tell(std::move(list), most);
+    }
   }
 
   /// A few per cent are another compiler's.

@@ -107,7 +107,7 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
   scan::Options wanted;
   wanted.targets = options.targets;
   wanted.driver = options.driver;
-  wanted.kernels = options.kernels;
+  wanted.kernels = options.kernels || options.sizes;
   wanted.jobs = options.jobs;
   wanted.progress = options.progress;
   scan::Scan scan = scan::scan({path}, wanted);
@@ -130,6 +130,9 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
       object.kernels.emplace();
       for (const scan::ScannedKernel& kernel : *from.kernels)
         (*object.kernels)[kernel.demangled] = kernel.archs();
+      for (const scan::ScannedKernel& kernel : *from.kernels)
+        for (const scan::KernelNeeds& image : kernel.images)
+          object.code_bytes[kernel.demangled] += image.code_bytes;
     }
     side.objects.push_back(std::move(object));
   }

@@ -82,6 +82,8 @@ Object object_of(const Json& json) {
     out.kernels.emplace();
     for (const Json& kernel : list_of(json, "kernels")) {
       std::vector<std::string>& archs = (*out.kernels)[text_of(kernel, "demangled")];
+      for (const Json& image : list_of(kernel, "images"))
+        out.code_bytes[text_of(kernel, "demangled")] += number_of(image, "code_bytes");
       for (const Json& arch : list_of(kernel, "archs")) {
         if (arch.is_string()) archs.push_back(arch.get<std::string>());
       }

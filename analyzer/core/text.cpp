@@ -213,6 +213,21 @@ std::string no_command(std::string line) {
   return line;
 }
 
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::size_t limit = std::max<std::size_t>(1, word.size() / 4) + (word.size() > 3 ? 1 : 0);
+  std::string_view best;
+  std::size_t least = limit + 1;
+  for (const std::string_view each : known) {
+    const bool begins = word.size() > 1 && each.starts_with(word);
+    const std::size_t far = begins ? 0 : edit_distance(word, each, limit);
+    if (far == least && each != best) best = {};
+    if (far >= least) continue;
+    least = far;
+    best = each;
+  }
+  return least <= limit ? std::string(best) : std::string();
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   if (a.size() > b.size()) std::swap(a, b);
   if (b.size() - a.size() > limit) return limit + 1;

@@ -61,6 +61,9 @@ std::string_view basename_of(std::string_view path);
 /// behind blanks at the begin, and for `##[` anywhere. Such a line gets a blank where it hurts least.
 std::string no_command(std::string line);
 
+/// What of `known` a person meant who wrote `word`: one that differs little, or goes on from it; empty where
+/// none or several do.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
 /// Levenshtein's distance, given up beyond `limit`.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 

@@ -18,6 +18,7 @@ std::vector<ImageCount> count_images(const DeviceCode& code) {
         rows.try_emplace(program_of(image.candidate), ImageCount{image.candidate}).first->second;
     ++row.count;
     row.bytes += image.bytes;
+    row.stored += image.payload.size();
   }
   std::vector<ImageCount> out;
   out.reserve(rows.size());

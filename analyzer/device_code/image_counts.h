@@ -13,7 +13,8 @@ namespace kshim::analysis {
 struct ImageCount {
   image::Candidate candidate;
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< uncompressed
+  std::uint64_t bytes = 0;   ///< uncompressed
+  std::uint64_t stored = 0;  ///< in the file
 };
 
 /// What tells images apart for a driver. Sorts cubins first, each kind by architecture.

@@ -43,6 +43,7 @@ void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<K
   raise(use->shared_bytes, kernel.shared_bytes);
   raise(use->local_bytes, kernel.local_bytes);
   raise(use->max_threads, kernel.max_threads);
+  use->code_bytes += kernel.code_bytes;
 }
 
 class Payloads {
@@ -99,6 +100,7 @@ class Coverer {
   }
 
   void by_kernels(KernelTable& table) {
+    table.first.resize(code_.modules.size());
     for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
       const CodeModule& module = code_.modules[index];
       std::vector<Coverage> on(targets_.size());
@@ -117,7 +119,7 @@ class Coverer {
           // What no driver is to load, or nobody can judge, is not missed.
           if (taken || !on[target].judged) served |= std::uint64_t{1} << target;
         }
-        kernels = add_kernels(image, served, table) || kernels;
+        kernels = add_kernels(image, served, table, table.first[index]) || kernels;
       });
       for (std::size_t target = 0; target < targets_.size(); ++target) {
         count(target, on[target]);
@@ -172,7 +174,7 @@ class Coverer {
     out_.toolkit = std::max(out_.toolkit, toolkit_of(image.candidate.kind, clear));
   }
 
-  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table) {
+  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table, std::string& first) {
     if (!is_executable(image.candidate)) return false;
     if (image.candidate.kind == ImageKind::tileir) {
       table.complete = false;
@@ -191,6 +193,7 @@ class Coverer {
       at->second.served |= served;
       add_use(slot.info, label, at->second.uses);
     }
+    if (first.empty() && !list.kernels.empty()) first = list.kernels.front().info.name;
     if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
     table.complete = table.complete && list.whole;
     note_toolkit(image, *clear);

@@ -22,6 +22,7 @@ struct KernelUse {
   std::uint32_t shared_bytes = image::KernelInfo::kUnknown;
   std::uint32_t local_bytes = image::KernelInfo::kUnknown;
   std::uint32_t max_threads = image::KernelInfo::kUnknown;
+  std::uint64_t code_bytes = 0;
 };
 
 /// One kernel name over all modules of a file.
@@ -40,8 +41,9 @@ struct KernelTable {
   };
   std::vector<Label> labels;
   std::unordered_map<std::string, KernelCoverage, Hash, std::equal_to<>> kernels;
-  bool complete = true;           ///< every payload could be read
-  std::uint64_t clear_bytes = 0;  ///< of all payloads, decompressed
+  std::vector<std::string> first;  ///< by module: its first kernel
+  bool complete = true;            ///< every payload could be read
+  std::uint64_t clear_bytes = 0;   ///< of all payloads, decompressed
 };
 
 /// How a file does on one target.

@@ -116,6 +116,15 @@ void check_place(const Machine& machine, Facts& facts) {
             "started without them",
             visible),
         "docker run --gpus all (or the runtime class nvidia); on the host: nvidia-ctk runtime configure");
+  // A CDI specification of NVIDIA's sets `void`, so that no hook adds GPUs again.
+  for (const char* name : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"})
+    if (visible == "void" && machine.has_env(name))
+      add(facts, Severity::info, "require-not-evaluated",
+          fmt::format(
+              "{}={} kept this container from no host: the GPUs came by CDI, which does not evaluate it",
+              name, machine.env(name)),
+          "see that the host is one that the image is for: kshim export --to nvidia-require IMAGE says "
+          "which");
   const std::string_view capabilities = machine.env("NVIDIA_DRIVER_CAPABILITIES");
   if (wanted && !capabilities.empty() && !contains(capabilities, "compute") && !contains(capabilities, "all"))
     add(facts, Severity::error, "container-capabilities",

@@ -353,10 +353,15 @@ void sort_results(Scan& scan) {
   std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
     return std::tie(a.path, a.member) < std::tie(b.path, b.member);
   });
+  // Of several packages, the one with most device code is what the scan is about.
+  std::map<std::string, std::uint64_t> modules;
+  for (const ScannedObject& object : scan.objects) modules[object.package.label()] += object.modules;
   std::stable_sort(scan.findings.begin(), scan.findings.end(),
-                   [](const analysis::Finding& a, const analysis::Finding& b) {
-                     return std::tuple(b.severity, b.confidence, a.object) <
-                            std::tuple(a.severity, a.confidence, b.object);
+                   [&](const analysis::Finding& a, const analysis::Finding& b) {
+                     const std::uint64_t of_a = modules[a.package.label()];
+                     const std::uint64_t of_b = modules[b.package.label()];
+                     return std::tie(b.severity, b.confidence, of_b, a.object) <
+                            std::tie(a.severity, a.confidence, of_a, b.object);
                    });
   std::sort(scan.notes.begin(), scan.notes.end());
   scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
@@ -368,12 +373,14 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   Scan out;
   out.targets = options.targets;
   out.driver = options.driver;
+  out.sizes = options.sizes;
   Inputs inputs = list_inputs(paths);
   out.files = inputs.files.size();
   out.duplicates = inputs.duplicates;
   for (const Input& input : inputs.files) out.bytes += input.bytes;
   out.notes = std::move(inputs.notes);
   for (const fs::path& path : paths) {
+    if (path == "-") continue;  // standard input
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);

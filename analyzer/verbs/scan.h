@@ -29,6 +29,7 @@ struct Options {
   std::vector<image::Arch> targets;  ///< compute capabilities to judge for
   image::Version driver;             ///< CUDA version of the driver to judge for; unknown = newest
   bool kernels = false;              ///< read payloads and name kernels
+  bool sizes = false;                ///< say what takes the bytes; asks for kernels too
   unsigned jobs = 0;                 ///< threads; 0 = one a core
   /// Whose file it is: asked of each file with device code that is in no archive, from one thread at a time.
   std::function<Owner(const std::string& path)> owner;
@@ -44,6 +45,7 @@ struct KernelNeeds {
   std::uint32_t shared_bytes = 0;  ///< static, a block
   std::uint32_t local_bytes = 0;   ///< a thread: stack and spilled registers
   std::uint32_t max_threads = 0;   ///< a block, by __launch_bounds__; unknown: as many as the device takes
+  std::uint64_t code_bytes = 0;    ///< machine code, of all modules together
 };
 
 struct ScannedKernel {
@@ -54,6 +56,34 @@ struct ScannedKernel {
 };
 
 using analysis::TargetVerdict;
+
+/// What a module takes.
+struct ModuleSize {
+  std::uint64_t offset = 0;  ///< of its fatbin in the file
+  std::uint64_t images = 0;
+  std::uint64_t stored = 0;  ///< bytes in the file
+  std::uint64_t bytes = 0;   ///< uncompressed
+  std::string kernel;        ///< the first in it, mangled, where kernels were read
+};
+
+/// How an object does against what it is meant to have.
+struct Expected {
+  std::string list;    ///< "7.5 9.0a 12.0+PTX"
+  std::string source;  ///< where that stands: "pyproject.toml:12", "--expect"
+  std::string reason;  ///< of a rule for files of this name
+  bool skipped = false;
+  std::vector<std::string> missing = {};  ///< "sm_120", "compute_90 or sm_90"
+  std::vector<std::string> surplus = {};
+  bool met() const { return missing.empty() && surplus.empty(); }
+};
+
+/// Bytes that something takes against its budget.
+struct BudgetUse {
+  std::string name;  ///< of the file or wheel
+  std::string of;    ///< "file", "wheel", "9.0a"
+  std::uint64_t bytes = 0;
+  std::uint64_t limit = 0;
+};
 
 struct ScannedObject {
   std::string path;
@@ -67,6 +97,8 @@ struct ScannedObject {
   std::vector<analysis::ImageCount> images;
   std::optional<std::vector<ScannedKernel>> kernels;  ///< with Options::kernels
   std::vector<TargetVerdict> targets;                 ///< in the order of Options::targets
+  std::vector<ModuleSize> largest;                    ///< modules, the largest first; the first few
+  std::optional<Expected> expected;                   ///< where the file is held to a list
   std::string name() const { return member.empty() ? path : path + "!" + member; }
 };
 
@@ -90,6 +122,9 @@ struct Scan {
   std::uint64_t bytes = 0;                  ///< of those
   std::uint64_t duplicates = 0;             ///< other names of files already counted
   bool nothing_readable = false;
+  bool held = false;   ///< to what was expected
+  bool sizes = false;  ///< to say what takes the bytes
+  std::vector<BudgetUse> budget;
   /// Something that was named to scan(), or a part of it, could not be read: no verdict on it.
   bool named_unread = false;
   bool incomplete() const { return !notes.empty(); }

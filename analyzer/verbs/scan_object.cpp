@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "analyzer/core/text.h"
@@ -56,12 +57,36 @@ std::vector<ScannedKernel> list_kernels(const KernelTable& table) {
     for (const KernelUse& use : uses) {
       const KernelTable::Label& label = table.labels[use.label];
       kernel.images.push_back({std::string(image::to_name(label.kind, label.arch).view()), use.registers,
-                               use.shared_bytes, use.local_bytes, use.max_threads});
+                               use.shared_bytes, use.local_bytes, use.max_threads, use.code_bytes});
     }
     out.push_back(std::move(kernel));
   }
   std::sort(out.begin(), out.end(),
             [](const ScannedKernel& a, const ScannedKernel& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<ModuleSize> largest_of(const analysis::DeviceCode& code, const KernelTable& table) {
+  constexpr std::ptrdiff_t kKept = 10;
+  std::vector<std::pair<ModuleSize, std::size_t>> all;
+  for (std::size_t index = 0; index < code.modules.size(); ++index) {
+    ModuleSize size{.offset = code.modules[index].offset, .kernel = {}};
+    analysis::each_image_of(code.modules[index], [&](std::uint32_t i) {
+      ++size.images;
+      size.stored += code.images[i].payload.size();
+      size.bytes += code.images[i].bytes;
+    });
+    all.emplace_back(std::move(size), index);
+  }
+  const auto end = all.begin() + std::min<std::ptrdiff_t>(kKept, std::ssize(all));
+  std::partial_sort(all.begin(), end, all.end(), [](const auto& a, const auto& b) {
+    return std::tuple(b.first.stored, a.first.offset) < std::tuple(a.first.stored, b.first.offset);
+  });
+  std::vector<ModuleSize> out;
+  for (auto at = all.begin(); at != end; ++at) {
+    if (at->second < table.first.size()) at->first.kernel = table.first[at->second];
+    out.push_back(std::move(at->first));
+  }
   return out;
 }
 
@@ -115,6 +140,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   object.images = count_images(code);
   object.targets = coverage.targets;
   if (options.kernels) object.kernels = list_kernels(table);
+  object.largest = largest_of(code, table);
   const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
   const std::string name = object.name();
   const bool library = code.host == analysis::HostFormat::pe

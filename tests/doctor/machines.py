@@ -125,6 +125,12 @@ class Hardware(fixture.MachineCase):
         self.assertEqual(self.ids(found, "error"), ["container-without-gpu"])
         self.assertTrue(found["place"]["container"])
 
+    def test_a_requirement_that_cdi_does_not_evaluate(self):
+        self.put("/.dockerenv")
+        require = {"NVIDIA_REQUIRE_ARCH": "arch>=9.0"}
+        self.assertIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void", **require), "info"))
+        self.assertNotIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void"), "info"))
+
     def test_a_container_that_wants_none(self):
         self.put("/.dockerenv")
         self.assertEqual(self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void")), [])

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/machine/machine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -121,5 +123,26 @@ std::string_view trim(std::string_view text) {
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
+
+std::map<std::string, std::string> own_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t mark = text.find('=');
+    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
+  }
+  // ld.so(8): parts that are no absolute paths begin in the working directory.
+  const auto folders = out.find("LD_LIBRARY_PATH");
+  if (folders == out.end()) return out;
+  std::string whole;
+  for (const std::string& folder : split(folders->second, ":;")) {
+    if (!whole.empty()) whole += ':';
+    whole += folder.empty() ? std::string() : std::filesystem::absolute(folder).lexically_normal().string();
+  }
+  folders->second = whole;
+  return out;
+}
+
+Machine this_machine() { return {"/", own_environment()}; }
 
 }  // namespace kshim::doctor

@@ -43,6 +43,10 @@ class Machine {
   bool live_;
 };
 
+/// This machine with our environment; LD_LIBRARY_PATH with absolute paths, as ld.so takes them.
+Machine this_machine();
+/// The environment of this process.
+std::map<std::string, std::string> own_environment();
 /// "a:b" at any of `separators`; empty parts are kept.
 std::vector<std::string> split(std::string_view text, std::string_view separators);
 /// Folder and name, with one slash between them.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
@@ -16,6 +18,34 @@ constexpr std::size_t kMostPlaces = 4;
 constexpr std::size_t kMostAddresses = 64;
 // Each costs a process of its own.
 constexpr std::size_t kMostSourceReads = 200;
+
+/// Where the file of a report lies below another root than ours. Links are that root's own: an absolute one
+/// begins at it, and none leads out of it.
+std::string below_root(const std::filesystem::path& root, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (root == "/") return path;
+  constexpr int kMostLinks = 40;
+  std::string rest = fs::path(path).lexically_normal().relative_path().string();
+  for (int link = 0; link < kMostLinks; ++link) {
+    fs::path here;
+    bool moved = false;
+    for (const fs::path& part : fs::path(rest)) {
+      if (moved) {
+        here /= part;
+        continue;
+      }
+      std::error_code error;
+      const fs::path target = fs::read_symlink(root / here / part, error);
+      moved = !error;
+      here = error
+                 ? here / part
+                 : (target.is_absolute() ? target : ("/" / here / target)).lexically_normal().relative_path();
+    }
+    rest = here.string();
+    if (!moved) break;
+  }
+  return (root / rest).string();
+}
 
 }  // namespace
 
@@ -52,7 +82,7 @@ ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
   const Key key(object.path, object.build_id);
   auto found = files_.find(key);
   if (found == files_.end()) {
-    Entry added{ObjectFile::open(object.path, object.build_id), {}, {}};
+    Entry added{ObjectFile::open(below_root(root_, object.path), object.build_id), {}, {}};
     if (const auto* why = std::get_if<std::string>(&added.file)) {
       added.why_not = *why;
       look_elsewhere(object, added);
@@ -72,7 +102,7 @@ void ObjectFiles::look_elsewhere(const ObjectRecord& object, Entry& entry) {
   if (places == places_.end()) return;
   for (const std::string& path : places->second) {
     if (path == object.path) continue;
-    auto opened = ObjectFile::open(path, object.build_id);
+    auto opened = ObjectFile::open(below_root(root_, path), object.build_id);
     if (!std::holds_alternative<ObjectFile>(opened)) continue;
     entry.file = std::move(opened);
     entry.elsewhere = path;
@@ -90,6 +120,7 @@ const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return e
 
 std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
+  if (root_ != "/") return packages_.in_root(std::filesystem::path(object.path).relative_path().string());
   const Entry& file = entry(object);
   if (std::holds_alternative<ObjectFile>(file.file))
     return packages_.of(file.elsewhere.empty() ? object.path : file.elsewhere);
@@ -112,7 +143,7 @@ void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std
       wanted.push_back(address);
   }
   const std::string& other = elsewhere(object);
-  const source::HostFile file{other.empty() ? object.path : other, object.build_id, root_};
+  const source::HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
   if (wanted.empty() || source_reads_ >= kMostSourceReads ||
       !(opened->has_dwarf() || source::has_debug_file(file)))
     return;

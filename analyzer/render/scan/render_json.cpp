@@ -24,7 +24,8 @@ Json to_json(const analysis::ImageCount& image) {
           {"arch", image::to_name(candidate.kind, candidate.arch).view()},
           {"isa", version_or_null(candidate.isa)},
           {"count", image.count},
-          {"bytes", image.bytes}};
+          {"bytes", image.bytes},
+          {"stored", image.stored}};
 }
 
 Json known_or_null(std::uint32_t value) {
@@ -36,7 +37,8 @@ Json to_json(const KernelNeeds& image) {
           {"registers", known_or_null(image.registers)},
           {"shared_bytes", known_or_null(image.shared_bytes)},
           {"local_bytes", known_or_null(image.local_bytes)},
-          {"max_threads", known_or_null(image.max_threads)}};
+          {"max_threads", known_or_null(image.max_threads)},
+          {"code_bytes", image.code_bytes}};
 }
 
 Json to_json(const ScannedKernel& kernel) {
@@ -53,7 +55,24 @@ Json to_json(const TargetVerdict& verdict) {
           {"lacking", verdict.lacking}};
 }
 
-Json to_json(const ScannedObject& object) {
+Json to_json(const Expected& expected) {
+  return {{"list", text_or_null(expected.list)},
+          {"source", expected.source},
+          {"reason", text_or_null(expected.reason)},
+          {"skipped", expected.skipped},
+          {"missing", expected.missing},
+          {"surplus", expected.surplus}};
+}
+
+Json to_json(const ModuleSize& module) {
+  return {{"offset", module.offset},
+          {"images", module.images},
+          {"stored", module.stored},
+          {"bytes", module.bytes},
+          {"kernel", text_or_null(module.kernel)}};
+}
+
+Json to_json(const ScannedObject& object, bool sizes) {
   Json out = {{"path", object.path},
               {"member", text_or_null(object.member)},
               {"build_id", text_or_null(object.build_id)},
@@ -68,6 +87,10 @@ Json to_json(const ScannedObject& object) {
   out["bytes"] = object.bytes;
   out["modules"] = object.modules;
   out["targets"] = json_list(object.targets, [](const TargetVerdict& verdict) { return to_json(verdict); });
+  if (object.expected) out["expected"] = to_json(*object.expected);
+  if (sizes)
+    out["largest_modules"] =
+        json_list(object.largest, [](const ModuleSize& module) { return to_json(module); });
   return out;
 }
 
@@ -75,7 +98,8 @@ Json to_json(const ScannedObject& object) {
 
 std::string render_json(const Scan& scan) {
   Json out = {{"schema", "kshim-scan/1"}};
-  out["objects"] = json_list(scan.objects, [](const ScannedObject& object) { return to_json(object); });
+  out["objects"] =
+      json_list(scan.objects, [&](const ScannedObject& object) { return to_json(object, scan.sizes); });
   out["findings"] =
       json_list(scan.findings, [](const analysis::Finding& finding) { return analysis::to_json(finding); });
   out["targets"] = json_list(scan.targets, [](const image::Arch& target) {
@@ -89,6 +113,10 @@ std::string render_json(const Scan& scan) {
                 {"platform", text_or_null(image.platform)},
                 {"layers", image.layers}};
   });
+  if (!scan.budget.empty())
+    out["budget"] = json_list(scan.budget, [](const BudgetUse& use) {
+      return Json{{"name", use.name}, {"of", use.of}, {"bytes", use.bytes}, {"limit", use.limit}};
+    });
   out["notes"] = scan.notes;
   out["fleet"] =
       json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });

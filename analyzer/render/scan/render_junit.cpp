@@ -18,6 +18,7 @@ using analysis::TestCase;
 using analysis::TestSuite;
 
 constexpr const char* kWhole = "device code";
+constexpr const char* kExpected = "expected";
 
 // Findings name a target without its suffix: it is a GPU.
 std::string need_of(image::Arch target) {
@@ -52,7 +53,11 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
                TestSuite& suite) {
   const std::string group = object.name();
   std::map<std::string, std::vector<const Finding*>> by_need;
-  for (const Finding* finding : findings) by_need[finding->need].push_back(finding);
+  std::vector<const Finding*> unmet;
+  for (const Finding* finding : findings)
+    (finding->cause == analysis::Cause::unmet_expectation ? unmet : by_need[finding->need])
+        .push_back(finding);
+  if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, group, kExpected));
   std::vector<const Finding*> rest;
   std::set<std::string> told;
   for (const image::Arch target : scan.targets) {
@@ -62,9 +67,11 @@ void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<
     told.insert(need);
   }
   for (const Finding* finding : findings) {
-    if (!told.contains(finding->need)) rest.push_back(finding);
+    if (!told.contains(finding->need) && finding->cause != analysis::Cause::unmet_expectation)
+      rest.push_back(finding);
   }
-  if (scan.targets.empty() || !rest.empty()) suite.cases.push_back(judged(rest, group, kWhole));
+  if ((told.empty() && !object.expected && unmet.empty()) || !rest.empty())
+    suite.cases.push_back(judged(rest, group, kWhole));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
+#include "analyzer/render/scan/sizes.h"
 
 namespace kshim::scan {
 namespace {
@@ -132,12 +133,15 @@ class ScanWriter {
     headline();
     if (!doc_.terminal()) {
       write_contents(scan_.findings, {}, doc_);
+      expected();
       tables();
     }
     findings();
     write_fleet(scan_.fleet, doc_);
     if (doc_.terminal()) tables();
-    kernels();
+    if (scan_.sizes) sizes();
+    if (!scan_.sizes || !doc_.terminal()) kernels();
+    budgets();
     totals();
     std::vector<analysis::Note> notes;
     for (const std::string& note : scan_.notes) notes.push_back({note});
@@ -150,7 +154,7 @@ class ScanWriter {
     doc_.title(!found.empty()          ? "kshim scan: " + found
                : scan_.incomplete()    ? "kshim scan: incomplete"
                : scan_.objects.empty() ? "kshim scan: no device code"
-               : scan_.targets.empty() ? "kshim scan"
+               : scan_.targets.empty() && !scan_.held ? "kshim scan"
                                        : "kshim scan: ok");
     const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
     if (scan_.incomplete() && !problems) {
@@ -160,6 +164,14 @@ class ScanWriter {
                            counted(scan_.notes.size(), "place"), scan_.notes.size() == 1 ? "is" : "are"));
     } else if (scan_.objects.empty()) {
       doc_.say(Tone::strong, "no device code:", fmt::format("in {} looked at", counted(scan_.files, "file")));
+    } else if (scan_.held && !problems) {
+      const auto rules = static_cast<std::size_t>(
+          std::count_if(scan_.objects.begin(), scan_.objects.end(), [](const ScannedObject& object) {
+            return object.expected && !object.expected->reason.empty();
+          }));
+      std::string text = fmt::format("{} with device code, as expected", counted(scan_.objects.size(), "file"));
+      if (rules != 0) text += fmt::format(", {} by {} for such files", rules, rules == 1 ? "a rule" : "rules");
+      doc_.say(Tone::good, "ok:", text);
     } else if (!scan_.targets.empty() && !problems) {
       std::vector<std::string> names;
       for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
@@ -179,10 +191,50 @@ class ScanWriter {
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
-    const std::size_t shown = analysis::shown_of(total, kFindings);
+    const std::size_t shown = scan_.held ? total : analysis::shown_of(total, kFindings);
     write_contents(std::span(scan_.findings).first(shown), {}, doc_);
     if (shown < total) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", total - shown)}});
     write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+  }
+
+  void expected() {
+    std::vector<Row> table;
+    for (const ScannedObject& object : scan_.objects) {
+      if (!object.expected) continue;
+      const Expected& expected = *object.expected;
+      table.push_back({{code(object.name())},
+                       marked(expected.met(), expected.skipped ? "left out" : expected.list),
+                       {{analysis::join(expected.missing, ", ")}},
+                       {{analysis::join(expected.surplus, ", ")}},
+                       {{expected.reason}}});
+    }
+    if (!scan_.held || table.empty()) return;
+    doc_.heading(2, {{"Expected"}});
+    doc_.table({"File", "Expected", "Missing", "Too much", "Reason"}, std::move(table));
+  }
+
+  void sizes() {
+    constexpr std::size_t kBrief = 10;
+    for (const SizeTable& size : size_tables(scan_, doc_.brief() ? kBrief : doc_.limits().rows)) {
+      std::vector<Row> table;
+      for (const SizeRow& row : size.rows)
+        table.push_back({{{size_text(row.bytes), Tone::number}},
+                         {{share_text(row.bytes, size.total)}},
+                         {code(analysis::shorten(row.name, doc_.limits().columns))},
+                         {{row.clear == 0 ? "" : counted(row.images, "image")}},
+                         {{row.clear == 0 || row.clear == row.bytes ? "" : size_text(row.clear) + " unpacked"}},
+                         {{analysis::shorten(row.more, doc_.limits().columns)}}});
+      doc_.heading(2, {{fmt::format("bytes by {}: {}{}", size.what, size_text(size.total),
+                                    std::string_view(size.what) == "kernel" ? " of machine code" : " as stored")}});
+      doc_.table({"Bytes", "Share", size.what, "Images", "Unpacked", ""}, std::move(table));
+    }
+  }
+
+  void budgets() {
+    if (doc_.brief() && scan_.budget.size() > doc_.limits().rows) return;
+    for (const BudgetUse& use : scan_.budget)
+      doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+                                   size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
   /// The largest first where not all are shown; one object a row, unless there are too many.

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without
+// a change to them. https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/cli/self.h"
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
+#include "kshim/files/open_file.h"
+#include "kshim/image/elf.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kShimInside = "/usr/lib/kshim/libkshim.so";
+constexpr const char* kReportsInside = "/var/spool/kshim";
+constexpr unsigned kFloor = 17;  // of what the release builds, glibc 2.17
+
+struct CdiOptions {
+  std::string shim;
+  std::string report = "/var/spool/kshim";
+  std::string output;
+};
+
+/// The newest GLIBC_2.N without which it is not loaded (elf(5), Elf64_Verneed); 0 where it is no such file.
+unsigned glibc_of(const fs::path& path) {
+  constexpr std::size_t kMost = std::size_t{64} << 20;
+  constexpr unsigned kMostEntries = 1000;
+  constexpr std::string_view kName = "GLIBC_2.";
+  const std::string file = files::read_whole(path, kMost).value_or("");
+  const auto elf = image::ElfReader::open({reinterpret_cast<const std::byte*>(file.data()), file.size()});
+  if (!elf) return 0;
+  const auto needs = elf->section(".gnu.version_r");
+  const auto strings = elf->section(".dynstr");
+  if (!needs || !strings) return 0;
+  const std::string_view names = text_of(strings->bytes);
+  const auto word = [&](std::uint64_t at) { return read_le<std::uint32_t>(needs->bytes, at).value_or(0); };
+  unsigned newest = 0;
+  unsigned entries = 0;
+  for (std::uint64_t file_at = 0; entries < kMostEntries; file_at += word(file_at + 12)) {
+    for (std::uint64_t at = file_at + word(file_at + 8); ++entries < kMostEntries; at += word(at + 12)) {
+      const bool weak = (word(at + 4) & VER_FLG_WEAK) != 0;
+      const std::string_view name = names.substr(std::min<std::size_t>(word(at + 8), names.size()));
+      unsigned minor = 0;
+      if (!weak && name.starts_with(kName))
+        std::from_chars(name.data() + kName.size(), names.data() + names.size(), minor);
+      newest = std::max(newest, minor);
+      if (word(at + 12) == 0) break;
+    }
+    if (word(file_at + 12) == 0) break;
+  }
+  return newest;
+}
+
+fs::path shim_of(const CdiOptions& options) {
+  std::error_code error;
+  const Located found = options.shim.empty() ? find_shim() : Located{fs::canonical(options.shim, error), {}};
+  if (found.path.empty())
+    throw UserError(options.shim.empty()
+                        ? fmt::format("libkshim.so is not beside this command; {}", search_of(found))
+                        : fmt::format("--shim {}: {}", analysis::harmless(options.shim), error.message()),
+                    exit_status::kNoInput);
+  const unsigned glibc = glibc_of(found.path);
+  if (glibc == 0)
+    throw UserError(
+        fmt::format("--shim {}: is no library for glibc", analysis::harmless(found.path.string())));
+  if (glibc > kFloor)
+    print_warning(
+        fmt::format("{} needs glibc 2.{}: containers with an older one run without it, and their loader says "
+                    "so; the release's file needs 2.17",
+                    found.path.string(), glibc));
+  return found.path;
+}
+
+/// Every user of a container writes there; nobody removes what another wrote.
+fs::path report_folder(const std::string& name) {
+  std::error_code error;
+  const fs::path path = fs::absolute(name).lexically_normal();
+  fs::create_directories(path.parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) == 0) {
+    ::chmod(path.c_str(), S_ISVTX | 0777);
+  } else if (errno != EEXIST || !fs::is_directory(path, error)) {
+    throw UserError(fmt::format("--report {}: cannot be made ({}); give another folder",
+                                analysis::harmless(name), std::strerror(errno)));
+  }
+  return path;
+}
+
+int write_cdi(const CdiOptions& options) {
+  const fs::path shim = shim_of(options);
+  const fs::path report = report_folder(options.report);
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  using Json = nlohmann::ordered_json;
+  const auto mount = [](const fs::path& host, const char* inside, const char* rights) {
+    return Json{{"hostPath", host.string()},
+                {"containerPath", inside},
+                {"options", {rights, "nosuid", "nodev", "bind"}}};
+  };
+  const Json spec = {
+      {"cdiVersion", "0.5.0"},
+      {"kind", "kshim/shim"},
+      {"devices",
+       {{{"name", "record"},
+         {"containerEdits",
+          {{"env",
+            {fmt::format("LD_PRELOAD={}", kShimInside),
+             fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
+           {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
+  output.write(spec.dump(2) + "\n");
+  print_note(
+      "a container's own LD_PRELOAD is replaced: where an image sets one, give both to it by hand "
+      "(--env LD_PRELOAD=\"/usr/lib/kshim/libkshim.so ITS_OWN\")");
+  return exit_status::kOk;
+}
+
+std::function<int()> set_up(CLI::App& app) {
+  auto options = std::make_shared<CdiOptions>();
+  app.add_option("--shim", options->shim, "this libkshim.so (default: the one of `kshim path`)")
+      ->type_name("FILE");
+  app.add_option("--report", options->report,
+                 "the host's folder for reports, made where it is not there (default: /var/spool/kshim)")
+      ->type_name("DIR");
+  app.add_option("-o,--output", options->output, "write there and not to stdout: /etc/cdi/kshim.json")
+      ->type_name("FILE");
+  return [options] { return write_cdi(*options); };
+}
+
+}  // namespace
+
+Command cdi_command() {
+  return {.name = "cdi",
+          .synopsis = "write a CDI specification that attaches the shim to a container",
+          .usage = "[OPTIONS]",
+          .details =
+              "Container runtimes that read CDI specifications (podman, Docker 28, containerd, CRI-O) then "
+              "record in any image with "
+              "`--device kshim/shim=record`, and the image stays as it is.",
+          .example =
+              "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
+              "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"
+              "  kshim analyze /var/spool/kshim\n",
+          .footer = "Exit status: 0, 2 wrong arguments, 3 no libkshim.so.",
+          .set_up = set_up};
+}
+
+}  // namespace kshim::cli

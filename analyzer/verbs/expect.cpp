@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/expect.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "analyzer/core/text.h"
+
+namespace kshim::expect {
+namespace {
+
+namespace fs = std::filesystem;
+using analysis::Cause;
+using analysis::EvidenceId;
+using analysis::Finding;
+using image::ImageKind;
+using scan::Scan;
+using scan::ScannedObject;
+
+ArchList list_of(const ScannedObject& object) {
+  std::set<Entry> out;
+  for (const analysis::ImageCount& row : object.images) out.insert({row.candidate.kind, row.candidate.arch});
+  return {out.begin(), out.end()};
+}
+
+bool matches(const Rule& rule, const ScannedObject& object) {
+  const std::string& path = object.member.empty() ? object.path : object.member;
+  const bool whole = rule.pattern.find('/') != std::string::npos;
+  return ::fnmatch(rule.pattern.c_str(),
+                   whole ? path.c_str() : std::string(analysis::basename_of(path)).c_str(), 0) == 0;
+}
+
+Finding unmet(std::string headline, std::string advice, const std::string& source) {
+  Finding finding;
+  finding.cause = Cause::unmet_expectation;
+  finding.confidence = 1;
+  finding.headline = std::move(headline);
+  finding.evidence.push_back({EvidenceId::expected,
+                              fmt::format("What is expected stands in {}.", source),
+                              {},
+                              {{"source", source}}});
+  if (!advice.empty())
+    finding.fixes.push_back({.kind = analysis::FixKind::rebuild,
+                             .title = std::move(advice),
+                             .commands = {},
+                             .why = {},
+                             .caveat = {},
+                             .id = "as-expected"});
+  return finding;
+}
+
+// Of what a file is to have, as the form has it: each element one of several entries that would do.
+std::vector<ArchList> wanted_of(const Rule& rule) {
+  const Form form = rule.form.value_or(Form::written);
+  std::set<ArchList> out;
+  for (const Entry& entry : rule.list) {
+    const Entry sass{ImageKind::cubin, entry.arch};
+    const Entry ptx{ImageKind::ptx, entry.arch};
+    out.insert(form == Form::sass     ? ArchList{sass}
+               : form == Form::ptx    ? ArchList{ptx}
+               : form == Form::either ? ArchList{ptx, sass}
+                                      : ArchList{entry});
+  }
+  return {out.begin(), out.end()};
+}
+
+bool has_floor(const ScannedObject& object, image::ComputeCapability floor) {
+  return std::any_of(object.images.begin(), object.images.end(), [&](const analysis::ImageCount& row) {
+    return row.candidate.kind == ImageKind::ptx && row.candidate.arch.suffix == image::Suffix::none &&
+           row.candidate.arch.cc <= floor;
+  });
+}
+
+scan::Expected judge(const ScannedObject& object, const Rule& rule) {
+  scan::Expected out{
+      .list = to_text(rule.list), .source = rule.source, .reason = rule.reason, .skipped = rule.skip};
+  if (rule.skip) return out;
+  const ArchList have = list_of(object);
+  const auto has = [&](const Entry& entry) { return std::binary_search(have.begin(), have.end(), entry); };
+  std::set<Entry> asked;
+  for (const ArchList& choices : wanted_of(rule)) {
+    asked.insert(choices.begin(), choices.end());
+    if (!std::any_of(choices.begin(), choices.end(), has))
+      out.missing.push_back(analysis::join(names_of(choices), " or "));
+  }
+  if (rule.ptx_floor && !has_floor(object, *rule.ptx_floor))
+    out.missing.push_back(fmt::format("PTX for GPUs from {} on", image::to_name(*rule.ptx_floor).view()));
+  if (!rule.exactly.value_or(false)) return out;
+  ArchList surplus;
+  std::set_difference(have.begin(), have.end(), asked.begin(), asked.end(), std::back_inserter(surplus));
+  if (rule.ptx_floor)  // asked for by its own
+    std::erase_if(surplus, [&](const Entry& entry) {
+      return entry.kind == ImageKind::ptx && entry.arch.cc <= *rule.ptx_floor;
+    });
+  out.surplus = names_of(surplus);
+  return out;
+}
+
+Finding finding_of(const ScannedObject& object) {
+  const scan::Expected& expected = *object.expected;
+  std::string what;
+  std::string advice;
+  if (!expected.missing.empty()) {
+    what = "lacks " + analysis::enumerate(expected.missing);
+    advice = "Build it for " + analysis::enumerate(expected.missing);
+  }
+  if (!expected.surplus.empty()) {
+    what += fmt::format("{}has {} too much", what.empty() ? "" : "; ", analysis::enumerate(expected.surplus));
+    advice += fmt::format("{} {}", advice.empty() ? "Build it without" : ", without",
+                          analysis::enumerate(expected.surplus));
+  }
+  Finding finding =
+      unmet(fmt::format("{} {}", analysis::basename_of(object.name()), what),
+            fmt::format("{}, or change what {} expects of it.", advice, expected.source), expected.source);
+  finding.object = object.name();
+  finding.build_id = object.build_id;
+  finding.package = object.package;
+  finding.have = names_of(list_of(object));
+  return finding;
+}
+
+void hold_files(Scan& scan, const Expectation& expectation) {
+  std::vector<bool> matched(expectation.files.size());
+  for (ScannedObject& object : scan.objects) {
+    const Rule* rule = nullptr;
+    for (std::size_t i = 0; i < expectation.files.size(); ++i) {
+      if (!matches(expectation.files[i], object)) continue;
+      matched[i] = true;
+      rule = &expectation.files[i];
+    }
+    if (rule == nullptr) rule = &expectation.all;
+    if (rule->list.empty() && !rule->ptx_floor && !rule->skip) continue;  // a budget alone
+    object.expected = judge(object, *rule);
+    if (!object.expected->met()) scan.findings.push_back(finding_of(object));
+  }
+  for (std::size_t i = 0; i < matched.size(); ++i)
+    if (!matched[i])
+      scan.findings.push_back(
+          unmet(fmt::format("no file with device code is called {}", expectation.files[i].pattern),
+                fmt::format("Build the file, or take the rule out of {}.", expectation.files[i].source),
+                expectation.files[i].source));
+}
+
+/// What was named on the command line and holds no device code is not as expected, whatever lies beside it.
+void hold_paths(Scan& scan, const std::string& source, const std::vector<fs::path>& paths) {
+  for (const fs::path& path : paths) {
+    const std::string name = path.string();
+    const bool unread = std::any_of(scan.notes.begin(), scan.notes.end(),
+                                    [&](const std::string& note) { return note.starts_with(name + ":"); });
+    std::error_code error;
+    const bool folder = fs::is_directory(path, error);
+    if (unread && !folder) continue;  // said, and fails by itself
+    const bool found =
+        std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& object) {
+          return object.path == name ||
+                 (folder && object.path.starts_with(name.ends_with('/') ? name : name + '/')) ||
+                 (!folder && fs::equivalent(object.path, path, error));
+        });
+    if (found) continue;
+    Finding finding = unmet(
+        fmt::format("{} has no device code",
+                    analysis::basename_of(name.ends_with('/') ? name.substr(0, name.size() - 1) : name)),
+        "Build it with CUDA, or name the path that has what was built.", source);
+    finding.object = name;
+    scan.findings.push_back(std::move(finding));
+  }
+}
+
+std::uint64_t size_on_disk(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  return error ? 0 : size;
+}
+
+void hold_budget(Scan& scan, const std::vector<Limit>& budget, const std::string& source) {
+  std::map<std::string, std::map<image::Arch, std::uint64_t>> wheels;  // stored bytes by architecture
+  for (const ScannedObject& object : scan.objects)
+    for (const analysis::ImageCount& row : object.images)
+      wheels[object.path][row.candidate.arch] += row.stored;
+  const auto check = [&](const std::string& name, const Limit& limit, std::uint64_t bytes) {
+    scan.budget.push_back({name, limit.text(), bytes, limit.bytes});
+    if (bytes <= limit.bytes) return;
+    Finding finding = unmet(
+        fmt::format("{}{} takes {}, {} more than its budget of {}", analysis::basename_of(name),
+                    limit.of == Limit::Of::arch ? fmt::format(": code for {}", limit.text()) : std::string(),
+                    analysis::size_text(bytes), analysis::size_text(bytes - limit.bytes),
+                    analysis::size_text(limit.bytes)),
+        fmt::format("Build for fewer architectures (the table below says what takes most), or raise the "
+                    "budget of {}.",
+                    source),
+        source);
+    finding.object = name;
+    scan.findings.push_back(std::move(finding));
+    scan.sizes = true;
+  };
+  for (const Limit& limit : budget) {
+    if (limit.of == Limit::Of::file)
+      for (const ScannedObject& object : scan.objects) check(object.name(), limit, object.bytes);
+    for (const auto& [path, archs] : wheels) {
+      if (limit.of == Limit::Of::wheel) check(path, limit, size_on_disk(path));
+      const auto taken = archs.find(limit.arch);
+      if (limit.of == Limit::Of::arch) check(path, limit, taken == archs.end() ? 0 : taken->second);
+    }
+  }
+}
+
+}  // namespace
+
+std::string Limit::text() const {
+  if (of != Of::arch) return of == Of::file ? "file" : "wheel";
+  return to_text({{ImageKind::cubin, arch}});
+}
+
+void hold(Scan& scan, const Expectation& expectation, const std::vector<fs::path>& paths) {
+  std::error_code error;
+  const bool empty = scan.files == 0 && std::any_of(paths.begin(), paths.end(), [&](const fs::path& path) {
+                       return fs::is_directory(path, error);
+                     });
+  if (scan.nothing_readable && !empty) return;
+  scan.held = true;
+  scan.nothing_readable = false;
+  const std::size_t before = scan.findings.size();
+  hold_files(scan, expectation);
+  hold_paths(scan, expectation.all.source, paths);
+  hold_budget(scan, expectation.budget, expectation.all.source);
+  std::rotate(scan.findings.begin(), scan.findings.begin() + static_cast<std::ptrdiff_t>(before),
+              scan.findings.end());
+}
+
+std::string config_of(const Scan& scan, bool pyproject) {
+  struct Group {
+    std::vector<const ScannedObject*> objects;
+    std::uint64_t modules = 0;
+  };
+  std::map<ArchList, Group> groups;
+  std::uint64_t largest = 0;
+  std::uint64_t wheel = 0;
+  for (const ScannedObject& object : scan.objects) {
+    Group& group = groups[list_of(object)];
+    group.objects.push_back(&object);
+    group.modules += object.modules;
+    largest = std::max(largest, object.bytes);
+    wheel = std::max(wheel, size_on_disk(object.path));
+  }
+  // The longest list is everybody's: files for one GPU have short ones.
+  const auto most = std::max_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.size(), a.second.modules) < std::pair(b.first.size(), b.second.modules);
+  });
+  const auto megabytes = [](std::uint64_t bytes) {
+    return fmt::format("{}M", bytes * 11 / 10 / 1'000'000 + 1);
+  };
+  const auto escaped = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find_first_of("\\\"", at)) != std::string::npos; at += 2)
+      text.insert(at, "\\");
+    return analysis::harmless(text);
+  };
+  std::string out = pyproject ? "[tool.kshim]\n" : "";
+  out += fmt::format("expect = \"{}\"\nexactly = true\n", to_text(most->first));
+  out += fmt::format("\n[{}budget]\nfile = \"{}\"\nwheel = \"{}\"\n", pyproject ? "tool.kshim." : "",
+                     megabytes(largest), megabytes(wheel));
+  std::set<std::string> named;
+  for (const auto& [list, group] : groups) {
+    if (&list == &most->first) continue;
+    for (const ScannedObject* object : group.objects) {
+      const std::string name =
+          object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
+      if (!named.insert(name).second) continue;
+      out += fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
+                         pyproject ? "tool.kshim." : "", escaped(name), to_text(list));
+    }
+  }
+  return out;
+}
+
+}  // namespace kshim::expect

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// [tool.kshim] and kshim.toml.
+#define TOML_EXCEPTIONS 0
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "analyzer/core/text.h"
+#include "analyzer/verbs/expect.h"
+#include "kshim/files/open_file.h"
+
+namespace kshim::expect {
+namespace {
+
+constexpr std::size_t kLongestConfig = 1U << 20;
+
+class Config {
+ public:
+  explicit Config(std::string path) : path_(std::move(path)) {}
+
+  Expectation read(const toml::table& table) {
+    out_.all.source =
+        fmt::format("{}:{}", path_, std::max(1U, static_cast<unsigned>(table.source().begin.line)));
+    each(table, {"expect", "exactly", "form", "ptx-floor", "budget", "files"},
+         [&](std::string_view key, const toml::node& value) {
+           if (key == "budget") return read_budget(value);
+           if (key == "files") return read_rules(value);
+           read_key(key, value, out_.all);
+         });
+    for (Rule& rule : out_.files) {
+      if (!rule.exactly) rule.exactly = out_.all.exactly;
+      if (!rule.form) rule.form = out_.all.form;
+    }
+    return std::move(out_);
+  }
+
+  template <class Visit>
+  void each(const toml::table& table, std::initializer_list<std::string_view> keys, Visit&& visit) {
+    for (const auto& [key, value] : table) {
+      if (std::find(keys.begin(), keys.end(), key.str()) == keys.end()) {
+        const std::string near = analysis::nearest(key.str(), {keys.begin(), keys.end()});
+        refuse(at(key.source()), fmt::format("`{}` is no key of kshim's; {}", analysis::harmless(key.str()),
+                                             near.empty() ? fmt::format("there are {}", fmt::join(keys, ", "))
+                                                          : fmt::format("did you mean `{}`?", near)));
+      }
+      visit(key.str(), value);
+    }
+  }
+
+ private:
+  Origin at(const toml::source_region& region, unsigned skip = 0) const {
+    return {path_, static_cast<unsigned>(region.begin.line),
+            static_cast<unsigned>(region.begin.column) + skip};
+  }
+  Origin at(const toml::node& node, unsigned skip = 0) const { return at(node.source(), skip); }
+
+  std::string text_of(std::string_view key, const toml::node& value) const {
+    const auto text = value.value_exact<std::string>();
+    if (!text) refuse(at(value), fmt::format("`{}` is a text: write it in quotes", key));
+    return *text;
+  }
+  bool flag_of(std::string_view key, const toml::node& value) const {
+    const auto flag = value.value_exact<bool>();
+    if (!flag) refuse(at(value), fmt::format("`{}` is true or false", key));
+    return *flag;
+  }
+
+  ArchList list_of(std::string_view key, const toml::node& value) const {
+    const toml::array* array = value.as_array();
+    if (array == nullptr && text_of(key, value).starts_with('@')) {
+      const std::filesystem::path file = text_of(key, value).substr(1);
+      if (file.is_absolute() || std::find(file.begin(), file.end(), "..") != file.end())
+        refuse(at(value), "a list that a configuration names lies in its folder or below");
+    }
+    if (array == nullptr) return parse_arch_list(text_of(key, value), at(value, 1));
+    ArchList out;
+    for (const toml::node& item : *array) {
+      const ArchList more = list_of(key, item);
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    if (out.empty()) refuse(at(value), "names no architecture");
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  void read_key(std::string_view key, const toml::node& value, Rule& rule) const {
+    if (key == "expect") {
+      rule.list = list_of(key, value);
+      rule.source = fmt::format("{}:{}", path_, static_cast<unsigned>(value.source().begin.line));
+    } else if (key == "exactly") {
+      rule.exactly = flag_of(key, value);
+    } else if (key == "ptx-floor") {
+      rule.ptx_floor = parse_gpu(text_of(key, value), at(value, 1));
+    } else {
+      const std::string text = text_of(key, value);
+      rule.form = text == "sass" ? Form::sass : text == "ptx" ? Form::ptx : Form::either;
+      if (text != "sass" && text != "ptx" && text != "either")
+        refuse(at(value), "form is \"sass\", \"ptx\" or \"either\"");
+    }
+  }
+
+  void read_rules(const toml::node& value) {
+    const toml::array* rules = value.as_array();
+    if (rules == nullptr)
+      refuse(at(value),
+             "files are written as [[tool.kshim.files]] (in kshim.toml [[files]]), each with a pattern");
+    for (const toml::node& node : *rules) {
+      const toml::table* table = node.as_table();
+      if (table == nullptr) refuse(at(node), "each of files is a table with a pattern");
+      Rule rule;
+      rule.source = fmt::format("{}:{}", path_, static_cast<unsigned>(node.source().begin.line));
+      each(*table, {"pattern", "expect", "exactly", "form", "ptx-floor", "reason", "skip"},
+           [&](std::string_view key, const toml::node& entry) {
+             if (key == "pattern")
+               rule.pattern = text_of(key, entry);
+             else if (key == "reason")
+               rule.reason = text_of(key, entry);
+             else if (key == "skip")
+               rule.skip = flag_of(key, entry);
+             else
+               read_key(key, entry, rule);
+           });
+      if (rule.pattern.empty()) refuse(at(node), "the rule has no pattern; write pattern = \"*_fa3_C*\"");
+      if (rule.reason.empty())
+        refuse(at(node), fmt::format("the rule of `{}` has no reason: say why these files differ",
+                                     analysis::harmless(rule.pattern)));
+      if (rule.skip != (rule.list.empty() && !rule.ptx_floor))
+        refuse(at(node), fmt::format("the rule of `{}` has either expect, or skip = true",
+                                     analysis::harmless(rule.pattern)));
+      out_.files.push_back(std::move(rule));
+    }
+  }
+
+  void read_budget(const toml::node& value) {
+    const toml::table* table = value.as_table();
+    if (table == nullptr) {
+      out_.budget = parse_budget(text_of("budget", value), at(value, 1));
+      return;
+    }
+    for (const auto& [key, size] : *table)
+      out_.budget.push_back(parse_limit(key.str(), text_of(key.str(), size), at(size, 1)));
+  }
+
+  std::string path_;
+  Expectation out_;
+};
+
+toml::table parse(const std::string& path) {
+  const auto text = files::read_whole(path, kLongestConfig);
+  if (!text) refuse({path}, "cannot be read, or is longer than 1 MiB");
+  toml::parse_result result = toml::parse(*text, path);
+  if (!result)
+    refuse({path, static_cast<unsigned>(result.error().source().begin.line),
+            static_cast<unsigned>(result.error().source().begin.column)},
+           fmt::format("this is no TOML: {}", analysis::harmless(result.error().description())));
+  return std::move(result).table();
+}
+
+bool is_pyproject(const std::string& path) { return analysis::basename_of(path) == "pyproject.toml"; }
+
+}  // namespace
+
+Expectation read_config(const std::string& path) {
+  const toml::table file = parse(path);
+  if (!is_pyproject(path)) return Config(path).read(file);
+  const toml::node_view<const toml::node> section = file["tool"]["kshim"];
+  if (!section) refuse({path}, "has no [tool.kshim]; `kshim scan --print-config WHEEL` writes a first one");
+  const toml::table* table = section.as_table();
+  if (table == nullptr) refuse({path}, "tool.kshim is no table");
+  return Config(path).read(*table);
+}
+
+std::string find_config() {
+  if (files::open_to_read("kshim.toml")) return "kshim.toml";
+  if (!files::open_to_read("pyproject.toml")) return {};
+  // What another tool's faulty file says is that tool's concern.
+  const auto text = files::read_whole("pyproject.toml", kLongestConfig);
+  if (!text || text->find("tool.kshim") == std::string::npos) return {};
+  return parse("pyproject.toml")["tool"]["kshim"] ? "pyproject.toml" : "";
+}
+
+std::uint64_t parse_size(std::string_view text, const Origin& origin) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"", 1},     {"B", 1},   {"k", 1e3},  {"kB", 1e3},   {"KB", 1e3},      {"K", 1e3},         {"M", 1e6},
+      {"MB", 1e6}, {"G", 1e9}, {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}};
+  const std::string whole(text);
+  char* end = nullptr;
+  const double number = std::strtod(whole.c_str(), &end);
+  std::string_view unit = end;
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const auto* row = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                 [&](const auto& each) { return each.first == unit; });
+  if (end == whole.c_str() || row == std::end(kUnits) || !(number > 0) || number * row->second > 1e15)
+    refuse(origin, fmt::format("`{}` is no size; write 50M, 1.5G or 300MiB", analysis::harmless(text)));
+  return static_cast<std::uint64_t>(number * row->second);
+}
+
+Limit parse_limit(std::string_view of, std::string_view size, const Origin& origin) {
+  Limit limit{.of = of == "wheel"  ? Limit::Of::wheel
+                    : of == "file" ? Limit::Of::file
+                                   : Limit::Of::arch,
+              .bytes = parse_size(size, origin)};
+  if (limit.of != Limit::Of::arch) return limit;
+  const auto arch = image::parse_arch(of);
+  if (!arch)
+    refuse(origin, fmt::format("`{}` has no budget; file, wheel and architectures such as 9.0a have",
+                               analysis::harmless(of)));
+  limit.arch = *arch;
+  return limit;
+}
+
+std::vector<Limit> parse_budget(std::string_view text, const Origin& origin) {
+  std::vector<Limit> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, end - begin);
+    const std::size_t equals = item.find('=');
+    Origin at = origin;
+    at.column += static_cast<unsigned>(begin);
+    out.push_back(equals == std::string_view::npos
+                      ? parse_limit("file", item, at)
+                      : parse_limit(item.substr(0, equals), item.substr(equals + 1), at));
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace kshim::expect

@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where maintainers plug `kshim scan` in, run as far as this machine can: the GitHub Action's step, cibuildwheel's command, the test
+of a conda recipe, RAPIDS' validate_wheel.sh (a container: containers.py); and the scripts that complete its commands, in the shells themselves."""
+import json
+import os
+import re
+import shutil
+import sys
+import zipfile
+
+import e2e
+
+SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
+SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 and sm_89
+HISTOGRAM = e2e.SAMPLES / "02_ptx_newer_than_gpu" / "histogram"  # PTX alone
+ATTENTION = e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention"  # sm_90a alone
+e2e.require(e2e.KSHIM, SAXPY, SCALE, ATTENTION, HISTOGRAM)
+CI = e2e.SOURCE / "docs" / "ci"
+BIN = f"{e2e.KSHIM.parent}:{os.environ['PATH']}"
+
+
+def load_yaml(path):
+    try:
+        from ruamel.yaml import YAML
+    except ImportError:
+        print("skipped: no ruamel.yaml")
+        sys.exit(e2e.SKIPPED)
+    return YAML(typ="safe").load(path.read_text())
+
+
+class Plugged(e2e.Case):
+    def wheel(self, folder="dist", **members):
+        path = self.folder / folder / "things-1.2-cp311-cp311-linux_x86_64.whl"
+        path.parent.mkdir(exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+            for member, file in members.items():
+                out.write(file, f"things/{member}.so")
+        return path
+
+    def bash(self, script, **env):
+        return self.run_program("bash", "-ec", script, env=e2e.clean_environment(PATH=BIN, **env))
+
+
+class Sockets(Plugged):
+    def test_github_action(self):
+        action = load_yaml(e2e.SOURCE / "action.yml")
+        self.assertEqual(action["runs"]["using"], "composite")
+        [step] = action["runs"]["steps"]
+        self.assertEqual(step["shell"], "bash")
+
+        def run(**inputs):
+            values = {name: inputs.get(name, row["default"]) for name, row in action["inputs"].items()}
+            env = {name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: values[found[1]], text) for name, text in step["env"].items()}
+            self.assertNotIn("${{", "".join(env.values()) + step["run"])
+            return self.bash(step["run"], GITHUB_STEP_SUMMARY=self.folder / "summary.md", **env)
+
+        self.wheel(_C=SAXPY)
+        done = run(kshim="kshim", expect="8.0 9.0", arguments="--exactly")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run(kshim="kshim", expect="8.0 12.0")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("::error", done.stdout)
+        self.assertIn("sm_120", (self.folder / "summary.md").read_text())
+        self.assertEqual(run(kshim="kshim", expect="8.0", paths="missing/*.whl").returncode, 1)
+        (self.folder / "pyproject.toml").write_text('[tool.kshim]\nexpect = "8.0 9.0 12.0"\n')
+        self.assertEqual(run(kshim="kshim").returncode, 1)
+
+    def test_cibuildwheel(self):
+        text = (CI / "cibuildwheel.toml").read_text()
+        command = re.search(r'repair-wheel-command = "(.*)"', text)[1]
+        (self.folder / "pyproject.toml").write_text(text)
+        tools = self.folder / "bin"
+        tools.mkdir()
+        (tools / "auditwheel").write_text('#!/bin/sh\ncp "$4" "$3"\n')  # auditwheel repair -w DEST WHEEL
+        (tools / "auditwheel").chmod(0o755)
+
+        def repair(**members):
+            wheel = self.wheel("built", **members)
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            (self.folder / "out").mkdir()
+            script = command.format(dest_dir="out", wheel=wheel, project=self.folder)
+            return self.bash(f"PATH={tools}:$PATH; {script}", TORCH_CUDA_ARCH_LIST="8.0 9.0").returncode
+
+        self.assertEqual(repair(_C=SAXPY, _fa3_C=ATTENTION), 0)
+        self.assertEqual(repair(_C=SCALE, _fa3_C=ATTENTION), 1)
+        self.assertEqual(repair(_C=SAXPY), 1)  # the rule for _fa3_C has no file
+
+    def test_conda_recipe(self):
+        [test] = load_yaml(CI / "conda-recipe.yaml")["tests"]
+        (self.folder / "lib").mkdir()
+        shutil.copy(SAXPY, self.folder / "lib" / "libfoo.so")
+        [line] = test["script"]
+        for archs, status in (("80-real;90-real", 0), ("80-real;121-virtual", 1), ("", 2)):
+            self.assertEqual(self.bash(line, PREFIX=self.folder, CUDAARCHS=archs).returncode, status, archs)
+
+    def test_validate_wheel(self):
+        (self.folder / "python").mkdir()
+        (self.folder / "python" / "pyproject.toml").write_text('[tool.kshim]\nexpect = "8.0 9.0"\nexactly = true\n')
+        for built, status in ((SAXPY, 0), (SCALE, 1)):
+            self.wheel(_C=built)
+            self.assertEqual(self.bash(f"{CI}/validate_wheel.sh python ../dist").returncode, status)
+
+
+class Completion(Plugged):
+    """Each script in its own shell: the commands, options and values that it offers."""
+
+    def script(self, shell):
+        done = self.kshim("completion", shell)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        path = self.folder / f"kshim.{shell}"
+        path.write_text(done.stdout)
+        return path
+
+    def needs(self, shell):
+        if not shutil.which(shell):
+            self.skipTest(f"no {shell}")
+
+    def offers(self, line):
+        """What bash offers behind `line`."""
+        words = line.split(" ")
+        quoted = " ".join(f"'{word}'" for word in words)
+        done = self.bash(f"source kshim.bash; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _kshim; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return set(done.stdout.split())
+
+    def test_bash(self):
+        self.script("bash")
+        (self.folder / "thing.so").write_text("")
+        self.assertEqual(self.offers("kshim sc"), {"scan"})
+        self.assertLessEqual({"run", "analyze", "scan", "diff", "explain", "doctor", "path"}, self.offers("kshim "))
+        self.assertLessEqual({"--expect", "--exactly"}, self.offers("kshim scan --ex"))
+        self.assertEqual(self.offers("kshim scan --format j"), {"json", "junit"})
+        self.assertEqual(self.offers("kshim run --status "), {"child", "findings"})
+        self.assertEqual(self.offers("kshim scan th"), {"thing.so"})
+
+    def test_zsh(self):
+        self.needs("zsh")
+        path = self.script("zsh")
+        self.assertEqual(self.run_program("zsh", "-n", path).returncode, 0)
+        # A terminal of its own, in which Tab is pressed.
+        done = self.run_program("zsh", "-fc", f"""
+            zmodload zsh/zpty
+            zpty -b shell zsh -f -i
+            zpty -w shell 'PS1=; setopt noalwayslastprompt; autoload -Uz compinit; compinit -u -d {self.folder}/dump; source {path}; echo rea''dy'
+            zpty -r shell all '*ready*'
+            zpty -n -w shell 'kshim scan --format j'
+            for i in {{1..100}}; do
+              zpty -n -w shell $'\\t'
+              sleep 0.1
+              while zpty -r -t shell part; do shown+=$part; done
+              if [[ $shown == *junit* ]]; then break; fi
+            done
+            print -r -- "$shown"
+            zpty -d shell""", env=e2e.clean_environment(HOME=self.folder, PATH=BIN, TERM="vt100"), timeout=60)
+        self.assertIn("json", done.stdout)
+        self.assertIn("junit", done.stdout)
+
+    def test_fish(self):
+        self.needs("fish")
+        path = self.script("fish")
+
+        def offers(line):
+            done = self.run_program("fish", "--no-config", "-c", f"source {path}; complete -C '{line}'", env=e2e.clean_environment(HOME=self.folder, PATH=BIN))
+            return {row.split("\t")[0] for row in done.stdout.splitlines()}
+
+        self.assertEqual(offers("kshim sc"), {"scan"})
+        self.assertEqual(offers("kshim scan --format j"), {"json", "junit"})
+        self.assertIn("--expect", offers("kshim scan --exp"))
+
+    def test_every_option_of_the_help(self):
+        """The script has what --help shows, of every command."""
+        text = self.script("bash").read_text()
+        for command in re.findall(r"(?m)^  (\w+) ", self.kshim("help").stdout.split("Examples:")[0]):
+            if command == "help":
+                continue
+            shown = set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", self.kshim(command, "--help").stdout))
+            words = re.search(rf"(?ms)^    {command}\).*?options='(.*?)'", text)[1].split()
+            self.assertLessEqual(shown, set(words), command)
+
+
+class Alone(Plugged):
+    """`kshim scan` without a target, and without a path."""
+
+    def scan(self, *argv, status=0, **env):
+        done = self.kshim("scan", "--format", "json", *argv, env=e2e.clean_environment(**env))
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def gpus(self, devices, **more):
+        e2e.not_instrumented(self)
+        return {"LD_LIBRARY_PATH": e2e.SIMULATOR, "KSHIM_SIM_DEVICES": devices, **more}
+
+    def test_gpus_of_this_machine(self):
+        found, said = self.scan(SAXPY, status=1, **self.gpus("12.0"))
+        self.assertEqual((found["targets"], [each["cause"] for each in found["findings"]]), (["sm_120"], ["no-image-for-arch"]))
+        self.assertIn("(12.0)", said)
+        found, _ = self.scan(SAXPY, **self.gpus("8.0;9.0;9.0"))
+        self.assertEqual(found["targets"], ["sm_80", "sm_90"])
+
+    def test_driver_of_this_machine(self):
+        found, _ = self.scan(SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual(found["driver"], "12.4")
+        found, _ = self.scan("--driver", "12.8", SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual(found["driver"], "12.8")
+
+    def test_a_target_or_a_list_is_asked_instead(self):
+        found, _ = self.scan("--target", "8.0", SAXPY, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], ["sm_80"])
+        found, _ = self.scan("--expect", "8.0", SAXPY, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], [])
+
+    def test_without_a_gpu(self):
+        found, _ = self.scan(SAXPY)
+        self.assertEqual((found["targets"], found["findings"]), ([], []))
+
+    def environment(self):
+        venv = self.folder / "venv"
+        done = self.run_program(sys.executable, "-m", "venv", "--without-pip", venv)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [packages] = venv.glob("lib/python*/site-packages")
+        (packages / "things").mkdir()
+        shutil.copy(SAXPY, packages / "things" / "_C.so")
+        return venv
+
+    def test_the_active_environment(self):
+        venv = self.environment()
+        found, said = self.scan(VIRTUAL_ENV=venv)
+        self.assertEqual([each["path"] for each in found["objects"]], [str(next(venv.glob("lib/python*/site-packages/things/_C.so")))])
+        self.assertIn("--target", said)  # there is no GPU here
+        self.assertIn(str(venv), said)
+        found, _ = self.scan(status=1, VIRTUAL_ENV=venv, **self.gpus("12.0"))
+        self.assertEqual(found["targets"], ["sm_120"])
+        found, _ = self.scan(PATH=f"{venv}/bin:{os.environ['PATH']}")
+        self.assertEqual(len(found["objects"]), 1)
+
+    def test_no_environment(self):
+        done = self.kshim("scan", env=e2e.clean_environment(PATH=self.folder))
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("PATH", done.stderr)
+
+
+class Requirements(Plugged):
+    """kshim export --to: what files ask of a GPU, and whether they keep what is declared."""
+
+    def export(self, to, *argv, status=0):
+        done = self.kshim("export", "--to", to, *argv)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_what_is_written_holds(self):
+        for to in ("nvidia-require", "conda", "wheel-variant"):
+            for file in (SAXPY, ATTENTION):
+                self.assertIn("ok", self.export(to, "--verify", self.export(to, file), file), to)
+        self.assertEqual(self.export("wheel-variant", SAXPY), "nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 90_real\n")
+        self.assertEqual(self.export("conda", ATTENTION), "__cuda_arch >=9.0,<=9.0\n")
+        self.assertEqual(self.export("nvidia-require", ATTENTION), 'NVIDIA_REQUIRE_ARCH="arch>=9.0,arch<=9.0"\n')
+
+    def test_promises(self):
+        said = self.export("conda", "--verify", "__cuda_arch >=7.5", SAXPY, status=1)
+        self.assertRegex(said, r"error: .*\b7\.5\b.*\b10\.0\b")
+        self.assertIn("there and not promised: 9.0", self.export("conda", "--verify", "__cuda_arch ==8.0|==8.6|==8.9", SAXPY).replace("8.7, ", "").replace("8.8, ", ""))
+        (self.folder / "variant").write_text("nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 120_real\n")
+        said = self.export("wheel-variant", "--verify", "@variant", SAXPY, status=1)
+        self.assertRegex(said, r"error: .*120_real")
+        self.assertRegex(said, r"note: .*90_real")
+        self.export("conda", "--verify", "anything", SAXPY, status=2)
+
+    def test_ptx_serves_what_comes(self):
+        text = self.export("conda", HISTOGRAM)
+        self.assertRegex(text, r"^__cuda_arch >=\d+\.\d$")
+
+    def test_nfd(self):
+        (self.folder / "nfd.yaml").write_text(self.export("nfd", SAXPY))
+        [compatibility] = load_yaml(self.folder / "nfd.yaml")["compatibilities"]
+        [rule] = compatibility["rules"]
+        majors = [entry["matchFeatures"][0]["matchExpressions"]["nvidia.com/gpu.compute.major"]["value"] for entry in rule["matchAny"]]
+        self.assertEqual(majors, [["8"], ["9"]])
+
+    def test_nothing_to_say(self):
+        self.export("conda", e2e.KSHIM, status=3)
+
+
+class Meant(Plugged):
+    """A slip of the pen is named."""
+
+    def test_did_you_mean(self):
+        for argv, meant in ((("scna",), "scan"), (("analyse",), "analyze"), (("scan", "--targets", "8.0", SCALE), "--target"), (("scan", "--expct", "8.0", SCALE), "--expect"),
+                            (("run", "--fail-on", "errors", "--", "true"), "error"), (("scan", "--format", "markdwon", SCALE), "markdown"),
+                            (("doctor", "--format", "jsn"), "json"), (("explain", "--format", "txt", "209"), "text"), (("diff", "--format", "htlm", SCALE, SCALE), "html")):
+            done = self.kshim(*argv)
+            self.assertIn(f"did you mean `{meant}`", done.stderr, argv)
+            self.assertEqual(done.returncode, 125 if argv[0] == "run" else 2)
+        self.assertNotIn("did you mean", self.kshim("frobnicate").stderr)
+
+    def test_explain_reads_a_file(self):
+        (self.folder / "train.log").write_text("RuntimeError: CUDA error: no kernel image is available for execution on the device\n")
+        done = self.kshim("explain", "--format", "json", "train.log")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, self.kshim("explain", "--format", "json", "--log", "train.log").stdout)
+        (self.folder / "209").write_text("nothing\n")
+        self.assertEqual(self.kshim("explain", "209").returncode, 0)
+
+    def test_scan_of_reports(self):
+        shutil.copytree(e2e.SOURCE / "tests" / "golden" / "no-image-for-arch", self.folder / "reports")
+        done = self.kshim("scan", "reports")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("kshim analyze reports", done.stderr)
+
+
+if __name__ == "__main__":
+    e2e.main()
