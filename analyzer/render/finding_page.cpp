@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
@@ -121,11 +123,12 @@ class FindingWriter {
   // Names as they are shown, each once: instances of one template often differ only in what was cut away.
   std::vector<std::string> kernel_rows() const {
     std::vector<std::string> rows;
+    std::unordered_set<std::string> known;
     const auto add = [&](const std::string& name) {
       // The kernel that failed may take two lines.
       const std::size_t room = doc_.limits().columns;
       std::string row = detail_ == Detail::everything ? name : shorten(name, rows.empty() ? 2 * room : room);
-      if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
+      if (known.insert(row).second) rows.push_back(std::move(row));
     };
     if (!finding_.failed_kernel.empty()) add(finding_.failed_kernel);
     for (const std::string& kernel : finding_.kernels) add(kernel);

@@ -158,7 +158,7 @@ TEST(Markdown, FencesAreLongerThanWhatTheyHold) {
 TEST(Markdown, FitsIntoAnIssue) {
   Finding finding;
   finding.severity = Severity::error;
-  finding.kernels.assign(5000, std::string(2000, 'k'));
+  for (int i = 0; i < 5000; ++i) finding.kernels.push_back(std::to_string(i) + std::string(2000, 'k'));
   finding.images.resize(500);
   finding.evidence.resize(500);
   Analysis analysis;
