@@ -65,9 +65,9 @@ std::vector<image::Arch> gpus_of(const std::vector<image::Arch>& archs,
 scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
-  if (result.targets.size() > scan::kMostTargets)
-    throw UserError(
-        fmt::format("--target: {} are named, {} are the most", result.targets.size(), scan::kMostTargets));
+  if (result.targets.size() > analysis::kMostTargets)
+    throw UserError(fmt::format("--target: {} are named, {} are the most", result.targets.size(),
+                                analysis::kMostTargets));
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels;
   result.jobs = options.jobs;

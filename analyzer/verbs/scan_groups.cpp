@@ -90,7 +90,7 @@ void excuse_files_for_other_gpus(Scan& scan) {
     if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
     if (!served.contains({finding.package.label(), finding.need})) continue;
     finding.severity = Severity::info;
-    finding.fixes.clear();
+    finding.about.reset();
     finding.remarks.push_back(fmt::format("Other files of {} have code for {}; this one is for other GPUs.",
                                           finding.package.label(), finding.need));
     finding.other_objects.push_back(finding.object);
