@@ -57,7 +57,10 @@ void add_other_flavours(const AdviceInput& at, std::vector<DeadEnd>& out) {
 
 // The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
 void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
-  const bool guard = at.cause == Cause::compiled_out || (at.cause == Cause::latent_gap && at.guarded) ||
+  const bool older =
+      at.taken && at.device && at.taken->arch.cc < *at.device;  // the guard may let the GPU's own through
+  const bool guard = (at.cause == Cause::compiled_out && !older) ||
+                     (at.cause == Cause::latent_gap && at.guarded) ||
                      (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());
   if (guard)
     out.push_back({"adding the GPU's exact architecture to the list",

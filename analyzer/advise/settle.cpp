@@ -17,7 +17,8 @@ std::string_view argument(const Fix& fix, std::string_view name) {
 }
 
 bool is_of_torch(std::string_view package) {
-  return package == "torch" || package == "torchvision" || package == "torchaudio" || package == "pytorch-gpu";
+  return package == "torch" || package == "torchvision" || package == "torchaudio" ||
+         package == "pytorch-gpu";
 }
 
 // PyTorch's wheels ask for these by release: pip exchanges them with it.
@@ -25,7 +26,7 @@ bool comes_with_torch(std::string_view package) {
   return package.starts_with("nvidia-") || package == "cuDNN" || package == "Triton" || package == "triton";
 }
 
-/// The build of PyTorch that the first finding asks for which asks for any.
+/// The first build of PyTorch that any finding asks for.
 struct Leading {
   const Finding* finding = nullptr;
   Fix fix;
@@ -33,17 +34,18 @@ struct Leading {
 };
 
 Leading leading_of(const std::vector<Finding>& findings) {
-  for (const Finding& finding : findings) {
-    if (!finding.about || finding.fixes.empty() || !is_of_torch(argument(finding.fixes[0], "package"))) continue;
-    return {&finding, finding.fixes[0], finding.about->python_env.prefix};
-  }
+  for (const Finding& finding : findings)
+    for (const Fix& fix : finding.fixes)
+      if (finding.about && is_of_torch(argument(fix, "package")))
+        return {&finding, fix, finding.about->python_env.prefix};
   return {};
 }
 
 // Whether the build serves what the other finding is about.
 bool serves(const Fix& fix, const AdviceInput& at) {
   if (!at.device) return false;
-  const WheelRow* row = find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
+  const WheelRow* row =
+      find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
   return row != nullptr && serves(*row, *at.device) != image::Choice::none;
 }
 
@@ -73,8 +75,8 @@ void settle(std::vector<Finding>& findings) {
   if (leading.finding == nullptr) return;
   for (Finding& finding : findings) {
     if (&finding == leading.finding || !finding.about) continue;
-    const std::size_t dropped =
-        std::erase_if(finding.fixes, [&](const Fix& fix) { return is_needless(leading, *finding.about, fix); });
+    const std::size_t dropped = std::erase_if(
+        finding.fixes, [&](const Fix& fix) { return is_needless(leading, *finding.about, fix); });
     if (dropped != 0 && finding.fixes.empty())
       finding.remarks.push_back(
           fmt::format("{}, as another finding asks: pip then exchanges this as well.", leading.fix.title));

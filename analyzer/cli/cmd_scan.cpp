@@ -78,8 +78,8 @@ scan::Options to_scan(const ScanOptions& options) {
   scan::Options result;
   result.targets = gpus_of(parse_archs("--target", options.targets), options.targets);
   if (result.targets.size() > analysis::kMostTargets)
-    throw UserError(
-        fmt::format("--target: {} are named, {} are the most", result.targets.size(), analysis::kMostTargets));
+    throw UserError(fmt::format("--target: {} are named, {} are the most", result.targets.size(),
+                                analysis::kMostTargets));
   if (options.driver) result.driver = parse_driver("--driver", *options.driver);
   result.kernels = options.kernels || options.sizes;
   result.sizes = options.sizes;

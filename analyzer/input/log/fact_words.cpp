@@ -25,7 +25,7 @@ struct AnswerRow {
 };
 constexpr AnswerRow kAnswers[] = {
 #define KSHIM_ANSWER(kind, question, answer) {Answer::kind, question, answer},
-#include "analyzer/advise/answers.def"
+#include "analyzer/input/log/answers.def"
 #undef KSHIM_ANSWER
 };
 

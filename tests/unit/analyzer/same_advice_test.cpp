@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One environment, asked about in three ways: a run of a program in it, its files, and the log of the run. The fix is the same.
+// One environment, asked about in three ways: a run of a program in it, its files, and the log of the run.
+// The fix is the same.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -26,11 +27,12 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
     const unsigned sm = GetParam().built_for;
     auto elf = test::host();
     elf.section(".nv_fatbin", SHT_PROGBITS,
-                test::FatbinBuilder().cubin(test::arch_of(sm), test::cubin(sm, {kSaxpy}, "12.6")).build(), 0, 0, test::kLoaded,
-                test::kFatbinAddress);
+                test::FatbinBuilder().cubin(test::arch_of(sm), test::cubin(sm, {kSaxpy}, "12.6")).build(), 0,
+                0, test::kLoaded, test::kFatbinAddress);
     file_ = folder_.write(site + "torch/lib/libtorch_cuda.so", test::text_of_buffer(elf.build())).string();
     const std::string info = site + "torch-" + GetParam().release + ".dist-info/";
-    folder_.write(info + "METADATA", std::string("Metadata-Version: 2.1\nName: torch\nVersion: ") + GetParam().release + "\n");
+    folder_.write(info + "METADATA",
+                  std::string("Metadata-Version: 2.1\nName: torch\nVersion: ") + GetParam().release + "\n");
     folder_.write(info + "INSTALLER", "pip\n");
     folder_.write(info + "RECORD", "torch/lib/libtorch_cuda.so,,\n");
     folder_.write("env/pyvenv.cfg", "home = /usr/bin\n");
@@ -40,11 +42,16 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
   Finding of_run() const {
     ReportText text;
     text.process().driver("13.0").device(0, GetParam().gpu, GetParam().name);
-    text.record("object", fmt::format(R"("id":1,"path":"{}","build_id":"{}","runtime":"shared","fatbins":1,"images":null)", file_,
-                                      test::kBuildIdHex));
-    text.record("module", fmt::format(R"("id":1,"object":1,"offset":{},"content_hash":null,"size":100,"api":"cuLibraryLoadData",)"
-                                      R"("result":209,"selected":null,"jit":null,"ms":1,"device":0)",
-                                      test::kFatbinAddress));
+    text.record(
+        "object",
+        fmt::format(R"("id":1,"path":"{}","build_id":"{}","runtime":"shared","fatbins":1,"images":null)",
+                    file_, test::kBuildIdHex));
+    text.record(
+        "module",
+        fmt::format(
+            R"("id":1,"object":1,"offset":{},"content_hash":null,"size":100,"api":"cuLibraryLoadData",)"
+            R"("result":209,"selected":null,"jit":null,"ms":1,"device":0)",
+            test::kFatbinAddress));
     text.failure(1, "launch", 209, kSaxpy, R"("module":1,"object":1)", "cuLaunchKernel").end();
     const TemporaryFolder reports;
     reports.write("box.17.jsonl", text.text());
@@ -58,10 +65,11 @@ class SameAdvice : public ::testing::TestWithParam<Environment> {
     return only(scan::scan({folder_.path() / "env"}, options).findings);
   }
   Finding of_log() const {
-    std::istringstream log(fmt::format("PyTorch version: {}\nGPU 0: {}, compute capability {}\nCUDA Driver Version: 13.0\n"
-                                       "  File \"{}\", line 9, in main\n"
-                                       "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
-                                       GetParam().release, GetParam().name, GetParam().gpu, "/home/u/train.py"));
+    std::istringstream log(
+        fmt::format("PyTorch version: {}\nGPU 0: {}, compute capability {}\nCUDA Driver Version: 13.0\n"
+                    "  File \"{}\", line 9, in main\n"
+                    "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
+                    GetParam().release, GetParam().name, GetParam().gpu, "/home/u/train.py"));
     return only(explain::explain_log(log, "a.log", {}, {}).findings);
   }
 
@@ -94,7 +102,8 @@ TEST_P(SameAdvice, IsGivenByRunScanAndExplain) {
 INSTANTIATE_TEST_SUITE_P(Environments, SameAdvice,
                          ::testing::Values(Environment{"2.7.1+cu126", 90, "12.0", "NVIDIA GeForce RTX 5090"},
                                            Environment{"2.9.1+cu128", 90, "6.1", "NVIDIA GeForce GTX 1080"},
-                                           Environment{"2.4.1+cu121", 90, "12.0", "NVIDIA GeForce RTX 5090"}));
+                                           Environment{"2.4.1+cu121", 90, "12.0",
+                                                       "NVIDIA GeForce RTX 5090"}));
 
 }  // namespace
 }  // namespace kshim::analysis

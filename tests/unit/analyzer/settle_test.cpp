@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several findings of one environment: no fix contradicts another, and none that another makes needless is shown.
+// Several findings of one environment: no fix contradicts another, and none that another makes needless is
+// shown.
 #include "analyzer/advise/settle.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +75,8 @@ TEST(Settle, WhatPyTorchBringsIsNotInstalledBesideIt) {
 }
 
 TEST(Settle, AnotherEnvironmentIsAnotherMatter) {
-  std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), cudnn_drops({12, 0}, venv("/w"))};
+  std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()),
+                                   cudnn_drops({12, 0}, venv("/w"))};
   advise(findings);
   EXPECT_FALSE(findings[1].fixes.empty());
 }
@@ -88,21 +90,25 @@ TEST(Settle, NoDriverIsUselessThatAnotherFindingAsksFor) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), about(std::move(old))};
   std::vector<Finding> alone = {findings[0]};
   advise(alone);
-  EXPECT_TRUE(std::any_of(alone[0].dead_ends.begin(), alone[0].dead_ends.end(), [](const DeadEnd& row) { return row.of_driver; }));
+  EXPECT_TRUE(std::any_of(alone[0].dead_ends.begin(), alone[0].dead_ends.end(),
+                          [](const DeadEnd& row) { return row.of_driver; }));
   advise(findings);
   EXPECT_TRUE(std::any_of(findings[1].fixes.begin(), findings[1].fixes.end(),
                           [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; }));
-  EXPECT_TRUE(std::none_of(findings[0].dead_ends.begin(), findings[0].dead_ends.end(), [](const DeadEnd& row) { return row.of_driver; }));
+  EXPECT_TRUE(std::none_of(findings[0].dead_ends.begin(), findings[0].dead_ends.end(),
+                           [](const DeadEnd& row) { return row.of_driver; }));
 }
 
-// Two GPUs in one machine, each release of PyTorch: the builds that are asked for are the same wherever one serves both.
+// Two GPUs in one machine, each release of PyTorch: the builds that are asked for are the same wherever one
+// serves both.
 TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
   std::size_t asked = 0;
   for (const GpuRow& a : gpus()) {
     for (const GpuRow& b : gpus()) {
       if (a.cc == b.cc || a.tegra || b.tegra) continue;
       for (const char* version : {"2.1.0+cu121", "2.7.1+cu126", "2.9.1+cu128", "2.9.1+cu130"}) {
-        std::vector<Finding> findings = {torch_fails(a.cc, version, venv(), {b.cc}), torch_fails(b.cc, version, venv(), {a.cc}),
+        std::vector<Finding> findings = {torch_fails(a.cc, version, venv(), {b.cc}),
+                                         torch_fails(b.cc, version, venv(), {a.cc}),
                                          cudnn_drops(a.cc, venv())};
         advise(findings);
         std::vector<const Fix*> builds;
@@ -118,11 +124,13 @@ TEST(Settle, TwoGpusAreNotSentToTwoBuilds) {
         ++asked;
         if (builds[0]->arguments == builds[1]->arguments) continue;
         const bool both = std::any_of(wheels().begin(), wheels().end(), [&](const WheelRow& row) {
-          return row.distribution == "torch" && row.platform == kLinux && row.variant == argument(*builds[0], "variant") &&
-                 serves(row, a.cc) != image::Choice::none && serves(row, b.cc) != image::Choice::none &&
+          return row.distribution == "torch" && row.platform == kLinux &&
+                 row.variant == argument(*builds[0], "variant") && serves(row, a.cc) != image::Choice::none &&
+                 serves(row, b.cc) != image::Choice::none &&
                  is_within(argument(*builds[0], "release"), row.first, row.last);
         });
-        EXPECT_FALSE(both) << version << " " << image::to_name(a.cc).c_str() << " " << image::to_name(b.cc).c_str();
+        EXPECT_FALSE(both) << version << " " << image::to_name(a.cc).c_str() << " "
+                           << image::to_name(b.cc).c_str();
       }
     }
   }
