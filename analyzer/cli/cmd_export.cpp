@@ -87,7 +87,8 @@ Command export_command() {
       .synopsis = "write reports as tables for DuckDB, Spark and others",
       .usage = "[OPTIONS] PATH... -o DIR",
       .details =
-          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, loads, "
+          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, "
+          "loads, "
           "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
           "was exported before is not exported again.",
       .example =
