@@ -252,7 +252,7 @@ void add_body_fixes(const AdviceInput& at, Advice& advice) {
        "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have",
        "write-kernel-body"});
   advice.fixes.push_back(
-      {FixKind::environment,
+      {FixKind::code,
        "Use what the program has for such GPUs",
        {},
        "such kernels belong to a fast path that needs a newer GPU: another data type, backend or option "

@@ -7,8 +7,8 @@
 
 namespace kshim::analysis {
 
-/// Takes away what contradicts the first fix of an earlier finding, or what that makes needless. The findings are in the order in
-/// which they are shown, with their fixes and with what these depend on.
+/// Takes away what contradicts the first fix of an earlier finding, or what that makes needless. The findings
+/// are in the order in which they are shown, with their fixes and with what these depend on.
 void settle(std::vector<Finding>& findings);
 
 }  // namespace kshim::analysis

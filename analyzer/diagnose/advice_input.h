@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports, scans and logs fill
-// in the same structure; a finding carries it until advise() has made fixes of it.
+// What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
+// scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
 #pragma once
 #include <memory>
 #include <optional>
@@ -58,30 +58,31 @@ struct AdviceInput : Facts {
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
   std::string kernel_module;
-  image::Version toolkit;   ///< that built the file; unknown = {0, 0}
-  std::string toolkit_how;  ///< how that is known: "its cubins say so"
-  std::vector<image::Candidate> have;      ///< what is built again has all of these
-  std::vector<std::string> switch_names;   ///< names of the JIT switches that are on
-  std::string serving_device;              ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
+  image::Version toolkit;                 ///< that built the file; unknown = {0, 0}
+  std::string toolkit_how;                ///< how that is known: "its cubins say so"
+  std::vector<image::Candidate> have;     ///< what is built again has all of these
+  std::vector<std::string> switch_names;  ///< names of the JIT switches that are on
+  std::string serving_device;  ///< value for CUDA_VISIBLE_DEVICES that selects a GPU that is served
   std::vector<std::string> kernel_images;  ///< images that do hold the failing kernel
   image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
   std::string cache_variable;              ///< that says where `cache` is
   std::string cache_entry;                 ///< what is to go
-  std::string removable;       ///< what of the caller's own caches may be deleted (printable.h): that entry, or the extension
-  bool jit_cache_off = false;  ///< CUDA_CACHE_DISABLE=1
-  std::string caller_package;  ///< the Python package whose code called the compiler, for pip
-  bool python = false;         ///< the process runs Python
-  std::string python_version;  ///< "3.10", where it is known
-  bool torch = false;          ///< with PyTorch in it
-  image::Version ptx;          ///< ISA version of the PTX that was refused, where that was said
-  image::Version reads;        ///< and the newest that its reader takes
-  bool asks_for_cuda = false;  ///< `runtime` is what an image of a container demands of the driver
-  bool ranked = false;         ///< a launcher started the process as one of several
-  std::string program;         ///< the command line, quoted for the shell; empty where it is not known
-  std::string need;            ///< of files that were not read: the architecture that was asked about
-  std::vector<std::string> unread;          ///< those files
-  std::optional<image::Candidate> taken;    ///< the image without the kernel's body that the driver takes
-  std::string caller;                       ///< file that reports what `software` left behind
+  std::string removable;  ///< what of the caller's own caches may be deleted (printable.h): that entry, or
+                          ///< the extension
+  bool jit_cache_off = false;       ///< CUDA_CACHE_DISABLE=1
+  std::string caller_package;       ///< the Python package whose code called the compiler, for pip
+  bool python = false;              ///< the process runs Python
+  std::string python_version;       ///< "3.10", where it is known
+  bool torch = false;               ///< with PyTorch in it
+  image::Version ptx;               ///< ISA version of the PTX that was refused, where that was said
+  image::Version reads;             ///< and the newest that its reader takes
+  bool asks_for_cuda = false;       ///< `runtime` is what an image of a container demands of the driver
+  bool ranked = false;              ///< a launcher started the process as one of several
+  std::string program;              ///< the command line, quoted for the shell; empty where it is not known
+  std::string need;                 ///< of files that were not read: the architecture that was asked about
+  std::vector<std::string> unread;  ///< those files
+  std::optional<image::Candidate> taken;  ///< the image without the kernel's body that the driver takes
+  std::string caller;                     ///< file that reports what `software` left behind
   std::optional<MissingLibrary> missing;
   std::optional<LibraryConflict> conflict;
   std::vector<std::string> foreign;  ///< of another user's report: what no command may hold
@@ -93,7 +94,8 @@ inline bool comes_built(const AdviceInput& at) {
   return at.origin == Origin::installed || (at.object.empty() && !at.package.empty() && !at.from_source);
 }
 
-/// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's cubins name.
+/// The finding's cause, code and object, and what the rules saw. `cubins`: the newest toolkit that the file's
+/// cubins name.
 AdviceInput advice_input(const Finding& finding, Facts facts, image::Version cubins);
 
 /// A file, whoever read it.
@@ -106,8 +108,8 @@ struct FileFacts {
   std::vector<image::Candidate> images = {};  ///< all of them, where they were read
 };
 void set_file(const FileFacts& file, AdviceInput& at);
-/// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a report could name
-/// anybody's source.
+/// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a
+/// report could name anybody's source.
 void set_package(const PackageRecord& package, const PackageRecord* here, AdviceInput& at);
 
 }  // namespace kshim::analysis

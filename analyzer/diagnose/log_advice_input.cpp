@@ -24,7 +24,8 @@ std::string group(const Hit& hit, const char* key) {
 void set_compiler(const Clues& clues, const Hit& hit, AdviceInput& at) {
   analysis::CompilerFacts& compiler = at.compiler.emplace();
   compiler.name = group(hit, "tool");
-  if (compiler.name.empty() || compiler.name == "nvrtc") compiler.name = hit.who.empty() ? "the compiler" : hit.who;
+  if (compiler.name.empty() || compiler.name == "nvrtc")
+    compiler.name = hit.who.empty() ? "the compiler" : hit.who;
   if (const auto asked = image::parse_arch(group(hit, "asked"))) compiler.asked = *asked;
   compiler.version = clues.toolkit;
 }
