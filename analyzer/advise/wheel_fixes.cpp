@@ -206,7 +206,7 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
     WheelName sibling;
     sibling.distribution = row.sibling;
     choice = choose_wheel(sibling, manager, *at.device, platform_of(at), at.driver, at.python_version,
-                             at.other_devices);
+                          at.other_devices);
     if (choice) wheel = sibling;
   }
   const GpuRow* gpu = find_gpu(*at.device);

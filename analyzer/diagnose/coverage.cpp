@@ -60,9 +60,9 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
     out.image = candidates_[selection.index];
   } else {
     // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
-    out.judged =
-        !holds_unknown_kind_ && std::none_of(candidates_.begin(), candidates_.end(),
-                                             [&](const Candidate& each) { return image::links_for(each, cc); });
+    out.judged = !holds_unknown_kind_ &&
+                 std::none_of(candidates_.begin(), candidates_.end(),
+                              [&](const Candidate& each) { return image::links_for(each, cc); });
   }
   return out;
 }

@@ -6,13 +6,13 @@
 #include <map>
 
 #include "analyzer/core/text.h"
-#include "analyzer/say/kernel_needs.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/render/scan/sizes.h"
+#include "analyzer/say/kernel_needs.h"
 
 namespace kshim::scan {
 namespace {
@@ -151,11 +151,11 @@ class ScanWriter {
  private:
   void headline() {
     const std::string found = analysis::counted_findings(scan_.findings);
-    doc_.title(!found.empty()          ? "kshim scan: " + found
-               : scan_.incomplete()    ? "kshim scan: incomplete"
-               : scan_.objects.empty() ? "kshim scan: no device code"
+    doc_.title(!found.empty()                         ? "kshim scan: " + found
+               : scan_.incomplete()                   ? "kshim scan: incomplete"
+               : scan_.objects.empty()                ? "kshim scan: no device code"
                : scan_.targets.empty() && !scan_.held ? "kshim scan"
-                                       : "kshim scan: ok");
+                                                      : "kshim scan: ok");
     const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
     if (scan_.incomplete() && !problems) {
       // Never "ok": what was not read was not judged.
@@ -165,12 +165,13 @@ class ScanWriter {
     } else if (scan_.objects.empty()) {
       doc_.say(Tone::strong, "no device code:", fmt::format("in {} looked at", counted(scan_.files, "file")));
     } else if (scan_.held && !problems) {
-      const auto rules = static_cast<std::size_t>(
-          std::count_if(scan_.objects.begin(), scan_.objects.end(), [](const ScannedObject& object) {
-            return object.expected && !object.expected->reason.empty();
-          }));
-      std::string text = fmt::format("{} with device code, as expected", counted(scan_.objects.size(), "file"));
-      if (rules != 0) text += fmt::format(", {} by {} for such files", rules, rules == 1 ? "a rule" : "rules");
+      const auto rules = static_cast<std::size_t>(std::count_if(
+          scan_.objects.begin(), scan_.objects.end(),
+          [](const ScannedObject& object) { return object.expected && !object.expected->reason.empty(); }));
+      std::string text =
+          fmt::format("{} with device code, as expected", counted(scan_.objects.size(), "file"));
+      if (rules != 0)
+        text += fmt::format(", {} by {} for such files", rules, rules == 1 ? "a rule" : "rules");
       doc_.say(Tone::good, "ok:", text);
     } else if (!scan_.targets.empty() && !problems) {
       std::vector<std::string> names;
@@ -218,14 +219,16 @@ class ScanWriter {
     for (const SizeTable& size : size_tables(scan_, doc_.brief() ? kBrief : doc_.limits().rows)) {
       std::vector<Row> table;
       for (const SizeRow& row : size.rows)
-        table.push_back({{{size_text(row.bytes), Tone::number}},
-                         {{share_text(row.bytes, size.total)}},
-                         {code(analysis::shorten(row.name, doc_.limits().columns))},
-                         {{row.clear == 0 ? "" : counted(row.images, "image")}},
-                         {{row.clear == 0 || row.clear == row.bytes ? "" : size_text(row.clear) + " unpacked"}},
-                         {{analysis::shorten(row.more, doc_.limits().columns)}}});
-      doc_.heading(2, {{fmt::format("bytes by {}: {}{}", size.what, size_text(size.total),
-                                    std::string_view(size.what) == "kernel" ? " of machine code" : " as stored")}});
+        table.push_back(
+            {{{size_text(row.bytes), Tone::number}},
+             {{share_text(row.bytes, size.total)}},
+             {code(analysis::shorten(row.name, doc_.limits().columns))},
+             {{row.clear == 0 ? "" : counted(row.images, "image")}},
+             {{row.clear == 0 || row.clear == row.bytes ? "" : size_text(row.clear) + " unpacked"}},
+             {{analysis::shorten(row.more, doc_.limits().columns)}}});
+      doc_.heading(
+          2, {{fmt::format("bytes by {}: {}{}", size.what, size_text(size.total),
+                           std::string_view(size.what) == "kernel" ? " of machine code" : " as stored")}});
       doc_.table({"Bytes", "Share", size.what, "Images", "Unpacked", ""}, std::move(table));
     }
   }
