@@ -82,7 +82,8 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("B", options->b, "after")->required()->group("");
   app.add_option("--format", options->format,
                  fmt::format("how to write it: {}", analysis::format_names(diff::kFormats)))
-      ->type_name("F");
+      ->type_name("F")
+      ->check(one_of({"text", "json", "markdown", "html", "github"}));
   app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
   app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")
       ->type_name("ARCHS")

@@ -39,6 +39,9 @@ std::vector<Row> rows_of(const Command& command) {
                    .choices = {},
                    .value = true,
                    .meaning = "newer tables than the built-in ones"});
+  if (command.name != "path")
+    out.push_back(
+        {.names = {"--max-memory"}, .choices = {}, .value = true, .meaning = "use at most so much memory"});
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional() == false || option->check_lname("help")) continue;
     Row row{.names = {},

@@ -152,7 +152,7 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_name(owner))
+        .text(C::processes_user, process.hidden ? std::string() : user_name(owner))
         .text(C::processes_job, first_set(process.env, {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}))
         .text(C::processes_account,
               first_set(process.env, {"SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME"}))

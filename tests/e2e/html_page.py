@@ -231,7 +231,7 @@ class Page(e2e.Case):
         self.assertLess(len(page), 12_000_000)
         self.assertTrue("and 8000 more" in page and "--format json" in page)
         seen = self.measured(page, FILTER % json.dumps(["f1077.ptx"]))["f1077.ptx"]
-        self.assertRegex(seen["said"], r"of 300 findings, .* of [\d,]+ table rows")
+        self.assertRegex(seen["said"], r"of [\d,]+ table rows")
         self.assertGreater(seen["rows"], 0)
 
 

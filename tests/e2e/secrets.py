@@ -110,7 +110,7 @@ class Secrets(e2e.Case):
         out = self.folder / "tables"
         done = self.kshim("export", report, "-o", out, env=e2e.clean_environment(HOME=home))
         self.assertEqual(done.returncode, 0, done.stderr)
-        kept = "".join(path.read_text() for path in out.iterdir() if path.is_file())
+        kept = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
         self.assertIn("~/", kept)
         # The name of the report's own file is the reader's business.
         self.assertNotIn("alice", kept.replace(str(report), "").replace(str(report.parent), ""))

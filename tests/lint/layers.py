@@ -12,6 +12,7 @@ INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
 KNOWN = {
     ("diagnose/log_advice_input.cpp", "advise/wheel_choice.h"),
     ("diagnose/log_advice_input.cpp", "advise/wheel_fixes.h"),
+    ("diagnose/report_findings.cpp", "advise/printable.h"),
     ("verbs/analysis.h", "render/formats.def"),
 }
 

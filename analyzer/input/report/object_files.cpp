@@ -19,11 +19,16 @@ constexpr std::size_t kMostAddresses = 64;
 // Each costs a process of its own.
 constexpr std::size_t kMostSourceReads = 200;
 
+/// Whether the path is one of another root than ours; what lies below that root already is not.
+bool is_of_root(const std::filesystem::path& root, const std::string& path) {
+  return root != "/" && !path.starts_with(root.string() + "/");
+}
+
 /// Where the file of a report lies below another root than ours. Links are that root's own: an absolute one
 /// begins at it, and none leads out of it.
 std::string below_root(const std::filesystem::path& root, const std::string& path) {
   namespace fs = std::filesystem;
-  if (root == "/") return path;
+  if (!is_of_root(root, path)) return path;
   constexpr int kMostLinks = 40;
   std::string rest = fs::path(path).lexically_normal().relative_path().string();
   for (int link = 0; link < kMostLinks; ++link) {
@@ -120,7 +125,8 @@ const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return e
 
 std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
-  if (root_ != "/") return packages_.in_root(std::filesystem::path(object.path).relative_path().string());
+  if (is_of_root(root_, object.path))
+    return packages_.in_root(std::filesystem::path(object.path).relative_path().string());
   const Entry& file = entry(object);
   if (std::holds_alternative<ObjectFile>(file.file))
     return packages_.of(file.elsewhere.empty() ? object.path : file.elsewhere);
