@@ -44,6 +44,7 @@ struct Options {
   std::optional<image::Version> assume_driver;
   std::optional<image::Version> assume_toolkit;
   std::filesystem::path root = "/";  ///< where the databases of packages are looked up
+  bool keep_private = false;         ///< `~` of a private report stays: what is made of it is kept or shared
   bool trust_reports = false;    ///< those of other users, and the sources that reports name, as one's own
   bool record_packages = false;  ///< add what is found there to the reports
   std::vector<BlindProcess> blind;

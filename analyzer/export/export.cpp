@@ -471,6 +471,8 @@ Result export_reports(const std::vector<fs::path>& paths, const Options& options
   TableFiles files(options.folder, name, options.zstd);
   Rows rows(files);
   std::vector<Input> taken;
+  analysis::Options how;
+  how.keep_private = true;
   std::uint64_t done = 0;
   for (std::size_t at = 0; at < inputs.size(); ++at) {
     const Input& input = inputs[at];
@@ -488,7 +490,7 @@ Result export_reports(const std::vector<fs::path>& paths, const Options& options
       ++result.unsettled;
       continue;
     }
-    rows.add(report, analysis::analyze({input.path}, {}), owners[at]);
+    rows.add(report, analysis::analyze({input.path}, how), owners[at]);
     ++result.reports;
     taken.push_back(input);
   }

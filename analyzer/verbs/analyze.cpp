@@ -130,9 +130,10 @@ class Run {
   static constexpr std::size_t kMostBlind = 1024;
 
   void take(const ReportFile& file, bool again) {
-    auto got = read_report(file.path, [&](std::uint64_t bytes) {
+    const auto told = [&](std::uint64_t bytes) {
       if (options_.progress && !again && bytes < file.bytes) options_.progress(done_ + bytes, total_);
-    });
+    };
+    auto got = read_report(file.path, told, options_.keep_private ? Homes::hidden : Homes::own);
     if (const auto* why = std::get_if<std::string>(&got)) {
       notes_.add(file.path.string(), *why);
       return;

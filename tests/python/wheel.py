@@ -23,6 +23,7 @@ e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1")
 SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"
 SIMULATOR = e2e.SOURCE / "python" / "simulator"
 PACKAGE_FILES = {f"kshim/{path.name}" for path in staged.PACKAGE.iterdir() if path.is_file()} | {
+    f"kshim/{path.relative_to(staged.PACKAGE)}" for path in (staged.PACKAGE / "fleet").rglob("*") if path.suffix in (".py", ".sql", ".json")} | {
     "kshim/_version.py", "kshim/bin/kshim", "kshim/lib/libkshim.so", "kshim/lib/libkshim-audit.so", "kshim/lib/libkshim-query.so.1"}
 
 

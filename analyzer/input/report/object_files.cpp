@@ -125,12 +125,14 @@ const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return e
 
 std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
   if (object.path.empty()) return std::nullopt;
-  if (is_of_root(root_, object.path))
-    return packages_.in_root(std::filesystem::path(object.path).relative_path().string());
+  const auto package_at = [&](const std::string& path) {
+    return is_of_root(root_, path) ? packages_.in_root(std::filesystem::path(path).relative_path().string())
+                                   : packages_.of(path);
+  };
   const Entry& file = entry(object);
   if (std::holds_alternative<ObjectFile>(file.file))
-    return packages_.of(file.elsewhere.empty() ? object.path : file.elsewhere);
-  auto out = packages_.of(object.path);
+    return package_at(file.elsewhere.empty() ? object.path : file.elsewhere);
+  auto out = package_at(object.path);
   if (out) {
     out->version.clear();
     out->build.clear();

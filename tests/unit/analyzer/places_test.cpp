@@ -24,7 +24,7 @@ class Places : public ::testing::Test {
     failure_.native.push_back({object, build_id, offset, symbol});
   }
   std::vector<Place> places() {
-    ObjectFiles files(folder_.path());
+    ObjectFiles files;
     return own_places(failure_, report_, files);
   }
   std::string first() {

@@ -20,7 +20,7 @@ import xml.etree.ElementTree
 import schemas
 
 FOLDER = None
-CAUSES = 32
+CAUSES = 33
 BAD_CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
