@@ -220,16 +220,16 @@ class ScanWriter {
       std::vector<Row> table;
       for (const SizeRow& row : size.rows)
         table.push_back(
-            {{{size_text(row.bytes), Tone::number}},
+            {{code(analysis::shorten(row.name, doc_.limits().columns))},
+             {{size_text(row.bytes), Tone::number}},
              {{share_text(row.bytes, size.total)}},
-             {code(analysis::shorten(row.name, doc_.limits().columns))},
              {{row.clear == 0 ? "" : counted(row.images, "image")}},
              {{row.clear == 0 || row.clear == row.bytes ? "" : size_text(row.clear) + " unpacked"}},
              {{analysis::shorten(row.more, doc_.limits().columns)}}});
       doc_.heading(
           2, {{fmt::format("bytes by {}: {}{}", size.what, size_text(size.total),
                            std::string_view(size.what) == "kernel" ? " of machine code" : " as stored")}});
-      doc_.table({"Bytes", "Share", size.what, "Images", "Unpacked", ""}, std::move(table));
+      doc_.table({size.what, "Bytes", "Share", "Images", "Unpacked", ""}, std::move(table));
     }
   }
 
