@@ -89,7 +89,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
                   "nvcc --version"};
   fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc),
                         image::to_name(image::ImageKind::cubin, {asked.cc, image::Suffix::none}).view());
-  fix.caveat = "start the build anew in an empty build folder: CMake keeps the compiler that it found";
+  fix.caveat = "start again in an empty build folder: CMake keeps the compiler that it found";
   fixes.push_back(std::move(fix));
 }
 

@@ -103,12 +103,12 @@ void add_driver_update(const AdviceInput& at, Serving serving, Advice& advice) {
   const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
   // A driver that does not drive the GPU is no dead end, but not the whole way either.
   if (serving == Serving::too_old || serving == Serving::too_new) return;
-  std::string why = switched ? "it heeds the same switch" : "a driver brings no code for your kernels";
+  std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
   if (gpu != nullptr && gpu->last_branch != 0) {
     why = fmt::format("it is not the cause, and R{} is the last branch for {} GPUs", gpu->last_branch,
                       gpu->family);
   } else if (serving == Serving::yes) {
-    why = switched ? "it serves this GPU already, and heeds the same switch"
+    why = switched ? "it serves this GPU already, and obeys the same switch"
                    : "it serves this GPU already, and brings no code for your kernels";
   }
   advice.dead_ends.push_back(no_driver_update(std::move(why)));

@@ -113,7 +113,7 @@ void add_majors(const LibraryConflict& at, Advice& out) {
                        "Build what links them with one toolkit",
                        {},
                        "then there is one CUDA in the process",
-                       "where both work side by side, there is nothing to mend",
+                       "where both work side by side, there is nothing to fix",
                        "build-with-one-toolkit"});
 }
 

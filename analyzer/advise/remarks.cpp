@@ -19,7 +19,7 @@ namespace {
 void add_build_remarks(const AdviceInput& at, Advice& advice) {
   if (!at.device || !(lacks_code(at.cause) || at.cause == Cause::library_refuses)) return;
   if (is_vendors(at) || !release_range(at).empty())
-    advice.remarks.push_back("No rebuild mends this: the library comes built from NVIDIA.");
+    advice.remarks.push_back("No rebuild fixes this: the library comes built from NVIDIA.");
   if (first_toolkit_for({*at.device, image::Suffix::none}) == nullptr)
     advice.remarks.push_back(fmt::format("No CUDA toolkit that kshim knows builds for compute capability {}.",
                                          image::to_name(*at.device).view()));
@@ -33,7 +33,7 @@ void add_build_remarks(const AdviceInput& at, Advice& advice) {
   });
   if (at.cause == Cause::arch_specific_image && hopper && at.device->major > 9)
     advice.remarks.push_back(
-        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) have to be written anew for "
+        "sm_90a is Hopper's alone: kernels that use its instructions (wgmma) must be rewritten for "
         "newer "
         "GPUs, so another backend of the library may be the only way.");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kshim diff: what a rebuild mended, and what it broke.
+// kshim diff: what a rebuild fixed, and what it broke.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -105,7 +105,7 @@ std::function<int()> set_up(CLI::App& app) {
 
 Command diff_command() {
   return {.name = "diff",
-          .synopsis = "say what a rebuild mended, and what it broke",
+          .synopsis = "say what a rebuild fixed, and what it broke",
           .usage = "[OPTIONS] A B",
           .details =
               "Compares before and after: two reports or folders of them, two analyses or two scans kept as "

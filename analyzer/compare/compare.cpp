@@ -137,7 +137,7 @@ void add_doubts(Diff& diff) {
                                      b.empty() ? "none" : analysis::enumerate({b.begin(), b.end()})));
   if (diff.b.verdict == "incomplete" || diff.b.verdict == "blind" || diff.b.verdict == "no-cuda")
     diff.notes.push_back(
-        fmt::format("B's verdict is {}: what does not occur there may not be mended", diff.b.verdict));
+        fmt::format("B's verdict is {}: what does not occur there may not be fixed", diff.b.verdict));
 }
 
 }  // namespace

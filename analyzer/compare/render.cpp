@@ -52,7 +52,7 @@ std::string_view word_of(const Change& change) {
   if (change.what != "finding") return to_name(change.effect);
   if (change.effect == Effect::changed) return "other";
   return change.effect == Effect::lost ? change.before.empty() ? "new" : "worse"
-         : change.after.empty()        ? "mended"
+         : change.after.empty()        ? "fixed"
                                        : "better";
 }
 
@@ -73,7 +73,7 @@ std::string summary_of(const Diff& diff) {
   if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
   if (const std::size_t better = findings(diff, Effect::gained); better != 0)
     parts.push_back(
-        fmt::format("{} mended", better == 1 ? "1 finding is" : fmt::format("{} findings are", better)));
+        fmt::format("{} fixed", better == 1 ? "1 finding is" : fmt::format("{} findings are", better)));
   if (!diff.stayed.empty())
     parts.push_back(fmt::format("{} as before", diff.stayed.size() == 1
                                                     ? "1 finding is"

@@ -133,7 +133,7 @@ void check_place(const Machine& machine, Facts& facts) {
   if (!facts.place.denied.empty())
     add(facts, Severity::error, "device-rights",
         fmt::format("this user may not open {}", analysis::enumerate(facts.place.denied)),
-        "see their owner and group; add the user to the group, or mend the udev rule");
+        "see their owner and group; add the user to the group, or fix the udev rule");
   const auto has = [&](std::string_view name) {
     return std::find(facts.place.device_nodes.begin(), facts.place.device_nodes.end(), name) !=
            facts.place.device_nodes.end();

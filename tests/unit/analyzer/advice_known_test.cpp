@@ -323,7 +323,7 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
   const Advice advice = advise(at);
   EXPECT_EQ(advice.remarks,
             (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
-                                      "No rebuild mends this: the library comes built from NVIDIA."}));
+                                      "No rebuild fixes this: the library comes built from NVIDIA."}));
   ASSERT_FALSE(advice.fixes.empty());
   EXPECT_NE(text_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
 }

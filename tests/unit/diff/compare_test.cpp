@@ -239,7 +239,7 @@ TEST(DiffFindings, MendedBrokenAndStayed) {
   ASSERT_EQ(diff.broken.size(), 1U);
   EXPECT_EQ(diff.broken[0].cause, "jit-compiler-missing");
   EXPECT_TRUE(diff.lost());
-  EXPECT_EQ(summary_of(diff), "1 finding is new or worse; 1 finding is mended; 1 finding is as before");
+  EXPECT_EQ(summary_of(diff), "1 finding is new or worse; 1 finding is fixed; 1 finding is as before");
   EXPECT_TRUE(diff.notes.empty());
 }
 
@@ -281,7 +281,7 @@ TEST(DiffNotes, SayWhatWeakensIt) {
   const Diff diff = diff_of(reports({}), b);
   ASSERT_GE(diff.notes.size(), 3U);
   EXPECT_EQ(diff.notes[0], "the GPUs differ: A is of A (8.0), B of B (9.0)");
-  EXPECT_NE(diff.notes[1].find("may not be mended"), std::string::npos);
+  EXPECT_NE(diff.notes[1].find("may not be fixed"), std::string::npos);
   EXPECT_EQ(diff.notes[2], "B: torn");
   EXPECT_EQ(diff.notes.back(), "B: and 40 more notes");
 }
