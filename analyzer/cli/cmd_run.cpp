@@ -141,15 +141,15 @@ int judge(const RunOptions& options, const analysis::Analysis& analysis, const C
   return blind ? exit_status::kRunFailed : exit_status::kOk;
 }
 
-// What the dynamic linker ends before its first instruction was not blind: it was not there.
+// What the dynamic linker ends before its first instruction was not blind: it was not there. It may have been
+// gone before the watch looked.
 void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
                           const std::string& search_path, analysis::Options& options) {
   constexpr int kLinkerGaveUp = 127;
-  const auto child = std::find_if(options.blind.begin(), options.blind.end(),
-                                  [&](const analysis::BlindProcess& row) { return row.pid == outcome.pid; });
-  if (outcome.exit_status != kLinkerGaveUp || child == options.blind.end()) return;
+  if (outcome.exit_status != kLinkerGaveUp) return;
   options.missing = doctor::missing_at_start(program, search_path);
-  if (!options.missing.empty()) options.blind.erase(child);
+  if (!options.missing.empty())
+    std::erase_if(options.blind, [&](const analysis::BlindProcess& row) { return row.pid == outcome.pid; });
 }
 
 int run(const RunOptions& options) {
