@@ -115,8 +115,8 @@ Command analyze_command() {
       .synopsis = "say what reports mean: what failed, where, why, and the fix",
       .usage = "[OPTIONS] PATH...",
       .details =
-          "Reads reports that libkshim.so wrote, and says for each failure which kernel of which file lacks "
-          "what, and the command that repairs it.",
+          "Reads reports that libkshim.so wrote. For each failure it names the kernel, the file that lacks its code, and "
+          "the command that fixes it.",
       .example =
           "  kshim analyze kshim-report/\n"
           "  kshim analyze --format json -o analysis.json node7.4711.jsonl\n"

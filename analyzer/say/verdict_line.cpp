@@ -94,7 +94,7 @@ VerdictLine ok_line(const Analysis& analysis) {
                         ending_text(analysis))};
   }
   if (used_nothing(analysis)) {
-    return {Tone::good, "ok:", "CUDA was initialised, and neither a GPU nor a kernel module was used"};
+    return {Tone::good, "ok:", "CUDA was initialized, and neither a GPU nor a kernel module was used"};
   }
   return {
       Tone::good, "ok:",
@@ -114,7 +114,7 @@ VerdictLine verdict_line(const Analysis& analysis) {
       return ok_line(analysis);
     case Verdict::no_cuda:
       return {Tone::strong,
-              "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
+              "no CUDA:", "no process that kshim could look into has asked the driver to initialize"};
     case Verdict::incomplete: {
       const auto reports =
           reports_that(analysis, [](const ProcessSummary& process) { return !process.complete; });

@@ -49,13 +49,13 @@ onload = async () => {
 
 # WCAG's ratio for every element with text of its own, and the worst of them; checkVisibility() leaves folded parts out.
 CONTRAST = """
-  const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
+  const numbers = color => color.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(part => part / 255).map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
     .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
   const ground = element => {
     for (; element; element = element.parentElement) {
-      const colour = numbers(view.getComputedStyle(element).backgroundColor);
-      if (colour.length < 4 || colour[3] !== 0) return colour;
+      const color = numbers(view.getComputedStyle(element).backgroundColor);
+      if (color.length < 4 || color[3] !== 0) return color;
     }
     return [255, 255, 255];
   };
@@ -132,7 +132,7 @@ class Page(e2e.Case):
         path = self.folder / "page.html"
         path.write_text(page)
         dom = self.browse(path)
-        # assertTrue, lest a failure shows all of the page.
+        # assertTrue: a failure does not print the whole page.
         self.assertTrue('data-ready="yes"' in dom, "our own script did not run: what follows would prove nothing")
         self.assertRegex(re.search("<title>[^<]*", dom).group(), "<title>kshim")
         self.assertEqual(len(re.findall("<script", dom)), 1)
