@@ -101,8 +101,8 @@ struct CachedFile::State {
   }
 };
 
-/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins again, and
-/// what was its parent's is left alone.
+/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins again,
+/// and what was its parent's is left alone.
 CachedFile::State* CachedFile::state() noexcept {
   static std::atomic<State*> current{nullptr};
   const pid_t process = ::getpid();

@@ -115,7 +115,8 @@ Command analyze_command() {
       .synopsis = "say what reports mean: what failed, where, why, and the fix",
       .usage = "[OPTIONS] PATH...",
       .details =
-          "Reads reports that libkshim.so wrote. For each failure it names the kernel, the file that lacks its code, and "
+          "Reads reports that libkshim.so wrote. For each failure it names the kernel, the file that lacks "
+          "its code, and "
           "the command that fixes it.",
       .example =
           "  kshim analyze kshim-report/\n"

@@ -279,7 +279,18 @@ void write_contents(std::span<const Finding> findings, const std::string& head, 
 
 void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
   const std::size_t shown = std::min(findings.size(), document.limits().findings);
-  for (std::size_t i = 0; i < shown; ++i) write_finding(findings[i], i + 1, detail, document);
+  for (std::size_t i = 0; i < shown;) {
+    document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]));
+    FindingWriter(findings[i], detail, document).write();
+    // A card of a page is about one file: what else is wrong with it comes with its own fix.
+    const std::string& file = findings[i].object;
+    for (++i; document.has_links() && i < shown && !file.empty() && findings[i].object == file; ++i) {
+      document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
+      FindingWriter(findings[i], Detail::brief, document).write();
+      document.close_finding();
+    }
+    document.close_finding();
+  }
   write_left_out(findings.size() - shown, "more finding", document);
 }
 
