@@ -86,16 +86,14 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   const std::function<int()> run = command.set_up(app);
   std::string tables;
   if (command.name != "path")
-    app.add_option(
-           "--knowledge", tables,
-           "newer tables of GPUs, CUDA releases and packages than the built-in ones: a file, or a folder of "
-           "files (also KSHIM_KNOWLEDGE)")
+    app.add_option("--knowledge", tables,
+                   "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+                   "(also KSHIM_KNOWLEDGE)")
         ->type_name("FILE");
   std::string memory;
   if (command.name != "path")
-    app.add_option(
-           "--max-memory", memory,
-           "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
+    app.add_option("--max-memory", memory,
+                   "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
         ->type_name("SIZE");
   // CLI11 takes arguments last to first, so that it can pop them.
   std::reverse(arguments.begin(), arguments.end());

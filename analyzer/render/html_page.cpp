@@ -20,7 +20,7 @@ constexpr Limits kEverything = {
     .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
 constexpr std::size_t kUnfolded =
     1;  // findings that are open from the start: the others are the list of contents
-constexpr std::size_t kParts = 12;     // that are linked on top
+constexpr std::size_t kParts = 12;  // that are linked on top
 constexpr std::string_view kTitleHere = "<title></title>";
 constexpr std::string_view kPartsHere = "<nav aria-label=\"parts of the page\"></nav>";
 
