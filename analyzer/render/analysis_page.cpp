@@ -96,7 +96,7 @@ class AnalysisWriter {
       const auto arguments = program_and_script(process.argv);
       out.push_back(arguments.empty() ? process.exe : join(arguments, " "));
     } else if (!analysis_.processes.empty()) {
-      out.push_back(counted(analysis_.processes.size(), "process"));
+      out.push_back(fmt::format("{} processes", analysis_.processes.size()));
     }
     const auto add = [&](std::string text) {
       if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(std::move(text));

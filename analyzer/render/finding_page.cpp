@@ -280,11 +280,16 @@ void write_contents(std::span<const Finding> findings, const std::string& head, 
 void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
   const std::size_t shown = std::min(findings.size(), document.limits().findings);
   for (std::size_t i = 0; i < shown;) {
-    document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]));
-    FindingWriter(findings[i], detail, document).write();
     // A card of a page is about one file: what else is wrong with it comes with its own fix.
-    const std::string& file = findings[i].object;
-    for (++i; document.has_links() && i < shown && !file.empty() && findings[i].object == file; ++i) {
+    std::size_t end = i + 1;
+    while (document.has_links() && end < shown && !findings[i].object.empty() &&
+           findings[end].object == findings[i].object)
+      ++end;
+    std::string title = title_of(findings[i]);
+    if (end != i + 1) title += fmt::format(" (and {} more)", end - i - 1);
+    document.open_finding(i + 1, kind_of(findings[i]), title);
+    FindingWriter(findings[i], detail, document).write();
+    for (++i; i < end; ++i) {
       document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
       FindingWriter(findings[i], Detail::brief, document).write();
       document.close_finding();
