@@ -24,8 +24,10 @@ constexpr std::size_t kParts = 12;  // that are linked on top
 constexpr std::string_view kTitleHere = "<title></title>";
 constexpr std::string_view kPartsHere = "<nav aria-label=\"parts of the page\"></nav>";
 
+/// sm_90a, compute_90, 9.0a: columns of these are many and narrow.
 bool is_arch(std::string_view name) {
-  return name.starts_with("sm_") || name.starts_with("compute_") || name.starts_with("lto_");
+  return name.starts_with("sm_") || name.starts_with("compute_") || name.starts_with("lto_") ||
+         (!name.empty() && name.front() >= '0' && name.front() <= '9');
 }
 
 const char* class_of(Tone tone) {

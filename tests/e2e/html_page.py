@@ -223,7 +223,7 @@ class Page(e2e.Case):
 
     def test_the_fix_is_in_the_first_screen(self):
         for width in (1280, 400):
-            for what, page in {"report": self.analysis_page(GOLDEN / "no-image-for-arch"), "many reports": self.analysis_page(),
+            for what, page in {"report": self.analysis_page(GOLDEN / "no-image-for-arch"), "many reports": self.analysis_page(GOLDEN / "several-findings", GOLDEN / "two-gpus"),
                                "scan": self.scan_page(6, "7.5,8.6,9.0,12.0")}.items():
                 with self.subTest(width=width, page=what):
                     seen = self.measured(page, """const box = page.querySelector(".finding .commands").getBoundingClientRect();
