@@ -57,7 +57,8 @@ CUmodule load() {
 
 void use_library(void* library) {
   check(library == nullptr, "dlopen");
-  const auto look_up = reinterpret_cast<decltype(&cuModuleGetFunction)>(dlsym(RTLD_DEFAULT, "cuModuleGetFunction"));
+  const auto look_up =
+      reinterpret_cast<decltype(&cuModuleGetFunction)>(dlsym(RTLD_DEFAULT, "cuModuleGetFunction"));
   CUfunction function = nullptr;
   check(look_up(&function, load(), "kernel"), "cuModuleGetFunction");
 }
@@ -96,7 +97,8 @@ double file(std::size_t mebibytes) {
   std::vector<char> bytes(kPtx.begin(), kPtx.end());
   bytes.resize(mebibytes << 20U, '\n');
   bytes.push_back(0);
-  std::ofstream("large.ptx", std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream("large.ptx", std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   double best = 1e30;
   for (int round = 0; round < 5; ++round) {
     CUmodule module = nullptr;

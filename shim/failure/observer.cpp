@@ -199,9 +199,7 @@ void on_kernel_registered(abi::FatbinHandle handle, std::uintptr_t host, const c
 }
 
 void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept {
-  if (!options().enabled || handle == nullptr) return;
-  const SlowPath path;
-  if (path) path.run([handle](State& state) { state.fatbins.remove(handle); });
+  if (options().enabled && handle != nullptr) register_code({handle, 0, 0, nullptr});
 }
 
 void on_fatbin_complete(abi::FatbinHandle handle) noexcept {

@@ -197,6 +197,7 @@ struct FatbinRegistry::Tables {
   }
 
   void remove(Number number) noexcept {
+    if (number == 0) return;
     Fatbin& gone = fatbin(number);
     for (Number at = gone.first; at != 0; at = kernel(at).next)
       unlink(host_bucket(kernel(at).host), at, [this](Number of) -> Number& { return next_of_host[of - 1]; });
@@ -213,13 +214,15 @@ struct FatbinRegistry::Tables {
   }
 };
 
-void FatbinRegistry::add(const Registration& registration) noexcept {
+void FatbinRegistry::apply(const Registration& registration) noexcept {
   if (tables_ == nullptr) tables_ = static_cast<Tables*>(raw::map_memory(sizeof(Tables), MAP_NORESERVE));
   if (tables_ == nullptr) return;
   if (registration.fatbin != 0)
     tables_->add_fatbin(registration);
-  else
+  else if (registration.kernel != nullptr)
     tables_->add_kernel(registration);
+  else
+    tables_->remove(tables_->find(registration.handle));
 }
 
 void FatbinRegistry::update() noexcept {
@@ -228,15 +231,9 @@ void FatbinRegistry::update() noexcept {
   const std::uint64_t end = ring->claimed.load(std::memory_order_acquire);
   for (std::uint64_t number = ring->taken.load(std::memory_order_relaxed); number != end; ++number) {
     Registration registration;
-    if (read_entry(*ring, number, registration)) add(registration);
+    if (read_entry(*ring, number, registration)) apply(registration);
     ring->taken.store(number + 1, std::memory_order_release);
   }
-}
-
-void FatbinRegistry::remove(abi::FatbinHandle handle) noexcept {
-  update();
-  const Number number = tables_ == nullptr ? 0 : tables_->find(handle);
-  if (number != 0) tables_->remove(number);
 }
 
 Registered FatbinRegistry::find_kernel(std::uintptr_t host) noexcept {

@@ -13,17 +13,17 @@
 
 namespace kshim::shim {
 
-/// One call of __cudaRegisterFatBinary or __cudaRegisterFunction.
+/// One call of __cudaRegisterFatBinary, __cudaRegisterFunction or __cudaUnregisterFatBinary.
 struct Registration {
   abi::FatbinHandle handle = nullptr;
-  std::uintptr_t address = 0;    ///< of the fatbin's wrapper, or of the host stub
-  std::uintptr_t fatbin = 0;     ///< address of the fatbin itself; 0 = a kernel is registered
-  const char* kernel = nullptr;  ///< its mangled name
+  std::uintptr_t address = 0;    ///< of the fatbin's wrapper, or of the kernel's host stub
+  std::uintptr_t fatbin = 0;     ///< address of the fatbin itself; 0 = no fatbin is registered
+  const char* kernel = nullptr;  ///< mangled name of a kernel; without it and without a fatbin: unregistered
 };
-/// `wrapper` is what the program's own constructor has just handed over, so it can be read.
+/// `wrapper` is the argument of the program's own constructor, so it can be read.
 Registration fatbin_registration(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
-/// Takes no lock; a signal handler may interrupt it, leave it by siglongjmp, and call it. False where the
-/// ring is full: call FatbinRegistry::update() first.
+/// Takes no lock. A signal handler may interrupt it, leave it by siglongjmp, and call it. False if the ring
+/// is full: call FatbinRegistry::update() first.
 bool stage_registration(const Registration& registration) noexcept;
 
 struct Registered {
@@ -46,7 +46,6 @@ class FatbinRegistry {
  public:
   /// Takes over what was staged.
   void update() noexcept;
-  void remove(abi::FatbinHandle handle) noexcept;
 
   // Each of these calls update().
   /// By the address of a host stub.
@@ -59,7 +58,7 @@ class FatbinRegistry {
 
  private:
   struct Tables;
-  void add(const Registration& registration) noexcept;
+  void apply(const Registration& registration) noexcept;
   Tables* tables_;  ///< mapped when the first fatbin is registered
 };
 

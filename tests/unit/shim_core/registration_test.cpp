@@ -39,6 +39,7 @@ void add_fatbin(Program& program) { add(fatbin_registration(program.handle(), pr
 void add_kernel(Program& program, std::uintptr_t host, const char* name) {
   add({program.handle(), host, 0, name});
 }
+void remove(Program& program) { add({program.handle(), 0, 0, nullptr}); }
 Registered find(std::uintptr_t host) { return g_fatbins.find_kernel(host); }
 
 std::vector<std::string_view> names_of(std::uintptr_t fatbin, bool& complete) {
@@ -76,7 +77,7 @@ TEST(Registration, AnUnregisteredFatbinTakesItsKernelsAlong) {
   gone.wrapper.fatbin = 0x40000;
   add_fatbin(gone);
   add_kernel(gone, 0x501000, "_Z4gonev");
-  g_fatbins.remove(gone.handle());
+  remove(gone);
   EXPECT_TRUE(find(0x501000).kernel.empty());
   bool complete = true;
   EXPECT_TRUE(names_of(0x40000, complete).empty());
@@ -105,11 +106,11 @@ TEST(Registration, KernelsOfSeveralFatbinsMayComeByTurns) {
   EXPECT_TRUE(complete);
   EXPECT_EQ(find(0x801000).wrapper, two.address());
   // The one in the middle goes; what stands around it stays what it is.
-  g_fatbins.remove(one.handle());
+  remove(one);
   EXPECT_TRUE(find(0x701000).kernel.empty());
   EXPECT_TRUE(find(0x702000).kernel.empty());
   EXPECT_EQ(find(0x801000).kernel, "_Z1cv");
-  g_fatbins.remove(two.handle());
+  remove(two);
   EXPECT_TRUE(find(0x801000).kernel.empty());
 }
 
@@ -129,7 +130,7 @@ TEST(Registration, KernelsAreListedInTheirOrderAndCounted) {
   EXPECT_FALSE(kernels.complete);
   EXPECT_EQ(kernels.names[0], "k0");
   EXPECT_EQ(kernels.names[KernelNames::kMax - 1], "k511");
-  g_fatbins.remove(many.handle());
+  remove(many);
 }
 
 TEST(Registration, AHostStubRegisteredAgainMeansTheNewKernel) {
@@ -141,9 +142,9 @@ TEST(Registration, AHostStubRegisteredAgainMeansTheNewKernel) {
   add_fatbin(fresh);
   add_kernel(fresh, 0xB01000, "_Z5freshv");
   EXPECT_EQ(find(0xB01000).kernel, "_Z5freshv");
-  g_fatbins.remove(fresh.handle());
+  remove(fresh);
   EXPECT_EQ(find(0xB01000).wrapper, old.address());
-  g_fatbins.remove(old.handle());
+  remove(old);
 }
 
 // A library that was unmapped without unregistering takes its texts along.
@@ -159,7 +160,7 @@ TEST(Registration, ANameThatIsGoneIsNotRead) {
   munmap(page, 4096);
   EXPECT_TRUE(find(0xD01000).kernel.empty());
   EXPECT_EQ(find(0xD01000).wrapper, program.address());
-  g_fatbins.remove(program.handle());
+  remove(program);
 }
 
 std::atomic<unsigned> g_interrupts{0};
@@ -190,8 +191,8 @@ TEST(Registration, AJumpOutOfItHarmsNoOther) {
   add_fatbin(after);
   add_kernel(after, 0xF01000, "_Z5afterv");
   EXPECT_EQ(find(0xF01000).kernel, "_Z5afterv");
-  g_fatbins.remove(after.handle());
-  g_fatbins.remove(program.handle());
+  remove(after);
+  remove(program);
 }
 
 // One library stays while others come and go around it, more often than any table is long.
@@ -210,7 +211,7 @@ TEST_P(ManyLoads, LeaveRoomForMore) {
   for (std::size_t round = 0; round < kRounds; ++round) {
     // The older of two goes only when the younger is there: what is last is never what goes.
     Program& program = turns[round % 2];
-    if (round >= 2) g_fatbins.remove(program.handle());
+    if (round >= 2) remove(program);
     program.wrapper.fatbin = 0x1000000 + round * 0x100;
     add_fatbin(program);
     for (std::size_t i = 0; i < kernels; ++i)
@@ -226,10 +227,10 @@ TEST_P(ManyLoads, LeaveRoomForMore) {
   EXPECT_TRUE(complete);
   EXPECT_EQ(names_of(0x90000, complete), std::vector<std::string_view>{"_Z4stayv"});
   EXPECT_TRUE(complete);
-  g_fatbins.remove(turns[0].handle());
-  g_fatbins.remove(turns[1].handle());
+  remove(turns[0]);
+  remove(turns[1]);
   EXPECT_EQ(find(0x901000).kernel, "_Z4stayv");
-  g_fatbins.remove(stays.handle());
+  remove(stays);
 }
 
 TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
