@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scale_loop libraries COUNT LIBRARY | kernels COUNT | repeats COUNT | file MIB us|kb: much of one thing.
 //   libraries  copies LIBRARY COUNT times; opens each copy, looks up a driver function, loads device code and
-//              looks a kernel up, and closes them all: microseconds a library
+//              looks a kernel up, and closes them all: microseconds of the processor a library
 //   kernels    COUNT different kernels that the driver does not find, then
 //   repeats    one of them COUNT times more: microseconds a failure
 //   file       a load of a cubin of that size from a file: microseconds
@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,10 +29,8 @@ void check(int result, const char* what) {
   std::exit(1);
 }
 
-double now_us() {
-  using Microseconds = std::chrono::duration<double, std::micro>;
-  return Microseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+/// Of the processor's time: a run is long, and other processes take their turns.
+double now_us() { return static_cast<double>(std::clock()) * 1e6 / CLOCKS_PER_SEC; }
 
 double resident_kb() {
   long pages = 0;
