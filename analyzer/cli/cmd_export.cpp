@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,7 +25,8 @@ struct ExportOptions {
   std::string output;
   std::vector<std::string> paths;
   std::string to;
-  std::string verify;
+  std::optional<std::string> declared;
+  bool verify = false;
   bool zstd = false;
   bool watch = false;
   unsigned settle_s = 600;
@@ -83,9 +85,11 @@ std::function<int()> set_up(CLI::App& app) {
          fmt::format("not tables, but what files ask of a GPU, for {}", fmt::join(requirement_names(), ", ")))
       ->type_name("SYSTEM")
       ->check(one_of(requirement_names()));
-  app.add_option("--verify", options->verify,
-                 "with --to: hold the files to what is declared (@FILE reads it); 1 where a GPU is promised "
-                 "and nothing runs there")
+  app.add_flag("--verify", options->verify,
+               "hold wheels, conda packages and images to what they declare themselves; 1 where a GPU is "
+               "promised and nothing runs there");
+  app.add_option("--declared", options->declared,
+                 "with --to: hold the files to this text (@FILE reads it) instead")
       ->type_name("TEXT");
   app.add_flag("--zstd", options->zstd, "compress the files");
   app.add_flag("--watch", options->watch, "go on, and export new reports every 30 seconds");
@@ -93,8 +97,9 @@ std::function<int()> set_up(CLI::App& app) {
                  "leave reports without an end that changed in the last S seconds for the next export (600)")
       ->type_name("S");
   return [options] {
-    if (!options->to.empty())
-      return export_requirements({options->to, options->output, options->verify, options->paths});
+    if (!options->to.empty() || options->verify || options->declared)
+      return export_requirements(
+          {options->to, options->output, options->declared, options->verify, options->paths});
     if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
     return export_facts(*options);
   };
@@ -106,7 +111,7 @@ Command export_command() {
   return {
       .name = "export",
       .synopsis = "write reports as tables for DuckDB and Spark, or what files ask of a GPU",
-      .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--verify TEXT] PATH...",
+      .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       kshim export --verify PATH...",
       .details =
           "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, "
           "loads, "
@@ -121,11 +126,11 @@ Command export_command() {
           "  kshim export /var/spool/kshim -o /data/kshim\n"
           "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
           "  kshim export --to nvidia-require image.tar\n"
-          "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
+          "  kshim export --verify dist/*.whl\n"
+          "  kshim export --to conda --declared \"__cuda_arch >=7.5\" lib/libfoo.so\n",
       .footer =
-          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report (with --to: no "
-          "device "
-          "code) in what was named; 1 where files do not keep what is declared, or could not be read whole.",
+          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report, device code or "
+          "declaration in what was named; 1 where files do not keep what is declared, or could not be read whole.",
       .set_up = set_up};
 }
 

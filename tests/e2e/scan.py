@@ -102,6 +102,26 @@ class Scan(e2e.Case):
         scan = self.scan(self.folder / "venv")
         self.assertEqual([each["package"] for each in scan["objects"]], ["alpha 1.0", "beta 2.0"])
 
+    def test_the_package_that_somebody_asked_for_comes_first(self):
+        """pip marks it (REQUESTED); of others the one with most device code."""
+        packages = self.folder / "lib" / "python3.11" / "site-packages"
+        for name, files in (("alpha", 2), ("beta", 1), ("gamma", 3)):
+            info = packages / f"{name}-1.0.dist-info"
+            info.mkdir(parents=True)
+            (packages / name).mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n\n")
+            (info / "RECORD").write_text("".join(f"{name}/_{n}.so,,\n" for n in range(files)))
+            for n in range(files):
+                shutil.copy(SAXPY, packages / name / f"_{n}.so")
+
+        def order():
+            found = [finding["package"].split()[0] for finding in self.scan("--target", "sm_120", self.folder, status=1)["findings"]]
+            return sorted(set(found), key=found.index)
+
+        self.assertEqual(order(), ["gamma", "alpha", "beta"])
+        (packages / "beta-1.0.dist-info" / "REQUESTED").write_text("")
+        self.assertEqual(order(), ["beta", "gamma", "alpha"])
+
     def test_links_and_copies(self):
         shutil.copy(SCALE, self.folder / "libscale.so.1.0")
         (self.folder / "libscale.so").symlink_to("libscale.so.1.0")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
@@ -240,14 +241,16 @@ class ScanWriter {
                                    size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
-  /// The largest first where not all are shown; one object a row, unless there are too many.
+  /// One object a row, unless there are too many: then one package, those that somebody asked for first.
   void tables() {
     rows_ = matrix_rows(scan_, false);
     const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
       std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
+                       [](const MatrixRow& a, const MatrixRow& b) {
+                         return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
+                       });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
@@ -389,8 +392,9 @@ class ScanWriter {
         scan_.objects.size(), counted(fatbins, "fatbin"), counted(images, "image"))}});
     for (const ScannedImage& image : scan_.images)
       doc_.paragraph({{fmt::format(
-          "{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
-          image.platform.empty() ? "" : " for " + image.platform, counted(image.layers, "layer"))}});
+          "{}: image {}{}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
+          image.platform.empty() ? "" : " for " + image.platform, image.base.empty() ? "" : " on " + image.base,
+          counted(image.layers, "layer"))}});
     if (!doc_.terminal() || scan_.objects.empty()) return;
     std::string legend = "S = SASS (cubin), P = PTX";
     if (ltoir) legend += ", L = LTO-IR";
