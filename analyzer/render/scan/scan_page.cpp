@@ -53,6 +53,13 @@ std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
   return kinds.empty() && letters ? "." : analysis::join(kinds, letters ? "" : ", ");
 }
 
+/// Whether it has code for GPUs in general, and not for one or its family alone (sm_90a, sm_100f).
+bool is_general(const MatrixRow& row) {
+  return std::any_of(row.images.begin(), row.images.end(), [](const analysis::ImageCount& image) {
+    return image.candidate.arch.suffix == image::Suffix::none;
+  });
+}
+
 /// One word of a column.
 Line verdict_word(const RowVerdict& verdict) {
   if (verdict.mixed())
@@ -193,10 +200,47 @@ class ScanWriter {
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
-    const std::size_t shown = scan_.held ? total : analysis::shown_of(total, kFindings);
-    write_contents(std::span(scan_.findings).first(shown), {}, doc_);
-    if (shown < total) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", total - shown)}});
+    auto lines = lines_of(std::span(scan_.findings).first(total));
+    const std::size_t shown = scan_.held ? lines.size() : analysis::shown_of(lines.size(), kFindings);
+    const std::size_t more = lines.size() - shown;
+    lines.resize(shown);
+    if (shown > 1) doc_.contents({}, std::move(lines));
+    if (more != 0) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", more)}});
     write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+  }
+
+  /// What a file lacks on several GPUs for one cause is one line.
+  std::vector<std::pair<std::string_view, std::string>> lines_of(std::span<const Finding> findings) const {
+    std::map<std::tuple<std::string, Severity, analysis::Cause>, std::vector<const Finding*>> groups;
+    for (const Finding& finding : findings)
+      groups[{finding.object, finding.severity, finding.cause}].push_back(&finding);
+    std::vector<std::pair<std::string_view, std::string>> out;
+    for (const Finding& finding : findings) {
+      const auto& group = groups[{finding.object, finding.severity, finding.cause}];
+      if (group.size() == 1 || finding.need.empty())
+        out.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
+      else if (group.front() == &finding)
+        out.emplace_back(analysis::kind_of(finding), common_title(group));
+    }
+    return out;
+  }
+
+  std::string common_title(const std::vector<const Finding*>& group) const {
+    const Finding& first = *group.front();
+    std::vector<std::string> needs;
+    std::uint64_t lacking = 0;
+    std::uint64_t modules = 0;
+    for (const Finding* finding : group) needs.push_back(finding->need);
+    for (const ScannedObject& object : scan_.objects)
+      for (const TargetVerdict& verdict : object.targets)
+        if (object.name() == first.object && verdict.lacking > lacking)
+          lacking = verdict.lacking, modules = verdict.sass + verdict.jit + verdict.lacking;
+    std::string name(analysis::basename_of(first.object));
+    if (!first.package.empty()) name += " of " + first.package.label();
+    if (first.cause == analysis::Cause::latent_gap && lacking != 0)
+      return fmt::format("{}: up to {} of {} have no code for {}", name, lacking, counted(modules, "module"),
+                         analysis::enumerate(needs));
+    return fmt::format("{} has no code for {}", name, analysis::enumerate(needs));
   }
 
   void expected() {
@@ -268,8 +312,11 @@ class ScanWriter {
     for (const image::Arch arch : archs_) head.push_back(number_of(arch));
     if (!scan_.targets.empty()) head.emplace_back("|");
     for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
+    const auto special = std::stable_partition(rows_.begin(), rows_.end(), is_general);
+    const MatrixRow* first_special = special == rows_.begin() || special == rows_.end() ? nullptr : &*special;
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
+      if (&row == first_special) table.push_back({{{"for one GPU or family alone:"}}});
       Row cells = {{{row.name}}};
       for (const image::Arch arch : archs_) {
         const std::string kinds = kinds_of(row, arch, true);
