@@ -279,9 +279,14 @@ class ScanWriter {
   }
 
   void budgets() {
-    if (doc_.brief() && scan_.budget.size() > doc_.limits().rows) return;
+    // Of each budget, the one that comes nearest to it.
+    std::map<std::string, double> most;
+    const auto share = [](const BudgetUse& use) {
+      return static_cast<double>(use.bytes) / static_cast<double>(use.limit);
+    };
+    for (const BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
     for (const BudgetUse& use : scan_.budget)
-      doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+      if (!doc_.brief() || share(use) >= most[use.of]) doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
                                    size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
