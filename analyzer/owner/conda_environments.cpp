@@ -100,6 +100,7 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
     package.build = text_of(record, "build");
     package.channel = channel_of(text_of(record, "channel"));
     package.manager = "conda";
+    package.requested = !text_of(record, "requested_spec").empty();
     package.environment = prefix;
     const auto owner = static_cast<PathIndex::Owner>(out.packages.size());
     simdjson::dom::array files;
