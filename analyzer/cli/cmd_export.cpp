@@ -89,7 +89,7 @@ std::function<int()> set_up(CLI::App& app) {
                "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
                "on which nothing runs");
   app.add_option("--declared", options->declared,
-                 "with --to: compare the files with this text (@FILE reads it) instead");
+                 "with --to: compare the files with this text (@FILE reads it) instead")
       ->type_name("TEXT");
   app.add_flag("--zstd", options->zstd, "compress the files");
   app.add_flag("--watch", options->watch, "continue, and export new reports every 30 seconds");

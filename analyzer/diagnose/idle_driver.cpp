@@ -45,7 +45,7 @@ std::optional<Finding> idle_driver(const IdleProcess& process, const Options& op
   out.evidence.push_back(
       {EvidenceId::driver_asked,
        fmt::format(
-           "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialize "
+           "{} (pid {}) asked the driver for its version, which is for CUDA {}, and did not initialise "
            "it: so does a runtime that needs a newer one, and answers 35.",
            who, process.pid, name(process.driver)),
        {},
