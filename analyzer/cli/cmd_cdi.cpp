@@ -121,13 +121,15 @@ int write_cdi(const CdiOptions& options) {
        {{{"name", "record"},
          {"containerEdits",
           {{"env",
-            {fmt::format("LD_PRELOAD={}{}{}", kShimInside, options.preload.empty() ? "" : ":", options.preload),
+            {fmt::format("LD_PRELOAD={}{}{}", kShimInside, options.preload.empty() ? "" : ":",
+                         options.preload),
              fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
            {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
   output.write(spec.dump(2) + "\n");
   if (options.preload.empty())
     print_note(
-        "a container's own LD_PRELOAD is replaced, also one that --env sets: kshim cdi --preload ITS_OWN writes a "
+        "a container's own LD_PRELOAD is replaced, also one that --env sets: kshim cdi --preload ITS_OWN "
+        "writes a "
         "specification for images that have one");
   return exit_status::kOk;
 }
@@ -140,7 +142,8 @@ std::function<int()> set_up(CLI::App& app) {
                  "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
       ->type_name("DIR");
   app.add_option("--preload", options->preload,
-                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names the shim and them")
+                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
+                 "the shim and them")
       ->type_name("LIST");
   app.add_option("-o,--output", options->output,
                  "write to FILE instead of stdout, such as /etc/cdi/kshim.json")

@@ -85,9 +85,10 @@ std::function<int()> set_up(CLI::App& app) {
                              fmt::join(requirement_names(), ", ")))
       ->type_name("SYSTEM")
       ->check(one_of(requirement_names()));
-  app.add_flag("--verify", options->verify,
-               "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
-               "on which nothing runs");
+  app.add_flag(
+      "--verify", options->verify,
+      "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
+      "on which nothing runs");
   app.add_option("--declared", options->declared,
                  "with --to: compare the files with this text (@FILE reads it) instead")
       ->type_name("TEXT");
@@ -111,7 +112,9 @@ std::function<int()> set_up(CLI::App& app) {
 Command export_command() {
   return {.name = "export",
           .synopsis = "write reports as tables, or the GPU requirements of files",
-          .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       kshim export --verify PATH...",
+          .usage =
+              "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       "
+              "kshim export --verify PATH...",
           .details =
               "Writes flat tables in newline-delimited JSON (kshim-facts/1) to DIR/table=NAME/date=DAY: "
               "processes, devices, images, serves, loads, failures, findings, kernels, rejected. It "

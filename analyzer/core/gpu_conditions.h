@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on GPUs as containers and packages write them: "arch>=7.5,arch<=9.0 arch>=12.0" of NVIDIA_REQUIRE_*
-// (what stands between commas has to hold, of what blanks part one), ">=7.5,<=9.0|>=12.0" of conda.
+// Conditions on GPUs as containers and packages write them: "arch>=7.5,arch<=9.0 arch>=12.0" of
+// NVIDIA_REQUIRE_* (what stands between commas has to hold, of what blanks part one), ">=7.5,<=9.0|>=12.0" of
+// conda.
 #pragma once
 #include <optional>
 #include <string_view>

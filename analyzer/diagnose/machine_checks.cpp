@@ -114,7 +114,8 @@ void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
     bool met = true;
     for (const Gpu& gpu : facts.gpus) {
       if (value.empty() || !gpu.cc) continue;
-      const auto here = analysis::meets(*gpu.cc, facts.driver.cuda, analysis::Conditions::nvidia_require, value);
+      const auto here =
+          analysis::meets(*gpu.cc, facts.driver.cuda, analysis::Conditions::nvidia_require, value);
       if (here.value_or(true)) continue;
       met = false;
       add(facts, Severity::error, "require-not-met",
@@ -127,8 +128,9 @@ void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
     }
     if (cdi && met && !value.empty())
       add(facts, Severity::info, "require-not-evaluated",
-          fmt::format("{}={} keeps this container from no host: the GPUs came by CDI, which does not evaluate it",
-                      name, value),
+          fmt::format(
+              "{}={} keeps this container from no host: the GPUs came by CDI, which does not evaluate it",
+              name, value),
           "kshim doctor in the container does");
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packages and images say of GPUs: PEP 825 (variant.json), conda's info/index.json (CEP 46), the variables
-// of an image's configuration.
+// What packages and images say of GPUs: PEP 825 (variant.json), conda's info/index.json (CEP 46), the
+// variables of an image's configuration.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -55,7 +55,8 @@ Declaration read(std::string source, std::string_view name, Bytes bytes) {
 void add_images(const scan::OpenImages& opened, const std::string& name, std::vector<Declaration>& out) {
   constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
   for (const scan::ContainerImage& image : opened.archive.images()) {
-    Declaration found{To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}};
+    Declaration found{
+        To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}};
     for (const std::string& variable : image.env)
       if (variable.starts_with(kRequire) && variable.find('=') + 1 < variable.size())
         found.conditions.push_back(variable.substr(variable.find('=') + 1));

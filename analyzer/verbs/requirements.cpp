@@ -92,15 +92,17 @@ constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
 constexpr std::string_view kCudaArch = "__cuda_arch";
 
 bool promised(ComputeCapability cc, const Declaration& declared) {
-  const auto form = declared.to == To::conda ? analysis::Conditions::conda : analysis::Conditions::nvidia_require;
-  return std::all_of(declared.conditions.begin(), declared.conditions.end(), [&](const std::string& condition) {
-    const auto met = analysis::meets(cc, {}, form, condition);
-    if (!met)
-      throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
-                                       analysis::harmless(condition),
-                                       declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
-    return *met;
-  });
+  const auto form =
+      declared.to == To::conda ? analysis::Conditions::conda : analysis::Conditions::nvidia_require;
+  return std::all_of(
+      declared.conditions.begin(), declared.conditions.end(), [&](const std::string& condition) {
+        const auto met = analysis::meets(cc, {}, form, condition);
+        if (!met)
+          throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
+                                           analysis::harmless(condition),
+                                           declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
+        return *met;
+      });
 }
 
 }  // namespace
@@ -174,7 +176,8 @@ std::string text_of(const Served& served, To to) {
   const std::vector<Range> ranges = ranges_of(served.known, served.runs, served.newer);
   switch (to) {
     case To::nvidia_require:
-      return fmt::format("NVIDIA_REQUIRE_ARCH=\"{}\"\n{}", constraint(ranges, "arch", ",", " "), require_cuda(served));
+      return fmt::format("NVIDIA_REQUIRE_ARCH=\"{}\"\n{}", constraint(ranges, "arch", ",", " "),
+                         require_cuda(served));
     case To::nfd:
       return nfd(served);
     case To::conda:
@@ -195,7 +198,9 @@ Declaration declaration_of(To to, std::string_view text) {
                                              : line.find(kRequire);
     if (to == To::wheel_variant) {
       if (at != std::string_view::npos)
-        out.conditions.emplace_back(line.substr(at + kProperty.size(), line.find_first_of(" \r\"]", at + kProperty.size()) - at - kProperty.size()));
+        out.conditions.emplace_back(
+            line.substr(at + kProperty.size(),
+                        line.find_first_of(" \r\"]", at + kProperty.size()) - at - kProperty.size()));
       continue;
     }
     at = at == std::string_view::npos ? 0 : to == To::conda ? at + kCudaArch.size() : line.find('=', at) + 1;
@@ -204,7 +209,8 @@ Declaration declaration_of(To to, std::string_view text) {
     out.conditions.push_back(std::move(condition));
   }
   if (out.conditions.empty())
-    throw cli::UserError(fmt::format("--declared: `{}` declares nothing", analysis::harmless(text.substr(0, 40))));
+    throw cli::UserError(
+        fmt::format("--declared: `{}` declares nothing", analysis::harmless(text.substr(0, 40))));
   return out;
 }
 

@@ -32,8 +32,8 @@ struct Declaration {
   std::string source;                   ///< "lib.conda!info/index.json"
   std::vector<std::string> conditions;  ///< ">=7.5,<9.0"; of a wheel variant "90_real"
 };
-/// From a text: "__cuda_arch >=7.5", NVIDIA_REQUIRE_ARCH="arch>=7.5", lines of `nvidia :: sm_arch :: 90_real`.
-/// UserError where it is not of that kind.
+/// From a text: "__cuda_arch >=7.5", NVIDIA_REQUIRE_ARCH="arch>=7.5", lines of `nvidia :: sm_arch ::
+/// 90_real`. UserError where it is not of that kind.
 Declaration declaration_of(To to, std::string_view text);
 /// From what the files themselves say: variant.json of a wheel (PEP 825), info/index.json of a conda package,
 /// the variables of an image's configuration.

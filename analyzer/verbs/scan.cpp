@@ -355,7 +355,8 @@ void sort_results(Scan& scan) {
   std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
     return std::tie(a.path, a.member) < std::tie(b.path, b.member);
   });
-  // Of several packages, the scan is about those that somebody asked for, and of these the one with most device code.
+  // Of several packages, the scan is about those that somebody asked for, and of these the one with most
+  // device code.
   std::map<std::string, std::pair<bool, std::uint64_t>> weights;
   for (const ScannedObject& object : scan.objects) {
     auto& [requested, modules] = weights[object.package.label()];

@@ -16,8 +16,8 @@ System look_at_system(const Machine& machine, const Loader& loader);
 /// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
 void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
 std::vector<Toolkit> find_toolkits(const Machine& machine);
-/// nvcc, ptxas, tileiras and the host's compiler as PATH and the variables of build systems choose them, and the
-/// ptxas that Triton brings.
+/// nvcc, ptxas, tileiras and the host's compiler as PATH and the variables of build systems choose them, and
+/// the ptxas that Triton brings.
 std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons);
 /// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH; where `environment` is not empty,
 /// that one alone, whatever it has.

@@ -173,9 +173,9 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
     out.push_back({std::string(program), std::move(path), std::move(version), std::string(known_by)});
   };
   for (const char* program : {"nvcc", "ptxas", "tileiras"}) add(program, program, "PATH");
-  for (const auto& [program, variable] : {std::pair{"nvcc", "CUDACXX"}, std::pair{"ptxas", "TRITON_PTXAS_PATH"},
-                                          std::pair{"c++", "NVCC_CCBIN"}, std::pair{"c++", "CUDAHOSTCXX"},
-                                          std::pair{"c++", "CXX"}})
+  for (const auto& [program, variable] :
+       {std::pair{"nvcc", "CUDACXX"}, std::pair{"ptxas", "TRITON_PTXAS_PATH"}, std::pair{"c++", "NVCC_CCBIN"},
+        std::pair{"c++", "CUDAHOSTCXX"}, std::pair{"c++", "CXX"}})
     if (const std::string_view path = machine.env(variable); !path.empty())
       add(program, std::string(path), variable);
   add("c++", "c++", "PATH");

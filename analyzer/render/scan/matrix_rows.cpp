@@ -83,7 +83,10 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
     const auto known = summed ? packages.find(object.package.label()) : packages.end();
     const std::size_t at = known == packages.end() ? out.size() : known->second;
     if (at == out.size()) {
-      out.push_back({.name = summed ? object.package.label() : object.name().substr(skip), .files = 0, .images = {}, .targets = {}});
+      out.push_back({.name = summed ? object.package.label() : object.name().substr(skip),
+                     .files = 0,
+                     .images = {},
+                     .targets = {}});
       if (summed) packages.emplace(object.package.label(), at);
     }
     MatrixRow& row = out[at];

@@ -302,8 +302,9 @@ class ScanWriter {
     };
     for (const BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
     for (const BudgetUse& use : scan_.budget)
-      if (!doc_.brief() || share(use) >= most[use.of]) doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
-                                   size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
+      if (!doc_.brief() || share(use) >= most[use.of])
+        doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+                                     size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
   /// One object a row, unless there are too many: then one package, those that somebody asked for first.
@@ -312,10 +313,9 @@ class ScanWriter {
     const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const MatrixRow& a, const MatrixRow& b) {
-                         return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
-                       });
+      std::stable_sort(rows_.begin(), rows_.end(), [](const MatrixRow& a, const MatrixRow& b) {
+        return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
+      });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
@@ -462,8 +462,8 @@ class ScanWriter {
     for (const ScannedImage& image : scan_.images)
       doc_.paragraph({{fmt::format(
           "{}: image {}{}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
-          image.platform.empty() ? "" : " for " + image.platform, image.base.empty() ? "" : " on " + image.base,
-          counted(image.layers, "layer"))}});
+          image.platform.empty() ? "" : " for " + image.platform,
+          image.base.empty() ? "" : " on " + image.base, counted(image.layers, "layer"))}});
     if (!doc_.terminal() || scan_.objects.empty()) return;
     std::string legend = kinds_legend();
     if (!scan_.targets.empty()) legend += "; " + verdict_legend(has(ImageKind::ltoir));

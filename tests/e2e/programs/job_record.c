@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A preload of XALT's shape: a constructor writes a record of the program's start, a destructor one of its end, to $JOB_RECORD.
+// A preload of XALT's shape: a constructor writes a record of the program's start, a destructor one of its
+// end, to $JOB_RECORD.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
