@@ -90,13 +90,11 @@ std::string file_waited_for(int thread) {
     at = got.ptr;
   else
     return {};
-  if (number < 0) {
-    // Not a stopped one.
-    const std::string status = text_of(thread, "status");
-    const bool waits =
-        status.find("State:\tS") != std::string::npos || status.find("State:\tD") != std::string::npos;
-    return waits ? files::last_opened(thread) : "";
-  }
+  // Not a stopped one.
+  const std::string status = text_of(thread, "status");
+  if (status.find("State:\tS") == std::string::npos && status.find("State:\tD") == std::string::npos)
+    return {};
+  if (number < 0) return files::last_opened(thread);
   while (end - at > 3) {
     unsigned long value = 0;
     const auto got = std::from_chars(at + 3, end, value, 16);  // " 0x"
@@ -114,10 +112,10 @@ std::string file_waited_for(int thread) {
   }
   // A pipe and a terminal wait for somebody else. The file system is not asked: it would not answer us
   // either.
-  struct statx status {};
+  struct statx found {};
   if (::syscall(SYS_statx, static_cast<int>(argument), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
-                &status) != 0 ||
-      (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode)))
+                &found) != 0 ||
+      (!S_ISREG(found.stx_mode) && !S_ISDIR(found.stx_mode)))
     return {};
   std::error_code error;
   return fs::read_symlink(fmt::format("/proc/self/fd/{}", argument), error);
