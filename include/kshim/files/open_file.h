@@ -50,6 +50,8 @@ struct OpenFile {
   explicit operator bool() const noexcept { return static_cast<bool>(fd); }
 };
 OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::regular);
+/// What a thread (gettid) has opened last, its first 512 bytes: which file it is whose pages do not come.
+std::string last_opened(int thread);
 
 /// Reads up to `out.size()` bytes from `offset`: the number read, fewer at the file's end; nullopt on error.
 std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out);
