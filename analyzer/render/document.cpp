@@ -3,9 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <memory>
-
-#include "analyzer/core/text.h"
 #include "analyzer/render/html_page.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/share.h"
