@@ -32,15 +32,9 @@ struct Row {
 std::vector<Row> rows_of(const Command& command) {
   CLI::App app;
   const auto run = command.set_up(app);
+  CommonOptions common;
+  add_common_options(app, command, common);
   std::vector<Row> out = {{.names = {"-h", "--help"}, .choices = {}, .meaning = "show the help"}};
-  if (command.name != "path")
-    out.push_back({.names = {"--knowledge"},
-                   .choices = {},
-                   .value = true,
-                   .meaning = "newer tables than the built-in ones"});
-  if (command.name != "path")
-    out.push_back(
-        {.names = {"--max-memory"}, .choices = {}, .value = true, .meaning = "use at most so much memory"});
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional() == false || option->check_lname("help")) continue;
     Row row{.names = {},

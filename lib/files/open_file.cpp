@@ -2,12 +2,17 @@
 #include "kshim/files/open_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 
 namespace kshim::files {
@@ -39,7 +44,71 @@ int open_again(const Descriptor& entry, const struct stat& status, const fs::pat
   return -1;
 }
 
+/// Whether a link leads to a file of the kernel's: reading some takes what is read away (/proc/kmsg,
+/// trace_pipe), and what lies among others was laid there by anybody.
+bool leads_to_kernels(const Descriptor& entry, const struct stat& status, const fs::path& path) {
+  constexpr std::string_view kOwn[] = {"/proc/", "/sys/"};
+  constexpr std::uint32_t kTypes[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                      TRACEFS_MAGIC,    SECURITYFS_MAGIC, BPF_FS_MAGIC};
+  if (status.st_blocks != 0) return false;
+  for (const std::string_view own : kOwn)
+    if (path.native().starts_with(own)) return false;
+  struct statfs system {};
+  if (::fstatfs(entry.get(), &system) != 0 ||
+      std::find(std::begin(kTypes), std::end(kTypes), static_cast<std::uint32_t>(system.f_type)) ==
+          std::end(kTypes))
+    return false;
+  std::error_code error;
+  return fs::read_symlink("/proc/self/fd/" + std::to_string(entry.get()), error) != path.lexically_normal();
+}
+
+/// Of one thread. Never freed, used again: whoever asks may be looking at it.
+struct LastOpened {
+  std::atomic<int> thread{0};  ///< 0: free
+  std::atomic<std::size_t> size{0};
+  std::array<char, 512> path{};
+  LastOpened* next = nullptr;
+};
+std::atomic<LastOpened*> g_last_opened{nullptr};  // a list that only grows
+
+class OwnLastOpened {
+ public:
+  OwnLastOpened() {
+    const auto thread = static_cast<int>(::syscall(SYS_gettid));
+    for (LastOpened* at = g_last_opened.load(); at != nullptr && own_ == nullptr; at = at->next) {
+      int free = 0;
+      if (at->thread.compare_exchange_strong(free, thread)) own_ = at;
+    }
+    if (own_ != nullptr) return;
+    own_ = new LastOpened;  // NOLINT(cppcoreguidelines-owning-memory): kept for good
+    own_->thread = thread;
+    own_->next = g_last_opened.load();
+    while (!g_last_opened.compare_exchange_weak(own_->next, own_)) {
+    }
+  }
+  ~OwnLastOpened() {
+    own_->size = 0;
+    own_->thread = 0;
+  }
+  OwnLastOpened(const OwnLastOpened&) = delete;
+  OwnLastOpened& operator=(const OwnLastOpened&) = delete;
+  void set(const std::string& path) noexcept {
+    own_->size.store(0, std::memory_order_release);
+    const std::size_t size = path.copy(own_->path.data(), own_->path.size());
+    own_->size.store(size, std::memory_order_release);
+  }
+
+ private:
+  LastOpened* own_ = nullptr;
+};
+
 }  // namespace
+
+std::string last_opened(int thread) {
+  for (const LastOpened* at = g_last_opened.load(); at != nullptr; at = at->next)
+    if (at->thread.load() == thread) return {at->path.data(), at->size.load(std::memory_order_acquire)};
+  return {};
+}
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -47,6 +116,8 @@ Descriptor::~Descriptor() {
 
 OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   OpenFile out;
+  thread_local OwnLastOpened last;
+  last.set(path.native());
   const Descriptor entry(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!entry || ::fstat(entry.get(), &out.status) != 0) {
     out.error = errno;
@@ -57,6 +128,11 @@ OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   if (!S_ISREG(out.status.st_mode) && !pipe) {
     out.error = S_ISDIR(out.status.st_mode) ? EISDIR : EINVAL;
     out.why = S_ISDIR(out.status.st_mode) ? "is a folder" : "is not a regular file";
+    return out;
+  }
+  if (leads_to_kernels(entry, out.status, path)) {
+    out.error = EINVAL;
+    out.why = "is a link to a file of the kernel's";
     return out;
   }
   out.fd = Descriptor(open_again(entry, out.status, path));

@@ -50,6 +50,8 @@ struct OpenFile {
   explicit operator bool() const noexcept { return static_cast<bool>(fd); }
 };
 OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::regular);
+/// What a thread (gettid) has opened last, its first 512 bytes: which file it is whose pages do not come.
+std::string last_opened(int thread);
 
 /// Up to `out.size()` bytes from `offset`; fewer where the file ends, nullopt where it cannot be read.
 std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out);
