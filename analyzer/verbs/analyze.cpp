@@ -174,24 +174,6 @@ void DeviceTable::add(const Report& report, const DeviceRecord& device, unsigned
   out_.push_back(std::move(summary));
 }
 
-std::string_view to_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok:
-      return "ok";
-    case Verdict::gap:
-      return "gap";
-    case Verdict::failure:
-      return "failure";
-    case Verdict::no_cuda:
-      return "no-cuda";
-    case Verdict::blind:
-      return "blind";
-    case Verdict::incomplete:
-      return "incomplete";
-  }
-  return "";
-}
-
 /// The one word for the whole, from findings, processes and blind ones. What failed outweighs what was not
 /// seen.
 Verdict verdict_of(const Analysis& analysis) {
@@ -216,12 +198,6 @@ Verdict verdict_of(const Analysis& analysis) {
       std::all_of(analysis.processes.begin(), analysis.processes.end(),
                   [](const ProcessSummary& process) { return process.complete && process.lost == 0; });
   return whole ? Verdict::ok : Verdict::incomplete;
-}
-
-Severity worst(const Analysis& analysis) {
-  Severity out = Severity::none;
-  for (const Finding& finding : analysis.findings) out = std::max(out, finding.severity);
-  return out;
 }
 
 // A gap that one process has not run into is no news where another has.
@@ -465,6 +441,30 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   run.finish();
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);
+  return out;
+}
+
+std::string_view to_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ok:
+      return "ok";
+    case Verdict::gap:
+      return "gap";
+    case Verdict::failure:
+      return "failure";
+    case Verdict::no_cuda:
+      return "no-cuda";
+    case Verdict::blind:
+      return "blind";
+    case Verdict::incomplete:
+      return "incomplete";
+  }
+  return "";
+}
+
+Severity worst(const Analysis& analysis) {
+  Severity out = Severity::none;
+  for (const Finding& finding : analysis.findings) out = std::max(out, finding.severity);
   return out;
 }
 

@@ -55,7 +55,7 @@ void add_also(Explanation& out, int code, Cause first) {
       out.also.push_back({usual.cause, std::string(analysis::row_of(usual.cause).when)});
   }
   for (const analysis::OtherCauseRow& row : analysis::other_causes()) {
-    if (row.code == code && row.cause != first) out.also.push_back({row.cause, row.when});
+    if (row.code == code && row.cause != first) out.also.push_back({row.cause, std::string(row.when)});
   }
 }
 
