@@ -36,7 +36,7 @@ function(kshim_unit_test name)
   target_link_libraries(${name} PRIVATE kshim_options kshim_sanitize ${arg_LIBS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support" "${PROJECT_SOURCE_DIR}")
   add_dependencies(unit_tests ${name})
-  # Without TZ, glibc's mktime (libarchive calls it for each member of a zip) sets up its zone anew each time, under a lock
+  # Without TZ, glibc's mktime (libarchive calls it for each member of a zip) sets up its zone again each time, under a lock
   # of its own that ThreadSanitizer does not see and takes for none.
   gtest_discover_tests(${name} TEST_PREFIX "unit." NO_PRETTY_VALUES PROPERTIES LABELS unit ENVIRONMENT TZ=UTC DISCOVERY_TIMEOUT 60)
 endfunction()

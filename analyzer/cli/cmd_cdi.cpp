@@ -128,12 +128,13 @@ int write_cdi(const CdiOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  app.add_option("--shim", options->shim, "this libkshim.so (default: the one of `kshim path`)")
+  app.add_option("--shim", options->shim, "path of libkshim.so (default: the one of `kshim path`)")
       ->type_name("FILE");
   app.add_option("--report", options->report,
-                 "the host's folder for reports, made where it is not there (default: /var/spool/kshim)")
+                 "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
       ->type_name("DIR");
-  app.add_option("-o,--output", options->output, "write there and not to stdout: /etc/cdi/kshim.json")
+  app.add_option("-o,--output", options->output,
+                 "write to FILE instead of stdout, such as /etc/cdi/kshim.json")
       ->type_name("FILE");
   return [options] { return write_cdi(*options); };
 }
@@ -145,9 +146,9 @@ Command cdi_command() {
           .synopsis = "write a CDI specification that attaches the shim to a container",
           .usage = "[OPTIONS]",
           .details =
-              "Container runtimes that read CDI specifications (podman, Docker 28, containerd, CRI-O) then "
-              "record in any image with "
-              "`--device kshim/shim=record`, and the image stays as it is.",
+              "With this specification a container runtime that supports CDI (podman, Docker 28, "
+              "containerd, CRI-O) preloads the shim into any image with `--device kshim/shim=record`. The "
+              "image stays unchanged.",
           .example =
               "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
               "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"

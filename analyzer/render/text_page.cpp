@@ -245,7 +245,8 @@ void TextPage::command(std::string_view text) {
     add(kCommandIndent + (part.continues ? kHang : 0), part.text);
 }
 
-void TextPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title) {
+void TextPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
+                           bool /*further*/) {
   gap();
   put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::strong);
 }

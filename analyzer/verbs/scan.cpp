@@ -496,7 +496,8 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (const Input& input : inputs.files) out.bytes += input.bytes;
   out.notes = std::move(inputs.notes);
   for (const fs::path& path : paths) {
-    if (path == "-") continue;  // standard input
+    out.paths.push_back(path == "-" ? "standard input" : path.string());
+    if (path == "-") continue;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);

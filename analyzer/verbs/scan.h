@@ -111,6 +111,7 @@ struct ScannedImage {
 };
 
 struct Scan {
+  std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
   image::Version driver;
   std::vector<ScannedObject> objects;       ///< with device code only, by name

@@ -186,16 +186,16 @@ class Many(e2e.Case):
         self.assertNotEqual(records[-1]["type"], "end")
         self.assertEqual(len([failure for failure in e2e.of_type(records, "failure") if failure["kernel"]]), 3)
 
-    def analysed(self, *options):
+    def analyzed(self, *options):
         done = self.kshim("analyze", "--format", "json", *options, *self.folder.rglob("*.jsonl"))
         return [finding for finding in json.loads(done.stdout)["findings"] if finding["cause"] == "no-image-for-arch"]
 
     def test_the_finding_where_the_file_is_there_and_where_it_is_gone(self):
         self.records(*[f"{part}.3" for part in range(PARTS)], loading="EAGER")
-        there, = self.analysed()
+        there, = self.analyzed()
         path, = self.folder.rglob("*.jsonl")
         path.write_text(path.read_text().replace(str(BUILT["folder"] / "program"), "/gone/program"))
-        gone, = self.analysed()
+        gone, = self.analyzed()
         self.assertEqual((there["kernels_total"], there["kernels_complete"]), (PARTS * KERNELS, True))
         self.assertEqual(sorted(gone["kernels"]), sorted(there["kernels"]))
         for name in ("kernels_total", "kernels_complete", "failed_kernel", "count", "have", "need"):

@@ -109,8 +109,8 @@ class Threads(hostile.Case):
         self.assertIn("below: whole", self.plain("coroutine").stdout)
         self.failure(self.only(), "coroutine")
 
-    def test_threads_that_are_cancelled(self):
-        """60 threads are cancelled at random places (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
+    def test_threads_that_are_canceled(self):
+        """60 threads are canceled at random places (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
         self.assertEqual(self.plain("cancel").stdout, "after: 209 209\n")
         records = self.only()
         for name in ("after", "other"):

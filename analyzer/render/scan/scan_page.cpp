@@ -176,7 +176,7 @@ class FindingNumbers {
     const auto found = numbers_.find({object.name(), name_of({target.cc, image::Suffix::none})});
     if (found == numbers_.end() || cell.empty()) return cell;
     cell.back().finding = found->second;
-    cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
+    if (cell.back().hover.empty()) cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
     return cell;
   }
 
@@ -194,9 +194,9 @@ class ScanWriter {
     if (!doc_.terminal()) {
       write_contents(scan_.findings, {}, doc_);
       expected();
-      tables();
     }
     findings();
+    if (!doc_.terminal()) tables();
     write_fleet(scan_.fleet, doc_);
     if (doc_.terminal()) tables();
     if (scan_.sizes) sizes();
@@ -215,7 +215,8 @@ class ScanWriter {
                : scan_.incomplete()                   ? "kshim scan: incomplete"
                : scan_.objects.empty()                ? "kshim scan: no device code"
                : scan_.targets.empty() && !scan_.held ? "kshim scan"
-                                                      : "kshim scan: ok");
+                                                      : "kshim scan: ok",
+               about());
     const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
     if (scan_.incomplete() && !problems) {
       // Never "ok": what was not read was not judged.
@@ -240,6 +241,21 @@ class ScanWriter {
                fmt::format("{} with device code, no problem on {}", counted(scan_.objects.size(), "file"),
                            analysis::enumerate(names)));
     }
+  }
+
+  /// What was read, and for which GPUs and driver.
+  std::vector<std::string> about() const {
+    std::vector<std::string> out;
+    constexpr std::size_t kMost = 3;
+    const std::size_t shown = analysis::shown_of(scan_.paths.size(), kMost);
+    for (const std::string& path : std::span(scan_.paths).first(shown)) out.push_back(path);
+    if (shown < scan_.paths.size()) out.push_back(fmt::format("and {} more", scan_.paths.size() - shown));
+    std::vector<std::string> names;
+    for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
+    if (!names.empty()) out.push_back("for " + analysis::join(names, " "));
+    if (scan_.driver.known())
+      out.push_back(fmt::format("driver for CUDA {}", image::to_name(scan_.driver).view()));
+    return out;
   }
 
   void findings() {
@@ -350,15 +366,18 @@ class ScanWriter {
       Row cells = {{code(rows_[i].name)}};
       for (const RowVerdict& verdict : rows_[i].targets) {
         Line cell = verdict_cell(verdict, rows_[i].files);
+        if (doc_.has_links()) {
+          std::string told;
+          for (const analysis::Span& span : std::exchange(cell, verdict_word(verdict))) told += span.text;
+          cell.back().hover = std::move(told);
+        }
         cells.push_back(single ? numbers.linked(std::move(cell), scan_.objects[i], verdict.target) : cell);
       }
       table.push_back(std::move(cells));
     }
     doc_.heading(2, {{"Runs on"}});
-    if (scan_.driver.known())
-      doc_.paragraph(
-          {{fmt::format("With a driver that serves CUDA {}.", image::to_name(scan_.driver).view())}});
     doc_.table(std::move(head), std::move(table));
+    if (doc_.has_links()) doc_.paragraph({{verdict_legend(has(ImageKind::ltoir)), Tone::dim}});
   }
 
   void built_for() {
@@ -370,11 +389,15 @@ class ScanWriter {
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
       Row cells = {{code(row.name)}, {{size_text(row.bytes), Tone::number}}};
-      for (const image::Arch arch : archs_) cells.push_back({{kinds_of(row, arch, false)}});
+      for (const image::Arch arch : archs_) {
+        cells.push_back({{kinds_of(row, arch, doc_.has_links()), Tone::plain}});
+        if (cells.back().front().text == ".") cells.back().front().tone = Tone::dim;
+      }
       table.push_back(std::move(cells));
     }
     doc_.heading(2, {{"Built for"}});
     doc_.table(std::move(head), std::move(table));
+    if (doc_.has_links()) doc_.paragraph({{kinds_legend(), Tone::dim}});
   }
 
   void kernels() {
@@ -432,15 +455,9 @@ class ScanWriter {
   void totals() {
     std::uint64_t fatbins = 0;
     std::uint64_t images = 0;
-    bool ltoir = false;
-    bool tileir = false;
     for (const ScannedObject& object : scan_.objects) {
       fatbins += object.fatbins;
-      for (const analysis::ImageCount& row : object.images) {
-        images += row.count;
-        ltoir = ltoir || row.candidate.kind == ImageKind::ltoir;
-        tileir = tileir || row.candidate.kind == ImageKind::tileir;
-      }
+      for (const analysis::ImageCount& row : object.images) images += row.count;
     }
     doc_.gap();
     doc_.paragraph({{fmt::format(
@@ -452,17 +469,29 @@ class ScanWriter {
           "{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
           image.platform.empty() ? "" : " for " + image.platform, counted(image.layers, "layer"))}});
     if (!doc_.terminal() || scan_.objects.empty()) return;
-    std::string legend = "S = SASS (cubin), P = PTX";
-    if (ltoir) legend += ", L = LTO-IR";
-    if (tileir) legend += ", T = Tile IR";
-    if (!scan_.targets.empty()) legend += verdict_legend(ltoir);
+    std::string legend = kinds_legend();
+    if (!scan_.targets.empty()) legend += "; " + verdict_legend(has(ImageKind::ltoir));
     doc_.paragraph({{std::move(legend), Tone::dim}});
+  }
+
+  bool has(ImageKind kind) const {
+    return std::any_of(scan_.objects.begin(), scan_.objects.end(), [&](const ScannedObject& object) {
+      return std::any_of(object.images.begin(), object.images.end(),
+                         [&](const analysis::ImageCount& row) { return row.candidate.kind == kind; });
+    });
+  }
+
+  std::string kinds_legend() const {
+    std::string out = "S = SASS (cubin), P = PTX";
+    if (has(ImageKind::ltoir)) out += ", L = LTO-IR";
+    if (has(ImageKind::tileir)) out += ", T = Tile IR";
+    return out;
   }
 
   /// What the words of the targets' columns mean, as far as they are there.
   std::string verdict_legend(bool ltoir) const {
     std::string out =
-        "; ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
+        "ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
         "none = nothing runs, - = no kernels";
     if (ltoir) out += " (LTO-IR alone runs nothing)";
     const bool picks =

@@ -151,7 +151,7 @@ void* fail_for_ever(void*) {
 }
 }  // namespace
 
-/// Threads that are cancelled wherever they are.
+/// Threads that are canceled wherever they are.
 int cancel() {
   start();
   g_look_up = driver().function("cuModuleGetFunction");
