@@ -63,6 +63,9 @@ if(NOT KSHIM_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug") # FORTIFY wants
   target_compile_options(
     kshim_hardened INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;${KSHIM_CONTROL_FLOW}>)
   target_compile_definitions(kshim_hardened INTERFACE _GLIBCXX_ASSERTIONS _LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST)
+  if(KSHIM_GLIBC_FLOOR)
+    target_compile_options(kshim_hardened INTERFACE -Wno-macro-redefined) # zig has the second one as none
+  endif()
 endif()
 
 find_program(KSHIM_CCACHE ccache)

@@ -32,6 +32,7 @@ constexpr unsigned kFloor = 17;  // of what the release builds, glibc 2.17
 struct CdiOptions {
   std::string shim;
   std::string report = "/var/spool/kshim";
+  std::string preload;
   std::string output;
 };
 
@@ -116,13 +117,16 @@ int write_cdi(const CdiOptions& options) {
        {{{"name", "record"},
          {"containerEdits",
           {{"env",
-            {fmt::format("LD_PRELOAD={}", kShimInside),
+            {fmt::format("LD_PRELOAD={}{}{}", kShimInside, options.preload.empty() ? "" : ":",
+                         options.preload),
              fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
            {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
   output.write(spec.dump(2) + "\n");
-  print_note(
-      "a container's own LD_PRELOAD is replaced: where an image sets one, give both to it by hand "
-      "(--env LD_PRELOAD=\"/usr/lib/kshim/libkshim.so ITS_OWN\")");
+  if (options.preload.empty())
+    print_note(
+        "a container's own LD_PRELOAD is replaced, also one that --env sets: kshim cdi --preload ITS_OWN "
+        "writes a "
+        "specification for images that have one");
   return exit_status::kOk;
 }
 
@@ -133,6 +137,10 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--report", options->report,
                  "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
       ->type_name("DIR");
+  app.add_option("--preload", options->preload,
+                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
+                 "the shim and them")
+      ->type_name("LIST");
   app.add_option("-o,--output", options->output,
                  "write to FILE instead of stdout, such as /etc/cdi/kshim.json")
       ->type_name("FILE");

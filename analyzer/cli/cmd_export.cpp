@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <csignal>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "analyzer/cli/command.h"
@@ -20,7 +23,8 @@ struct ExportOptions {
   std::string output;
   std::vector<std::string> paths;
   std::string to;
-  std::string verify;
+  std::optional<std::string> declared;
+  bool verify = false;
   bool zstd = false;
   bool watch = false;
   unsigned settle_s = 600;
@@ -79,10 +83,12 @@ std::function<int()> set_up(CLI::App& app) {
                              fmt::join(requirement_names(), ", ")))
       ->type_name("SYSTEM")
       ->check(one_of(requirement_names()));
-  app.add_option(
-         "--verify", options->verify,
-         "with --to: compare the files with this declaration (@FILE reads it); exit with 1 if nothing "
-         "runs on a declared GPU")
+  app.add_flag(
+      "--verify", options->verify,
+      "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
+      "on which nothing runs");
+  app.add_option("--declared", options->declared,
+                 "with --to: compare the files with this text (@FILE reads it) instead")
       ->type_name("TEXT");
   app.add_flag("--zstd", options->zstd, "compress the files");
   app.add_flag("--watch", options->watch, "continue, and export new reports every 30 seconds");
@@ -91,8 +97,9 @@ std::function<int()> set_up(CLI::App& app) {
                  "600)")
       ->type_name("S");
   return [options] {
-    if (!options->to.empty())
-      return export_requirements({options->to, options->output, options->verify, options->paths});
+    if (!options->to.empty() || options->verify || options->declared)
+      return export_requirements(
+          {options->to, options->output, options->declared, options->verify, options->paths});
     if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
     return export_facts(*options);
   };
@@ -103,7 +110,9 @@ std::function<int()> set_up(CLI::App& app) {
 Command export_command() {
   return {.name = "export",
           .synopsis = "write reports as tables, or the GPU requirements of files",
-          .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--verify TEXT] PATH...",
+          .usage =
+              "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       "
+              "kshim export --verify PATH...",
           .details =
               "Writes flat tables in newline-delimited JSON (kshim-facts/1) to DIR/table=NAME/date=DAY: "
               "processes, devices, images, serves, loads, failures, findings, kernels, rejected. It "
@@ -114,7 +123,8 @@ Command export_command() {
               "  kshim export /var/spool/kshim -o /data/kshim\n"
               "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
               "  kshim export --to nvidia-require image.tar\n"
-              "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
+              "  kshim export --verify dist/*.whl\n"
+              "  kshim export --to conda --declared \"__cuda_arch >=7.5\" lib/libfoo.so\n",
           .footer =
               "Exit status: 0; 1 if files differ from the declaration or could not be read to their end; 2 "
               "wrong arguments, or a folder that cannot be written; 3 no report (with --to: no device "

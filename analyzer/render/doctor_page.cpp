@@ -105,8 +105,9 @@ class MachineWriter {
     for (const Toolkit& toolkit : facts_.toolkits)
       row("toolkit", fmt::format("{} in {} ({}{})", name_of(toolkit.version), toolkit.folder,
                                  join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
-    if (!facts_.nvcc.empty()) row("nvcc", facts_.nvcc);
-    if (!facts_.ptxas.empty()) row("ptxas", facts_.ptxas);
+    for (const Compiler& compiler : facts_.compilers)
+      row("compiler", fmt::format("{}{}{}: {} (by {})", compiler.program, compiler.version.empty() ? "" : " ",
+                                  compiler.version, compiler.path, compiler.known_by));
   }
   void pythons() {
     for (const Python& python : facts_.pythons) {
@@ -238,7 +239,12 @@ std::string render_json(const Facts& facts) {
                 {"known_by", toolkit.known_by},
                 {"compiler", toolkit.compiler}};
   });
-  out["tools"] = {{"nvcc", text_or_null(facts.nvcc)}, {"ptxas", text_or_null(facts.ptxas)}};
+  out["compilers"] = json_list(facts.compilers, [](const Compiler& compiler) {
+    return Json{{"program", compiler.program},
+                {"path", compiler.path},
+                {"version", text_or_null(compiler.version)},
+                {"known_by", compiler.known_by}};
+  });
   out["pythons"] = json_list(facts.pythons, [](const Python& python) { return to_json(python); });
   out["system"] = {{"os", text_or_null(facts.system.os)},
                    {"kernel", text_or_null(facts.system.kernel)},

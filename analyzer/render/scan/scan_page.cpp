@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
@@ -110,6 +112,13 @@ std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
     if (has) kinds.push_back(letters ? std::string(name, 1) : name);
   }
   return kinds.empty() && letters ? "." : analysis::join(kinds, letters ? "" : ", ");
+}
+
+/// Whether it has code for GPUs in general, and not for one or its family alone (sm_90a, sm_100f).
+bool is_general(const MatrixRow& row) {
+  return std::any_of(row.images.begin(), row.images.end(), [](const analysis::ImageCount& image) {
+    return image.candidate.arch.suffix == image::Suffix::none;
+  });
 }
 
 /// One word of a column.
@@ -268,10 +277,47 @@ class ScanWriter {
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
-    const std::size_t shown = scan_.held ? total : analysis::shown_of(total, kFindings);
-    write_contents(std::span(scan_.findings).first(shown), {}, doc_);
-    if (shown < total) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", total - shown)}});
+    auto lines = lines_of(std::span(scan_.findings).first(total));
+    const std::size_t shown = scan_.held ? lines.size() : analysis::shown_of(lines.size(), kFindings);
+    const std::size_t more = lines.size() - shown;
+    lines.resize(shown);
+    if (shown > 1) doc_.contents({}, std::move(lines));
+    if (more != 0) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", more)}});
     write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+  }
+
+  /// What a file lacks on several GPUs for one cause is one line.
+  std::vector<std::pair<std::string_view, std::string>> lines_of(std::span<const Finding> findings) const {
+    std::map<std::tuple<std::string, Severity, analysis::Cause>, std::vector<const Finding*>> groups;
+    for (const Finding& finding : findings)
+      groups[{finding.object, finding.severity, finding.cause}].push_back(&finding);
+    std::vector<std::pair<std::string_view, std::string>> out;
+    for (const Finding& finding : findings) {
+      const auto& group = groups[{finding.object, finding.severity, finding.cause}];
+      if (group.size() == 1 || finding.need.empty())
+        out.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
+      else if (group.front() == &finding)
+        out.emplace_back(analysis::kind_of(finding), common_title(group));
+    }
+    return out;
+  }
+
+  std::string common_title(const std::vector<const Finding*>& group) const {
+    const Finding& first = *group.front();
+    std::vector<std::string> needs;
+    std::uint64_t lacking = 0;
+    std::uint64_t modules = 0;
+    for (const Finding* finding : group) needs.push_back(finding->need);
+    for (const ScannedObject& object : scan_.objects)
+      for (const TargetVerdict& verdict : object.targets)
+        if (object.name() == first.object && verdict.lacking > lacking)
+          lacking = verdict.lacking, modules = verdict.sass + verdict.jit + verdict.lacking;
+    std::string name(analysis::basename_of(first.object));
+    if (!first.package.empty()) name += " of " + first.package.label();
+    if (first.cause == analysis::Cause::latent_gap && lacking != 0)
+      return fmt::format("{}: up to {} of {} have no code for {}", name, lacking, counted(modules, "module"),
+                         analysis::enumerate(needs));
+    return fmt::format("{} has no code for {}", name, analysis::enumerate(needs));
   }
 
   void expected() {
@@ -310,20 +356,27 @@ class ScanWriter {
   }
 
   void budgets() {
-    if (doc_.brief() && scan_.budget.size() > doc_.limits().rows) return;
+    // Of each budget, the one that comes nearest to it.
+    std::map<std::string, double> most;
+    const auto share = [](const BudgetUse& use) {
+      return static_cast<double>(use.bytes) / static_cast<double>(use.limit);
+    };
+    for (const BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
     for (const BudgetUse& use : scan_.budget)
-      doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
-                                   size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
+      if (!doc_.brief() || share(use) >= most[use.of])
+        doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+                                     size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
-  /// The largest first where not all are shown; one object a row, unless there are too many.
+  /// One object a row, unless there are too many: then one package, those that somebody asked for first.
   void tables() {
     rows_ = matrix_rows(scan_, false);
     const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
+      std::stable_sort(rows_.begin(), rows_.end(), [](const MatrixRow& a, const MatrixRow& b) {
+        return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
+      });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
@@ -341,8 +394,11 @@ class ScanWriter {
     for (const image::Arch arch : archs_) head.push_back(number_of(arch));
     if (!scan_.targets.empty()) head.emplace_back("|");
     for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
+    const auto special = std::stable_partition(rows_.begin(), rows_.end(), is_general);
+    const MatrixRow* first_special = special == rows_.begin() || special == rows_.end() ? nullptr : &*special;
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
+      if (&row == first_special) table.push_back({{{"for one GPU or family alone:"}}});
       Row cells = {{{row.name}}};
       for (const image::Arch arch : archs_) {
         const std::string kinds = kinds_of(row, arch, true);
@@ -466,8 +522,9 @@ class ScanWriter {
         scan_.objects.size(), counted(fatbins, "fatbin"), counted(images, "image"))}});
     for (const ScannedImage& image : scan_.images)
       doc_.paragraph({{fmt::format(
-          "{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
-          image.platform.empty() ? "" : " for " + image.platform, counted(image.layers, "layer"))}});
+          "{}: image {}{}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
+          image.platform.empty() ? "" : " for " + image.platform,
+          image.base.empty() ? "" : " on " + image.base, counted(image.layers, "layer"))}});
     if (!doc_.terminal() || scan_.objects.empty()) return;
     std::string legend = kinds_legend();
     if (!scan_.targets.empty()) legend += "; " + verdict_legend(has(ImageKind::ltoir));
