@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row of a table of kshim-facts/1 as a line of JSON. Columns that nothing was put into are null.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formats that commands write, and how.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
