@@ -152,7 +152,12 @@ Served served_by(const scan::Scan& scan) {
     });
     ptx = ptx && (own || !kernels);
   }
+  // Jetson and Drive have no x86 processor.
+  const bool x86 =
+      std::all_of(scan.objects.begin(), scan.objects.end(),
+                  [](const scan::ScannedObject& object) { return object.format.ends_with("x86-64"); });
   for (const image::Arch& gpu : scan.targets) {
+    if (x86 && image::is_tegra(gpu.cc)) continue;
     const bool any =
         std::any_of(scan.objects.begin(), scan.objects.end(), [&](const scan::ScannedObject& object) {
           return std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) {

@@ -91,8 +91,9 @@ class Images(e2e.Case):
 
     def docker_archive(self, name, layers, **config):
         config = self.config(layers, **config)
-        manifest = [{"Config": "c.json", "RepoTags": ["demo:1"], "Layers": [f"{at}/layer.tar" for at in range(len(layers))]}]
-        (self.folder / name).write_bytes(tar_of({"manifest.json": json.dumps(manifest).encode(), "c.json": config, **{f"{at}/layer.tar": layer for at, layer in enumerate(layers)}}))
+        blobs = {f"{digest(layer)}/layer.tar": layer for layer in layers}
+        manifest = [{"Config": f"{digest(config)}.json", "RepoTags": ["demo:1"], "Layers": list(blobs)}]
+        (self.folder / name).write_bytes(tar_of({**blobs, f"{digest(config)}.json": config, "manifest.json": json.dumps(manifest).encode()}))
         return name
 
     def base(self, *layers, **config):
