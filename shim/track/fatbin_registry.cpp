@@ -184,6 +184,11 @@ struct FatbinRegistry::Tables {
 
   void add_kernel(const Registration& added) noexcept {
     const Number owner = find(added.handle);
+    for (Number at = host_bucket(added.address); at != 0; at = next_of_host[at - 1])
+      if (kernel(at).host == added.address && kernel(at).fatbin == owner) {
+        kernel(at).name = added.kernel;  // registered again
+        return;
+      }
     const Number number = owner == 0 ? 0
                                      : allocate(free_kernel, kernels_used, kKernels,
                                                 [this](Number of) -> Number& { return kernel(of).next; });

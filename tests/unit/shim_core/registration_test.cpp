@@ -147,6 +147,19 @@ TEST(Registration, AHostStubRegisteredAgainMeansTheNewKernel) {
   remove(old);
 }
 
+TEST(Registration, AKernelRegisteredAgainAndAgainTakesNoMoreRoom) {
+  Program program;
+  program.wrapper.fatbin = 0xB8000;
+  add_fatbin(program);
+  constexpr std::size_t kTimes = 300'000;  // more than the room for kernels
+  for (std::size_t i = 0; i < kTimes; ++i) add_kernel(program, 0xB81000, "_Z5againv");
+  add_kernel(program, 0xB82000, "_Z4lastv");
+  EXPECT_EQ(find(0xB82000).kernel, "_Z4lastv");
+  bool complete = false;
+  EXPECT_EQ(names_of(0xB8000, complete), (std::vector<std::string_view>{"_Z4lastv", "_Z5againv"}));
+  remove(program);
+}
+
 // A library that was unmapped without unregistering takes its texts along.
 TEST(Registration, ANameThatIsGoneIsNotRead) {
   Program program;
