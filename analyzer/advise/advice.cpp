@@ -5,208 +5,156 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 #include "analyzer/advise/build_plan.h"
-#include "analyzer/advise/compiler_fixes.h"
-#include "analyzer/advise/dead_ends.h"
-#include "analyzer/advise/driver_fixes.h"
-#include "analyzer/advise/gpu_driver.h"
-#include "analyzer/advise/interpreter.h"
-#include "analyzer/advise/library_fixes.h"
-#include "analyzer/advise/own_source.h"
-#include "analyzer/advise/package_fixes.h"
-#include "analyzer/advise/printable.h"
-#include "analyzer/advise/rebuild.h"
-#include "analyzer/advise/releases.h"
-#include "analyzer/advise/remarks.h"
+#include "analyzer/advise/commands.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/advise/remedies.h"
-#include "analyzer/advise/settle.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/advise/wheel_fixes.h"
-#include "analyzer/advise/windows.h"
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/diagnose/rules.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
+
+Fix fix_of(std::string_view id, const TemplateWords& words, std::string_view program) {
+  for (const FixRow& row : fixes()) {
+    if (row.id != id) continue;
+    Fix out{row.kind,
+            expand(row.title, words),
+            {},
+            expand(row.why, words),
+            expand(row.caveat, words),
+            row.id.substr(0, row.id.find('/'))};
+    for (std::string_view rest = row.command; !rest.empty();) {  // a line is a command
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      // What is filled in stays as it is.
+      std::string command = expand(for_program(line, program), words);
+      if (!command.empty()) out.commands.push_back(std::move(command));
+    }
+    return out;
+  }
+  throw std::runtime_error(fmt::format("the tables in use have no fix `{}`", id));
+}
+
+std::string remove_command(const AdviceInput& at) {
+  return at.removable.empty() ? std::string() : "rm -r " + shell_quote(at.removable);
+}
+
 namespace {
 
 void add_plain_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
-  struct Row {
-    Cause cause;
-    int code;
-    FixKind kind;
-    const char* title;
-    const char* command;
-    const char* why;
-    const char* caveat;
-  };
-  constexpr Row kRows[] = {
-#define KSHIM_PLAIN_FIX(cause, code, kind, title, command, why, caveat) \
-  {Cause::cause, code, FixKind::kind, title, command, why, caveat},
-#include "analyzer/advise/plain_fixes.def"
-#undef KSHIM_PLAIN_FIX
-#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
-                           sources)                                                                     \
-  {Cause::cause, code, FixKind::kind, title, command, why, caveat},
-#include "analyzer/data/code_meanings.def"
-#undef KSHIM_CODE_MEANING
-  };
-  const bool own_row =
-      at.code.value_or(0) != 0 && std::any_of(std::begin(kRows), std::end(kRows), [&](const Row& row) {
-        return row.cause == at.cause && row.code == at.code;
-      });
-  for (const Row& row : kRows) {
-    if (row.cause != at.cause || row.code != (own_row ? at.code.value_or(0) : 0)) continue;
-    Fix fix{row.kind, row.title, {}, row.why, row.caveat, row_of(row.cause).name};
-    if (*row.command != '\0') fix.commands.push_back(for_program(row.command, at.program));
+  // Of a code with rows of its own those, else the rows of every code of the cause.
+  int code = at.code.value_or(0);
+  const auto is_of = [&](const auto& row) { return row.cause == at.cause && row.code == code; };
+  const auto own = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), is_of); };
+  if (!own(cause_fixes()) && !own(code_meanings())) code = 0;
+  const auto add = [&](const auto& row) {
+    if (!is_of(row)) return;
+    Fix fix{row.kind,
+            std::string(row.title),
+            {},
+            std::string(row.why),
+            std::string(row.caveat),
+            row_of(row.cause).name};
+    if (!row.command.empty()) fix.commands.push_back(for_program(row.command, at.program));
     fixes.push_back(std::move(fix));
-  }
+  };
+  for (const CauseFixRow& row : cause_fixes()) add(row);
+  for (const CodeMeaningRow& row : code_meanings()) add(row);
 }
 
 void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const bool bypassed = at.cause == Cause::sass_bypassed;
-  const char* why = bypassed ? "the file holds code for this GPU; without the switch the driver takes it"
-                             : "the PTX fits this GPU; without the switch the driver compiles it";
-  constexpr const char* kWhere =
-      "set where the program is started: a shell profile, a job script or a container image";
-  if (at.switch_names.empty()) {
-    // The code says that one of them is on, and no list of the environment which.
-    std::vector<std::string> names;
-    std::string unset = "env";
-    for (const SwitchRow& row : switches()) {
-      const bool forces =
-          row.field == &image::JitSwitches::force_ptx_jit || row.field == &image::JitSwitches::force_jit;
-      if (forces != bypassed) continue;
-      names.emplace_back(row.variable);
-      unset += fmt::format(" -u {}", row.variable);
-    }
-    fixes.push_back({FixKind::environment,
-                     fmt::format("Start it without {}", enumerate(names)),
-                     {for_program(unset + " PROGRAM", at.program)},
-                     fmt::format("one of them is on, and tells the driver to {}: {}",
-                                 bypassed ? "ignore machine code" : "compile no PTX", why),
-                     fmt::format("it is {}: env | grep -E 'CUDA_.*JIT'", kWhere),
-                     "start-without-switch"});
+  if (!at.switch_names.empty()) {
+    fixes.push_back(fix_of(bypassed ? "unset-switch/forced" : "unset-switch/off",
+                           {{"names", enumerate(at.switch_names)},
+                            {"variables", join(at.switch_names, " ")},
+                            {"they", at.switch_names.size() == 1 ? "it is" : "they are"}}));
     return;
   }
-  const bool one = at.switch_names.size() == 1;
-  fixes.push_back({FixKind::environment,
-                   fmt::format("Unset {}", enumerate(at.switch_names)),
-                   {"unset " + join(at.switch_names, " ")},
-                   why,
-                   fmt::format("{} {}", one ? "it is" : "they are", kWhere),
-                   "unset-switch"});
+  // The code says that one of them is on, and no list of the environment which.
+  std::vector<std::string> names;
+  std::string unset = "env";
+  for (const SwitchRow& row : switches()) {
+    const bool forces =
+        row.field == &image::JitSwitches::force_ptx_jit || row.field == &image::JitSwitches::force_jit;
+    if (forces != bypassed) continue;
+    names.emplace_back(row.variable);
+    unset += fmt::format(" -u {}", row.variable);
+  }
+  fixes.push_back(fix_of(bypassed ? "start-without-switch/forced" : "start-without-switch/off",
+                         {{"names", enumerate(names)}, {"unset", unset}}, at.program));
 }
 
 // Somebody else built it: the user has no source to mend, and its makers may have done so.
 void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  const std::string package = shell_quote(at.package);
-  const bool conda = at.manager == "conda";
-  fixes.push_back(
-      {FixKind::reinstall,
-       fmt::format("Try another release of {}", at.package),
-       {fmt::format("{} {}", conda ? "conda search" : "python -m pip index versions", package)},
-       fmt::format(
-           "which kernels are compiled for which GPU is decided where {} is built{}", at.package,
-           at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)),
-       "its release notes and issues tell which release has it; with its source at hand, the next way works "
-       "too",
-       "try-other-release"});
+  fixes.push_back(fix_of(
+      "try-other-release",
+      {{"package", at.package},
+       {"ask", at.manager == "conda" ? "conda search" : "python -m pip index versions"},
+       {"word", shell_quote(at.package)},
+       {"left_out",
+        at.package_version.empty() ? "" : fmt::format("; {} leaves this one out", at.package_version)}}));
 }
 
 void add_kernel_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  fixes.push_back(
-      {FixKind::code,
-       "Compile the kernel for this GPU's architecture too",
-       {"grep -rn __CUDA_ARCH__ ."},
-       at.kernel_images.empty()
-           ? "the image for this GPU was built without the kernel"
-           : fmt::format(
-                 "it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
-                 "file was built with another list of architectures",
-                 enumerate(at.kernel_images)),
-       "a kernel's definition must not depend on __CUDA_ARCH__; its body may",
-       "compile-kernel-for-gpu"});
+  fixes.push_back(fix_of(
+      "compile-kernel-for-gpu",
+      {{"why",
+        at.kernel_images.empty()
+            ? "the image for this GPU was built without the kernel"
+            : fmt::format(
+                  "it is compiled into {} only: its definition stands behind an `#if __CUDA_ARCH__`, or its "
+                  "file was built with another list of architectures",
+                  enumerate(at.kernel_images))}}));
 }
 
 // The name asked for is text in the program: it must be the one that the image has.
 void add_name_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   constexpr std::size_t kNamed = 4;
+  constexpr std::size_t kRoom = 60;
   const std::string lowered =
       at.loose ? "NVRTC tells the mangled name: nvrtcAddNameExpression, then nvrtcGetLoweredName" : "";
   if (!at.alike.empty()) {
-    const std::string& name = at.alike.front();
-    fixes.push_back({FixKind::code,
-                     fmt::format("Ask for {}, or declare the kernel extern \"C\"", shorten(name, 60)),
-                     {},
-                     "C++ mangles a kernel's name by its parameters; extern \"C\" keeps it as it is written",
-                     lowered,
-                     "ask-for-declared-name"});
-    return;
-  }
-  if (at.kernels.empty()) {
     fixes.push_back(
-        {FixKind::code,
-         "Ask for the kernel by its name in the image",
-         {},
-         "C++ mangles a kernel's name (scale becomes _Z5scalePf) unless it is declared extern \"C\"",
-         lowered,
-         "ask-for-image-name"});
-    return;
+        fix_of("ask-for-declared-name", {{"name", shorten(at.alike.front(), kRoom)}, {"lowered", lowered}}));
+  } else if (at.kernels.empty()) {
+    fixes.push_back(fix_of("ask-for-image-name", {{"lowered", lowered}}));
+  } else {
+    std::vector<std::string> names;
+    for (const std::string& name : std::span(at.kernels).first(std::min(kNamed, at.kernels.size())))
+      names.push_back(shorten(name, kRoom));
+    if (at.kernels.size() > kNamed) names.push_back(fmt::format("{} more", at.kernels.size() - kNamed));
+    fixes.push_back(fix_of("correct-kernel-name",
+                           {{"kernels_are", at.kernels.size() == 1 ? "kernel there is" : "kernels there are"},
+                            {"names", enumerate(names)}}));
   }
-  std::vector<std::string> names(
-      at.kernels.begin(),
-      at.kernels.begin() + static_cast<std::ptrdiff_t>(std::min(kNamed, at.kernels.size())));
-  for (std::string& name : names) name = shorten(name, 60);
-  if (at.kernels.size() > kNamed) names.push_back(fmt::format("{} more", at.kernels.size() - kNamed));
-  fixes.push_back({FixKind::code,
-                   "Correct the name asked for, or the file that is loaded",
-                   {},
-                   fmt::format("the {} there {} {}", at.kernels.size() == 1 ? "kernel" : "kernels",
-                               at.kernels.size() == 1 ? "is" : "are", enumerate(names)),
-                   "",
-                   "correct-kernel-name"});
 }
 
 void add_cache_fix(const AdviceInput& at, Advice& advice) {
   advice.fixes.push_back(
-      {FixKind::environment, fmt::format("Delete it from {}'s cache", at.cache),
-       at.removable.empty() ? std::vector<std::string>() : std::vector{"rm -r " + shell_quote(at.removable)},
-       fmt::format("the next start compiles for the GPU that is there; {} did not look at the GPU when "
-                   "it took the old one",
-                   at.cache),
-       fmt::format("where machines with different GPUs share a home, give each kind a folder of its "
-                   "own by {}",
-                   at.cache_variable),
-       "delete-cache-entry"});
+      fix_of("delete-cache-entry",
+             {{"cache", at.cache}, {"variable", at.cache_variable}, {"remove", remove_command(at)}}));
   advice.dead_ends.push_back({fmt::format("installing {} again", at.cache), "its cache stays as it is"});
 }
 
 void add_invalid_image_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
-  if ((comes_built(at) || !at.manager.empty()) && !at.package.empty()) {
-    const std::string package = shell_quote(at.package);
-    fixes.push_back(
-        {FixKind::reinstall,
-         "Install the package again",
-         {at.manager == "conda"  ? "conda install --force-reinstall " + package
-          : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
-          : at.manager == "rpm"  ? "sudo dnf reinstall " + package
-          : !at.source.empty()   ? install_from(at.source)
-                                 : "pip install --force-reinstall --no-deps --no-cache-dir " + package},
-         "a torn download or copy damages device code without harming the rest of the file",
-         "",
-         "install-again"});
+  if ((!comes_built(at) && at.manager.empty()) || at.package.empty()) {
+    fixes.push_back(fix_of("build-file-again"));
     return;
   }
-  fixes.push_back({FixKind::rebuild,
-                   "Build or copy the file again",
-                   {},
-                   "the driver cannot use the device code in it",
-                   "",
-                   "build-file-again"});
+  const std::string package = shell_quote(at.package);
+  fixes.push_back(
+      fix_of("install-again/package",
+             {{"command", at.manager == "conda"  ? "conda install --force-reinstall " + package
+                          : at.manager == "dpkg" ? "sudo apt-get install --reinstall " + package
+                          : at.manager == "rpm"  ? "sudo dnf reinstall " + package
+                          : !at.source.empty()
+                              ? install_from(at.source)
+                              : "pip install --force-reinstall --no-deps --no-cache-dir " + package}}));
 }
 
 // What is in files that lie elsewhere.
@@ -214,73 +162,38 @@ void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::size_t named = std::min<std::size_t>(at.unread.size(), 3);
   std::string files;
   for (std::size_t i = 0; i < named; ++i) files += " " + shell_quote(at.unread[i]);
+  const std::size_t more = at.unread.size() - named;
   fixes.push_back(
-      {FixKind::environment,
-       "Look at the files where they are",
-       {fmt::format("kshim scan --target {}{}", at.need, files)},
-       "it needs no GPU and runs nothing",
-       at.unread.size() > named ? fmt::format("{} more files are named below", at.unread.size() - named) : "",
-       "scan-files"});
-  fixes.push_back({FixKind::environment,
-                   "Record the run with the question",
-                   {fmt::format("kshim run --target {} -- PROGRAM", at.need)},
-                   "the shim then looks at everything that is registered or loaded",
-                   "",
-                   "record-target"});
+      fix_of("scan-files", {{"need", at.need},
+                            {"files", files},
+                            {"more", more != 0 ? fmt::format("{} more files are named below", more) : ""}}));
+  fixes.push_back(fix_of("record-target", {{"need", at.need}}));
 }
 
 // The image for the GPU is there, and its source leaves nothing of the kernel in it.
 void add_body_fixes(const AdviceInput& at, Advice& advice) {
+  const std::string taken(at.taken ? image::to_name(at.taken->kind, at.taken->arch).view() : "");
   if (at.taken && at.device && at.taken->arch.cc < *at.device) {
     const std::string need(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
-    advice.fixes.push_back(
-        {FixKind::rebuild,
-         fmt::format("Build it for {} as well", need),
-         {fmt::format("nvcc -gencode arch=compute_{0},code=sm_{0} ...", need.substr(3))},
-         fmt::format("the guard may let {} through: {} was compiled as {}, which it did not", need,
-                     image::to_name(at.taken->kind, at.taken->arch).view(),
-                     at.taken->arch.cc.major == at.device->major ? "an older one of its generation"
-                                                                 : "an older architecture"),
-         "the source tells: look for __CUDA_ARCH__ in the kernel",
-         "rebuild"});
+    advice.fixes.push_back(fix_of("rebuild/guard", {{"need", need},
+                                                    {"digits", need.substr(3)},
+                                                    {"taken", taken},
+                                                    {"older", at.taken->arch.cc.major == at.device->major
+                                                                  ? "an older one of its generation"
+                                                                  : "an older architecture"}}));
   }
-  advice.fixes.push_back(
-      {FixKind::code,
-       "Give the kernel a body for this GPU, or launch another one",
-       {"grep -rnE '__CUDA_ARCH__|CUTE_ARCH|ENABLE_SM' --include='*.cu*' --include='*.h*' ."},
-       "an #if __CUDA_ARCH__ in its source leaves nothing of it for this architecture",
-       "host code chooses by cudaGetDeviceProperties(), never by __CUDA_ARCH__, which it does not have",
-       "write-kernel-body"});
-  advice.fixes.push_back(
-      {FixKind::code,
-       "Use what the program has for such GPUs",
-       {},
-       "such kernels belong to a fast path that needs a newer GPU: another data type, backend or option "
-       "avoids it",
-       "",
-       "use-other-path"});
+  advice.fixes.push_back(fix_of("write-kernel-body"));
+  advice.fixes.push_back(fix_of("use-other-path"));
   if (!at.taken) return;
-  advice.dead_ends.push_back(
-      {fmt::format("rebuilding for {} alone", image::to_name(at.taken->kind, at.taken->arch).view()),
-       "it has that image, and the source leaves nothing in it"});
+  advice.dead_ends.push_back({fmt::format("rebuilding for {} alone", taken),
+                              "it has that image, and the source leaves nothing in it"});
   advice.dead_ends.push_back(no_driver_update("it loaded the right image"));
 }
 
 void add_left_error_fixes(const AdviceInput& at, Advice& advice) {
-  const std::string library = at.software.empty() ? "the library" : at.software;
-  advice.fixes.push_back(
-      {FixKind::code,
-       fmt::format("Call cudaGetLastError() once after {} has been set up", library),
-       {},
-       "that clears what its probing has left; no kernel of the reporting library has failed",
-       "",
-       "clear-left-error"});
-  advice.fixes.push_back({FixKind::reinstall,
-                          fmt::format("Use a version of {} that clears its errors", library),
-                          {},
-                          "the library is to clean up after its own probing",
-                          "newer releases of NCCL do so: pip install --upgrade nvidia-nccl-cu12 (or -cu13)",
-                          "use-other-release"});
+  const TemplateWords words = {{"library", at.software.empty() ? "the library" : at.software}};
+  advice.fixes.push_back(fix_of("clear-left-error", words));
+  advice.fixes.push_back(fix_of("use-other-release", words));
   if (!at.caller.empty())
     advice.dead_ends.push_back(
         {fmt::format("rebuilding {} for this GPU", at.caller), "none of its kernels was refused"});
@@ -288,22 +201,12 @@ void add_left_error_fixes(const AdviceInput& at, Advice& advice) {
 
 // What works already, and takes time at each start.
 void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
-  if (at.jit_cache_off)
-    fixes.push_back({FixKind::environment,
-                     "Let the driver keep what it has compiled",
-                     {"unset CUDA_CACHE_DISABLE"},
-                     "with its cache (~/.nv/ComputeCache) it compiles once, and not at every start",
-                     "CUDA_CACHE_MAXSIZE bounds the cache",
-                     "keep-jit-cache"});
+  if (at.jit_cache_off) fixes.push_back(fix_of("keep-jit-cache"));
   const bool forced = (at.switches.force_ptx_jit || at.switches.force_jit) && at.device &&
                       !at.images.empty() && select(at.images, at, {}).choice == image::Choice::sass;
   if (forced) {
-    fixes.push_back({FixKind::environment,
-                     fmt::format("Unset {}", enumerate(at.switch_names)),
-                     {"unset " + join(at.switch_names, " ")},
-                     "a cubin for this GPU is there; without the switch the driver takes it",
-                     "",
-                     "unset-switch"});
+    fixes.push_back(fix_of("unset-switch/cubin", {{"names", enumerate(at.switch_names)},
+                                                  {"variables", join(at.switch_names, " ")}}));
     return;
   }
   if (at.loose) return;  // compiled on purpose, by what made it
@@ -316,31 +219,21 @@ void add_jit_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 
 // Which GPU it is decides everything else.
 void add_fix_for_any_gpu(const AdviceInput& at, std::vector<Fix>& fixes) {
-  fixes.push_back(
-      {comes_built(at) ? FixKind::reinstall : FixKind::rebuild,
-       comes_built(at) ? "Install a build that has code for your GPU" : "Have code for your GPU built in",
-       {"nvidia-smi --query-gpu=name,compute_cap --format=csv"},
-       "for compute capability 8.6 that is -gencode arch=compute_86,code=sm_86, CMAKE_CUDA_ARCHITECTURES=86 "
-       "or "
-       "TORCH_CUDA_ARCH_LIST=8.6",
-       "with --assume-cc 8.6, kshim says what it is for that GPU",
-       "have-code-built"});
+  fixes.push_back(fix_of(comes_built(at) ? "have-code-built/package" : "have-code-built/source"));
 }
 
 void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.serving_device.empty() || !is_image_cause(at.cause)) return;
   // A UUID is one GPU in every order.
   const bool number = at.serving_device.find_first_not_of("0123456789") == std::string::npos;
-  fixes.push_back({FixKind::environment,
-                   "Run on the GPU that the file has code for",
-                   {fmt::format("CUDA_VISIBLE_DEVICES={} {}", shell_quote(at.serving_device),
-                                for_program("PROGRAM", at.program))},
-                   fmt::format("another GPU of this machine is served; hide this one from the program{}",
-                               at.ranked ? ", and have its launcher start fewer processes" : ""),
-                   number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
-                            "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
-                          : "",
-                   "use-served-gpu"});
+  fixes.push_back(
+      fix_of("use-served-gpu",
+             {{"device", shell_quote(at.serving_device)},
+              {"ranked", at.ranked ? ", and have its launcher start fewer processes" : ""},
+              {"order", number ? "CUDA counts the fastest GPU first, nvidia-smi by the slots: with "
+                                 "CUDA_DEVICE_ORDER=PCI_BUS_ID the number is that of nvidia-smi"
+                               : ""}},
+             at.program));
 }
 
 // A run of a framework that has a way without a GPU, or the name of one.
@@ -357,12 +250,7 @@ void add_fallback(const AdviceInput& at, std::vector<Fix>& fixes) {
            fix.kind == FixKind::upgrade_driver;
   });
   if (!may || at.cause == Cause::latent_gap || quick || !may_do_without(at)) return;
-  fixes.push_back({FixKind::fallback,
-                   "Run on the CPU",
-                   {for_program("CUDA_VISIBLE_DEVICES= PROGRAM", at.program)},
-                   "without a visible GPU, most frameworks take the CPU",
-                   "slow, and only where the program has a way without a GPU",
-                   "run-on-cpu"});
+  fixes.push_back(fix_of("run-on-cpu", {}, at.program));
 }
 
 // What follows from what is said: the package from the software, the toolkit from the flavour.
@@ -453,12 +341,7 @@ Advice advise(const AdviceInput& given) {
       add_body_fixes(at, advice);
       break;
     case Cause::unchecked_failure:
-      advice.fixes.push_back({FixKind::code,
-                              "Check the launch: cudaGetLastError() after <<<>>>",
-                              {},
-                              "a launch that is refused leaves its output as it was",
-                              "compute-sanitizer PROGRAM names the call",
-                              "check-launch"});
+      advice.fixes.push_back(fix_of("check-launch"));
       break;
     case Cause::stale_error:
       add_left_error_fixes(at, advice);
@@ -518,6 +401,81 @@ void advise(std::vector<Finding>& findings) {
   }
   settle(findings);
   for (Finding& finding : findings) finding.about.reset();
+}
+
+namespace {
+
+std::string_view argument(const Fix& fix, std::string_view name) {
+  for (const auto& [key, value] : fix.arguments)
+    if (key == name) return value;
+  return {};
+}
+
+bool is_of_torch(std::string_view package) {
+  return package == "torch" || package == "torchvision" || package == "torchaudio" ||
+         package == "pytorch-gpu";
+}
+
+// PyTorch's wheels ask for these by release: pip exchanges them with it.
+bool comes_with_torch(std::string_view package) {
+  return package.starts_with("nvidia-") || package == "cuDNN" || package == "Triton" || package == "triton";
+}
+
+/// The first build of PyTorch that any finding asks for.
+struct Leading {
+  const Finding* finding = nullptr;
+  Fix fix;
+  std::string prefix;  ///< of the environment
+};
+
+Leading leading_of(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings)
+    for (const Fix& fix : finding.fixes)
+      if (finding.about && is_of_torch(argument(fix, "package")))
+        return {&finding, fix, finding.about->python_env.prefix};
+  return {};
+}
+
+// Whether the build serves what the other finding is about.
+bool serves(const Fix& fix, const AdviceInput& at) {
+  if (!at.device) return false;
+  const WheelRow* row =
+      find_wheel(argument(fix, "package"), argument(fix, "release"), argument(fix, "variant"));
+  return row != nullptr && serves(*row, *at.device) != image::Choice::none;
+}
+
+bool is_needless(const Leading& leading, const AdviceInput& at, const Fix& fix) {
+  const std::string_view package = argument(fix, "package");
+  if (package.empty() || at.python_env.prefix != leading.prefix) return false;
+  if (comes_with_torch(package)) return true;
+  return is_of_torch(package) && fix.arguments != leading.fix.arguments && serves(leading.fix, at);
+}
+
+// A driver that one finding asks for is no dead end beside it, whatever another finding needs.
+void drop_driver_dead_ends(std::vector<Finding>& findings) {
+  const bool asked = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return std::any_of(finding.fixes.begin(), finding.fixes.end(),
+                       [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+  });
+  if (!asked) return;
+  for (Finding& finding : findings)
+    std::erase_if(finding.dead_ends, [](const DeadEnd& row) { return row.of_driver; });
+}
+
+}  // namespace
+
+void settle(std::vector<Finding>& findings) {
+  drop_driver_dead_ends(findings);
+  const Leading leading = leading_of(findings);
+  if (leading.finding == nullptr) return;
+  for (Finding& finding : findings) {
+    if (&finding == leading.finding || !finding.about) continue;
+    const std::size_t dropped = std::erase_if(
+        finding.fixes, [&](const Fix& fix) { return is_needless(leading, *finding.about, fix); });
+    if (dropped != 0 && finding.fixes.empty())
+      finding.remarks.push_back(
+          fmt::format("{}, as another finding asks: pip then exchanges this as well.", leading.fix.title));
+  }
 }
 
 }  // namespace kshim::analysis

@@ -23,4 +23,10 @@ Advice advise(const AdviceInput& at);
 /// findings are in the order in which they are shown.
 void advise(std::vector<Finding>& findings);
 
+// What the fix of one finding means for those of the others.
+
+/// Takes away what contradicts the first fix of an earlier finding, or what that makes needless. The findings
+/// are in the order in which they are shown, with their fixes and with what these depend on.
+void settle(std::vector<Finding>& findings);
+
 }  // namespace kshim::analysis

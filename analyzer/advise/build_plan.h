@@ -41,7 +41,7 @@ const ToolkitRow* recommend_toolkit(image::ComputeCapability device, std::option
 const ToolkitRow* last_with_code_for(image::ComputeCapability device);
 
 /// "-gencode arch=compute_75,code=sm_75 ...", "75-real;90", "7.5;9.0+PTX". Empty where the build system has
-/// no word for any of it. arch_lists.cpp.
+/// no word for any of it.
 std::string arch_list(const BuildPlan& plan, ArchList style);
 
 /// A recipe's command with its placeholders replaced.
@@ -58,5 +58,14 @@ struct RecipeWords {
 /// `pip install` with the options that build a package anew.
 std::string_view pip_install(Pip how);
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+
+// How each build system wants to be told which architectures to build: the lists of a plan, in its words.
+
+/// PTX for the newest plain architecture, so that GPUs which are newer still can compile it.
+void add_newest_ptx(std::vector<PlannedArch>& archs);
+/// The f image of the same compute capability; nullptr where there is none.
+PlannedArch* family_sibling(std::vector<PlannedArch>& archs, const PlannedArch& plain);
+/// "8.6": the newest without a suffix.
+std::string newest_plain(const BuildPlan& plan);
 
 }  // namespace kshim::analysis

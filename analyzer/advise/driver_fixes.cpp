@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/driver_fixes.h"
-
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "analyzer/advise/build_plan.h"
-#include "analyzer/advise/other_ways.h"
-#include "analyzer/advise/rebuild.h"
-#include "analyzer/advise/source_build.h"
-#include "analyzer/advise/wheel_fixes.h"
-#include "analyzer/core/codes.h"
-#include "analyzer/data/knowledge.h"
+#include "analyzer/advise/fixes.h"
+#include "analyzer/core/finding.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge_file.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
 
 using image::Version;
-
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 // The PTX version that did not fit: what was said, else the oldest of the images.
 Version refused_isa(const AdviceInput& at) {
@@ -65,7 +61,7 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
           "update-driver"};
   const ToolkitRow* row = needed.known() ? toolkit_at_most(needed) : nullptr;
   if (row != nullptr && !row->driver.empty()) {
-    fix.title = fmt::format("Update the driver to {} or newer", row->driver);
+    fix.title = fmt::format("Update the driver to {} or newer", driver_text(at, row->driver));
     fix.why =
         exact ? fmt::format("drivers for CUDA {} and newer read PTX {}", name(needed),
                             name(isa.known() ? isa : row->isa))
@@ -82,17 +78,17 @@ void add_driver_fix(const AdviceInput& at, Advice& advice) {
 void add_older_compiler_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* row = toolkit_that_driver_reads(at);
   if (row == nullptr || (at.device && !plan_build({}, *at.device, *row, row->version))) return;
-  fixes.push_back(
-      {FixKind::downgrade,
-       fmt::format("Let the program compile with CUDA {} or older", name(row->version)),
-       {},
-       fmt::format("the NVRTC or libNVVM of that release writes PTX {} at most, which this driver reads",
-                   name(row->isa)),
-       "",
-       "compile-with-older-cuda"});
+  fixes.push_back(fix_of("compile-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
 }
 
 }  // namespace
+
+std::string driver_text(const AdviceInput& at, std::string_view of_linux) {
+  const auto& rows = knowledge().windows_drivers;
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const WindowsDriverRow& each) { return each.of_linux == of_linux; });
+  return std::string(at.windows && row != rows.end() ? row->of_windows : of_linux);
+}
 
 const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
   if (at.driver.known()) return toolkit_at_most(at.driver);
@@ -114,12 +110,7 @@ void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
     const ToolkitRow* row = toolkit_that_driver_reads(at);
     if (!at_run_time && !at.device && row != nullptr && at.origin != Origin::installed)
       advice.fixes.push_back(
-          {FixKind::downgrade,
-           fmt::format("Build it with CUDA {} or older", name(row->version)),
-           {},
-           fmt::format("its nvcc writes PTX {} at most, which this driver reads", name(row->isa)),
-           "machine code for the GPU beside the PTX spares it the compiling",
-           "build-with-older-cuda"});
+          fix_of("build-with-older-cuda", {{"cuda", name(row->version)}, {"isa", name(row->isa)}}));
   }
   if (at.origin != Origin::installed) add_driver_fix(at, advice);
 }
@@ -134,23 +125,17 @@ void add_newer_driver_fixes(const AdviceInput& at, Advice& advice) {
   if (last.known() && needed > last) {
     advice.dead_ends.push_back(no_driver_update(
         fmt::format("R{} is the last driver branch for {} GPUs", gpu->last_branch, gpu->family)));
-  } else if (newer_cubin && row != nullptr) {
-    advice.fixes.push_back({FixKind::upgrade_driver,
-                            row->driver.empty()
-                                ? fmt::format("Update the driver to one for CUDA {}", name(needed))
-                                : fmt::format("Update the driver to {} or newer", row->driver),
-                            {},
-                            fmt::format("drivers for CUDA {} and newer read the cubins of CUDA {}.x",
-                                        name(needed), needed.major),
-                            "",
-                            "update-driver"});
-  } else {
-    advice.fixes.push_back({FixKind::upgrade_driver,
-                            "Update the driver to 550.54.14 or newer",
-                            {},
-                            "drivers for CUDA 12.4 and newer read compressed images",
-                            "",
-                            "update-driver"});
+  } else if (row != nullptr) {
+    advice.fixes.push_back(
+        {FixKind::upgrade_driver,
+         row->driver.empty() ? fmt::format("Update the driver to one for CUDA {}", name(needed))
+                             : fmt::format("Update the driver to {} or newer", driver_text(at, row->driver)),
+         {},
+         newer_cubin ? fmt::format("drivers for CUDA {} and newer read the cubins of CUDA {}.x", name(needed),
+                                   needed.major)
+                     : fmt::format("drivers for CUDA {} and newer read compressed images", name(needed)),
+         "",
+         "update-driver"});
   }
   if (newer_cubin && at.device) add_rebuild_for_driver(at, advice.fixes);
 }
@@ -180,7 +165,7 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
   } else if (!oldest.empty()) {
     advice.fixes.push_back(
         {FixKind::upgrade_driver,
-         fmt::format("Update the driver to {} or newer", oldest),
+         fmt::format("Update the driver to {} or newer", driver_text(at, oldest)),
          {},
          at.asks_for_cuda
              ? fmt::format("that is the first for CUDA {}, which the image asks for", name(at.runtime))
@@ -188,22 +173,205 @@ void add_runtime_fixes(const AdviceInput& at, Advice& advice) {
          at.device ? "" : "a GPU that newer drivers have dropped keeps the old one: then take another way",
          "update-driver"});
   }
-  if (!at.driver.known() && at.asks_for_cuda)
-    advice.fixes.push_back({FixKind::reinstall,
-                            "Use an image for an older CUDA",
-                            {"nvidia-smi"},
-                            "on the host, it says up to which CUDA the driver goes",
-                            "",
-                            "use-older-image"});
+  if (!at.driver.known() && at.asks_for_cuda) advice.fixes.push_back(fix_of("use-older-image"));
   if (at.driver.known())
-    advice.fixes.push_back({FixKind::reinstall,
-                            at.asks_for_cuda
-                                ? fmt::format("Use an image for CUDA {} or older", name(at.driver))
-                                : fmt::format("Use a build of the program for CUDA {}", at.driver.major),
-                            {},
-                            fmt::format("this driver serves CUDA {} and older", name(at.driver)),
-                            "",
-                            "use-older-build"});
+    advice.fixes.push_back(fix_of(at.asks_for_cuda ? "use-older-build/image" : "use-older-build/program",
+                                  {{"cuda", name(at.driver)}, {"major", std::to_string(at.driver.major)}}));
+}
+
+namespace {
+
+// "550.54.15, for CUDA 12.4", and what of it is known.
+std::string described(const AdviceInput& at) {
+  if (!at.driver.known()) return at.kernel_module;
+  const std::string cuda = fmt::format("for CUDA {}", name(at.driver));
+  return at.kernel_module.empty() ? cuda : fmt::format("{}, {}", at.kernel_module, cuda);
+}
+
+}  // namespace
+
+Serving serving_of(const AdviceInput& at) {
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  return gpu == nullptr ? Serving::unknown : serving_of(*gpu, at.driver, at.kernel_module);
+}
+
+void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes) {
+  if (serving != Serving::too_old && serving != Serving::too_new) return;
+  const GpuRow& gpu = *find_gpu(*at.device);
+  if (serving == Serving::too_new) {
+    fixes.push_back(fix_of("install-driver-branch", {{"branch", std::to_string(gpu.last_branch)},
+                                                     {"family", std::string(gpu.family)}}));
+    return;
+  }
+  const ToolkitRow* first = find_toolkit(gpu.first_toolkit);
+  Fix fix{FixKind::upgrade_driver, "", {}, "no file can run on a GPU that its driver does not know", "",
+          "update-driver"};
+  fix.title = gpu.tegra ? "Update JetPack, which brings the driver"
+              : first != nullptr
+                  ? fmt::format("Update the driver to {} or newer", driver_text(at, first->driver))
+                  : fmt::format("Update the driver to one for CUDA {} or newer", name(gpu.first_toolkit));
+  if (first != nullptr) fix.arguments = {{"driver", std::string(first->driver)}};
+  if (gpu.last_branch != 0)
+    fix.caveat = fmt::format("stay within branch R{}: it is the last one for this GPU", gpu.last_branch);
+  fixes.push_back(std::move(fix));
+}
+
+AdviceInput with_serving_driver(const AdviceInput& at, Serving serving) {
+  AdviceInput out = at;
+  if (serving != Serving::too_old && serving != Serving::too_new) return out;
+  const GpuRow& gpu = *find_gpu(*at.device);
+  out.driver = serving == Serving::too_old ? gpu.first_toolkit : last_driver_cuda(gpu);
+  out.kernel_module.clear();
+  return out;
+}
+
+void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks) {
+  switch (serving) {
+    case Serving::unknown:
+      // A GPU that no table knows.
+      return;
+    case Serving::yes:
+      if (at.driver.known()) remarks.push_back(fmt::format("Your driver ({}) is fine.", described(at)));
+      return;
+    case Serving::too_old:
+    case Serving::too_new: {
+      const GpuRow& gpu = *find_gpu(*at.device);
+      const std::string limit =
+          serving == Serving::too_old
+              ? fmt::format(
+                    "the drivers that came with CUDA {} are the first that know compute capability {}",
+                    name(gpu.first_toolkit), image::to_name(gpu.cc).view())
+              : fmt::format("R{} is the last branch for {} GPUs", gpu.last_branch, gpu.family);
+      remarks.push_back(fmt::format(
+          "A driver {}does not drive this GPU: {}. Driver and GPU contradict each other: with this "
+          "driver a program sees no such GPU. kshim doctor says what the machine has.",
+          at.driver.known() ? fmt::format("for CUDA {} ", name(at.driver))
+                            : fmt::format("of version {} ", at.kernel_module),
+          limit));
+      return;
+    }
+  }
+}
+
+namespace {
+
+// "cupy-cuda13x" for CUDA 12: "cupy-cuda12x". Empty for a package that is not named by its CUDA, or that is
+// for this CUDA already.
+std::string renamed_for(std::string_view package, unsigned major) {
+  constexpr std::string_view kCuda = "-cuda";
+  const std::size_t at = package.rfind(kCuda);
+  if (at == std::string_view::npos || !package.ends_with('x')) return {};
+  const std::string out = fmt::format("{}{}{}x", package.substr(0, at), kCuda, major);
+  return out == package ? std::string() : out;
+}
+
+// nvidia-cuda-nvrtc-cu12, nvidia-nvjitlink-cu12; since CUDA 13 without the suffix.
+bool is_library_wheel(std::string_view package) {
+  return package.starts_with("nvidia-cuda-nvrtc") || package.starts_with("nvidia-nvjitlink");
+}
+
+void add_other_package(const AdviceInput& at, std::string_view compiler, Version version,
+                       std::vector<Fix>& fixes) {
+  const std::string other = renamed_for(at.caller_package, version.major);
+  if (other.empty()) return;
+  fixes.push_back(fix_of("install-other-compiler-package", {{"other", other},
+                                                            {"other_word", shell_quote(other)},
+                                                            {"package", at.caller_package},
+                                                            {"package_word", shell_quote(at.caller_package)},
+                                                            {"compiler", std::string(compiler)},
+                                                            {"major", std::to_string(version.major)}}));
+}
+
+// Triton asks its own ptxas, which is a program: another one does as well.
+bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes) {
+  if (!at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
+  fixes.push_back(fix_of("use-newer-ptxas", {{"cuda", name(good)}}));
+  return true;
+}
+
+// The build named an architecture that this nvcc does not have: another nvcc, or another list.
+void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool dropped,
+                  std::vector<Fix>& fixes) {
+  const bool for_device = at.device && *at.device == asked.cc;
+  if (dropped && !for_device) {
+    fixes.push_back(fix_of(
+        "drop-architecture",
+        {{"asked", std::string(image::to_name(image::ImageKind::cubin, asked).view())},
+         {"cuda", name(good)},
+         {"not_this", at.device ? "it is not this GPU's, and " : ""},
+         {"caveat",
+          at.device
+              ? ""
+              : "only where your GPU is of another: nvidia-smi --query-gpu=name,compute_cap --format=csv"}}));
+  }
+  Fix fix;
+  fix.id = "build-with-other-cuda";
+  fix.kind = dropped ? FixKind::downgrade : FixKind::rebuild;
+  fix.title = fmt::format("Build with CUDA {}{}", name(good), dropped ? "" : " or newer");
+  fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
+                              name(good), name(good)),
+                  "nvcc --version"};
+  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc),
+                        image::to_name(image::ImageKind::cubin, {asked.cc, image::Suffix::none}).view());
+  fix.caveat = "start again in an empty build folder: CMake keeps the compiler that it found";
+  fixes.push_back(std::move(fix));
+}
+
+}  // namespace
+
+void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
+  CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
+  if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
+  if (compiler.asked.cc.major == 0) return;
+  if (compiler.name.empty()) compiler.name = "the compiler";
+  const image::Arch plain{compiler.asked.cc, image::Suffix::none};
+  const std::string asked(image::to_name(image::ImageKind::ptx, plain).view());
+  // The program asked for another architecture than that of its GPU.
+  if (at.device && *at.device != compiler.asked.cc &&
+      std::any_of(compiler.known.begin(), compiler.known.end(),
+                  [&](image::Arch arch) { return arch.cc == *at.device; })) {
+    const image::ShortName own = image::to_name(image::ImageKind::ptx, {*at.device, image::Suffix::none});
+    advice.fixes.push_back(
+        fix_of("ask-for-own-architecture",
+               {{"own", std::string(own.view())}, {"compiler", compiler.name}, {"asked", asked}}));
+    return;
+  }
+  const ToolkitRow* first = first_toolkit_for(plain);
+  const ToolkitRow* last = last_toolkit_for(plain);
+  advice.dead_ends.push_back(no_driver_update(
+      fmt::format("{} comes with CUDA or with a package, not with the driver", compiler.name)));
+  if (first == nullptr) return;
+  // Without its version: what the newest do not build for any more, a compiler refuses because it is too new.
+  const bool dropped =
+      compiler.version.known() ? last->version < compiler.version : last != &toolkits().back();
+  const Version good = dropped ? last->version : first->version;
+  const bool same_major = compiler.version.known() && good.major == compiler.version.major;
+  if (at.torch) add_wheel_fix(at, advice.fixes, "torch");
+  if (compiler.name == "ptxas" && !dropped && add_ptxas_fix(at, good, advice.fixes)) return;
+  if (compiler.name == "nvcc") {
+    add_nvcc_fix(at, compiler.asked, good, dropped, advice.fixes);
+    return;
+  }
+  if (!same_major) add_other_package(at, compiler.name, good, advice.fixes);
+  if (at.caller_package.empty() && !at.torch && add_wheel_fix(at, advice.fixes)) return;
+  Fix fix;
+  fix.id = "compile-with-other-cuda";
+  fix.kind = dropped ? FixKind::downgrade : FixKind::reinstall;
+  fix.title =
+      fmt::format("Let the program compile with CUDA {} or {}", name(good), dropped ? "older" : "newer");
+  fix.why = fmt::format("{} compile for {}", toolkit_range(compiler.asked.cc),
+                        image::to_name(image::ImageKind::ptx, plain).view());
+  if (same_major && is_library_wheel(at.package))
+    fix.commands.push_back(
+        fmt::format("pip install --upgrade {}", shell_quote(fmt::format("{}>={}", at.package, name(good)))));
+  if (!same_major)
+    fix.caveat =
+        fmt::format("the {} of another CUDA major version serves only programs that were built for that one",
+                    compiler.name);
+  advice.fixes.push_back(std::move(fix));
+  if (dropped)
+    advice.dead_ends.push_back({fmt::format("compiling with a CUDA newer than {}", name(last->version)),
+                                fmt::format("it does not compile for {} any more", asked)});
 }
 
 }  // namespace kshim::analysis

@@ -4,11 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "kshim/image/compute_capability.h"
-#include "kshim/image/select.h"
 
 namespace kshim::analysis {
 namespace {

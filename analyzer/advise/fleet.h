@@ -6,11 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/data/knowledge.h"
-#include "analyzer/device_code/image_counts.h"
+#include "analyzer/device_code/image_contents.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/library_fixes.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/program.h"
@@ -47,14 +46,10 @@ void add_search_path(const LibraryConflict& at, Advice& out) {
   }
   if (dropped.empty()) return;
   out.fixes.push_back(
-      {FixKind::environment,
-       fmt::format("Take {} out of LD_LIBRARY_PATH", enumerate(dropped)),
-       {kept.empty() ? std::string("unset LD_LIBRARY_PATH")
-                     : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))},
-       "LD_LIBRARY_PATH goes before the folders in which a library looks for what it came with",
-       "it may be set where the program is started: a shell profile, a job script, a module "
-       "file or a container image",
-       "trim-library-path"});
+      fix_of("trim-library-path",
+             {{"folders", enumerate(dropped)},
+              {"command", kept.empty() ? "unset LD_LIBRARY_PATH"
+                                       : "export LD_LIBRARY_PATH=" + shell_quote(join(kept, ":"))}}));
 }
 
 bool in_wheel(const CudaLibrary& library) {
@@ -72,12 +67,7 @@ void add_conda(const LibraryConflict& at, Advice& out) {
   const auto wheel = std::find_if(at.libraries.begin(), at.libraries.end(), in_wheel);
   if (conda == at.libraries.end() || wheel == at.libraries.end()) return;
   out.fixes.push_back(
-      {FixKind::reinstall,
-       "Keep one of the two: what conda installed, or what pip did",
-       {"conda list | grep -iE 'cuda|cublas|cudnn|nccl'", "python -m pip list | grep -i nvidia"},
-       fmt::format("{} is conda's, and {} is pip's", conda->record.soname, wheel->record.soname),
-       "an environment with only one of them is the safest: a new one, if need be",
-       "keep-one-manager"});
+      fix_of("keep-one-manager", {{"conda", conda->record.soname}, {"pip", wheel->record.soname}}));
 }
 
 void add_reinstall(const LibraryConflict& at, Advice& out) {
@@ -87,34 +77,18 @@ void add_reinstall(const LibraryConflict& at, Advice& out) {
       at.kind == Mixture::majors || at.kind == Mixture::older)
     return;
   out.fixes.push_back(
-      {FixKind::reinstall,
-       fmt::format("Install {} again", wheel->package),
-       {fmt::format("python -m pip install --force-reinstall --no-deps {}{}", wheel->package,
-                    wheel->version.find('.') == std::string::npos ? "" : "==" + wheel->version)},
-       "its files are then of one release again, where they were replaced in part",
-       "it does not help against a copy from elsewhere that is found first",
-       "install-again",
-       {{"package", wheel->package}}});
+      fix_of("install-again",
+             {{"package", wheel->package},
+              {"pin", wheel->version.find('.') == std::string::npos ? "" : "==" + wheel->version}}));
+  out.fixes.back().arguments = {{"package", wheel->package}};
 }
 
 void add_majors(const LibraryConflict& at, Advice& out) {
   if (at.kind != Mixture::majors) return;
-  for (const CudaLibrary& library : at.libraries) {
-    if (library.package.empty() || library.package.find("-cu") == std::string::npos) continue;
-    out.fixes.push_back({FixKind::reinstall,
-                         "Take the packages of one CUDA version alone",
-                         {"python -m pip list | grep -iE 'cu11|cu12|cu13'"},
-                         "each package that brings a CUDA of its own has a build for each CUDA version",
-                         "before one is removed: python -m pip show NAME says what requires it",
-                         "keep-one-cuda"});
-    return;
-  }
-  out.fixes.push_back({FixKind::rebuild,
-                       "Build what links them with one toolkit",
-                       {},
-                       "then there is one CUDA in the process",
-                       "where both work side by side, there is nothing to fix",
-                       "build-with-one-toolkit"});
+  const bool packages = std::any_of(at.libraries.begin(), at.libraries.end(), [](const CudaLibrary& library) {
+    return library.package.find("-cu") != std::string::npos;
+  });
+  out.fixes.push_back(fix_of(packages ? "keep-one-cuda" : "build-with-one-toolkit"));
 }
 
 void add_cudnn(const LibraryConflict& at, const std::optional<image::ComputeCapability>& device,
@@ -196,30 +170,14 @@ bool is_driver(const std::string& name) {
 void add_missing_library_advice(const MissingLibrary& missing, Advice& out) {
   const std::string library = missing.name.substr(0, missing.name.find(".so"));
   if (!missing.folder.empty()) {
-    out.fixes.push_back({FixKind::environment,
-                         fmt::format("Name the folder that has {}", missing.name),
-                         {fmt::format("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}",
-                                      shell_quote(missing.folder))},
-                         "the linker looks there before it gives up",
-                         "whatever else is started with it looks there, too; a program that is linked with "
-                         "-Wl,-rpath,FOLDER needs no such variable",
-                         "name-library-folder"});
+    out.fixes.push_back(
+        fix_of("name-library-folder", {{"library", missing.name}, {"folder", shell_quote(missing.folder)}}));
   }
   if (is_driver(missing.name)) {
-    out.fixes.push_back({FixKind::environment,
-                         "Install the driver, or give the container its GPU",
-                         {"ls -l /dev/nvidia*; ldconfig -p | grep libcuda.so.1"},
-                         fmt::format("{} comes with the driver and with nothing else", missing.name),
-                         "docker run --gpus all, or the NVIDIA runtime",
-                         "install-driver"});
+    out.fixes.push_back(fix_of("install-driver", {{"library", missing.name}}));
   } else {
     out.fixes.push_back(
-        {FixKind::reinstall,
-         fmt::format("Install {} as the program was linked with it", missing.name),
-         {fmt::format("ldconfig -p | grep {}", shell_quote(library))},
-         "the number behind .so is the major version, and another one does not count",
-         "from NVIDIA's toolkit or its runtime packages, or the wheel nvidia-...-cuN of that version",
-         "install-library"});
+        fix_of("install-library", {{"library", missing.name}, {"stem", shell_quote(library)}}));
     out.dead_ends.push_back(no_driver_update("it does not bring this library"));
   }
   out.dead_ends.push_back(
@@ -235,14 +193,9 @@ void add_library_advice(const AdviceInput& input, Advice& out) {
   add_reinstall(at, out);
   add_majors(at, out);
   if (out.fixes.empty()) {
-    out.fixes.push_back({FixKind::environment,
-                         "See what is found first, and why",
-                         {fmt::format("LD_DEBUG=libs {} 2>&1 | grep -E 'find library|{}'",
-                                      for_program("PROGRAM", input.program),
-                                      at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family)},
-                         "the loader says which folders it looks through for each library",
-                         "kshim doctor PROGRAM says it without running the program",
-                         "see-what-is-found"});
+    out.fixes.push_back(fix_of(
+        "see-what-is-found",
+        {{"library", at.libraries.empty() ? "libcu" : "lib" + at.libraries.front().family}}, input.program));
   }
   add_dead_ends(at, out);
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/package_fixes.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/fixes.h"
+#include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/reach.h"
+#include "analyzer/diagnose/program.h"
+#include "analyzer/owner/python_distributions.h"
 
 namespace kshim::analysis {
 
@@ -21,14 +26,8 @@ std::string extension_folder(const AdviceInput& at) {
 void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   const std::string folder = extension_folder(at);
   if (folder.empty()) return;
-  fixes.push_back(
-      {FixKind::rebuild, fmt::format("Delete the compiled {}", basename_of(folder)),
-       at.removable.empty() ? std::vector<std::string>() : std::vector{"rm -r " + shell_quote(at.removable)},
-       "the next start compiles it for the GPUs that are visible then",
-       "where TORCH_CUDA_ARCH_LIST is set, it decides in their place: unset it; machines with "
-       "different GPUs that "
-       "share a home each need a TORCH_EXTENSIONS_DIR of their own",
-       "delete-compiled-extension"});
+  fixes.push_back(fix_of("delete-compiled-extension",
+                         {{"name", std::string(basename_of(folder))}, {"remove", remove_command(at)}}));
 }
 
 void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -59,6 +58,153 @@ void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   }
   fix.caveat = "whether a newer build has the code is not known: kshim scan says what is in it";
   fixes.push_back(std::move(fix));
+}
+
+namespace {
+
+using packages::kEditable;
+
+std::string quoted(std::string_view source) {
+  if (!source.starts_with(kEditable)) return shell_quote(source);
+  return std::string(kEditable) + shell_quote(source.substr(kEditable.size()));
+}
+
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::vector<std::string> out;
+  for (const std::string_view part : parts)
+    if (!part.empty()) out.emplace_back(part);
+  return join(out, "; ");
+}
+
+}  // namespace
+
+std::string install_from(std::string_view source) {
+  return fmt::format("{} {}", pip_install(Pip::isolated), quoted(source));
+}
+
+RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words) {
+  return {expand(recipe, plan, words), joined({recipe.where, recipe.caveat})};
+}
+
+RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const BuildPlan& plan,
+                         const RecipeWords& words) {
+  const std::string folder = packages::folder_of_source(source);
+  const bool steps = recipe.pip != Pip::here && recipe.pip != Pip::isolated;
+  if (steps && (folder.empty() || recipe.where.empty())) return build(recipe, plan, words);
+  RecipeRow before = recipe;
+  before.command = recipe.command.substr(0, recipe.command.find("{pip}"));
+  std::string command = expand(before, plan, words);
+  if (steps) command = fmt::format("cd {} && {}", shell_quote(folder), command);
+  if (before.command.size() != recipe.command.size())
+    command += fmt::format("{} {}", pip_install(recipe.pip),
+                           !steps                          ? quoted(source)
+                           : source.starts_with(kEditable) ? std::string(kEditable) + "."
+                                                           : std::string("."));
+  const std::string_view left = folder.empty()
+                                    ? std::string_view()
+                                    : "what an earlier build left in that folder (build/, where it holds no "
+                                      "sources) may pass for up to date: delete it first";
+  return {std::move(command), joined({recipe.caveat, left})};
+}
+
+bool has_other_ways(const AdviceInput& at) {
+  return std::any_of(workarounds().begin(), workarounds().end(),
+                     [&](const WorkaroundRow& row) { return row.package == at.package; });
+}
+
+bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const ToolkitRow* toolkit = toolkit_that_driver_reads(at);
+  const TemplateWords words = {
+      {"cuda", image::to_name(toolkit != nullptr ? toolkit->version : image::Version{}).c_str()}};
+  for (const WorkaroundRow& row : workarounds()) {
+    if (row.package != at.package) continue;
+    const bool needs_cuda = asks_for(row.command, "cuda");
+    if (row.cause != at.cause || (needs_cuda && toolkit == nullptr)) continue;
+    fixes.push_back({row.kind,
+                     expand(row.title, words),
+                     {for_program(expand(row.command, words), at.program)},
+                     expand(row.why, words),
+                     expand(row.caveat, words),
+                     "workaround"});
+  }
+  return has_other_ways(at);
+}
+
+namespace {
+
+// "2.7" is the tag v2.7.0, and what was read of an installed release is its own.
+std::string tag_of(std::string_view release) {
+  return fmt::format("v{}{}", release, std::count(release.begin(), release.end(), '.') < 2 ? ".0" : "");
+}
+
+// No published build had code for a GPU as old as that.
+bool is_below(const WheelRow& row, image::ComputeCapability cc) {
+  const auto images = images_of(row);
+  return std::all_of(images.begin(), images.end(),
+                     [&](const image::Candidate& image) { return cc < image.arch.cc; });
+}
+
+}  // namespace
+
+image::Version source_asks_beyond(const AdviceInput& at) {
+  const std::string distribution = wheel_of(at).distribution;
+  const ToolkitRow* last = at.device ? last_with_code_for(*at.device) : nullptr;
+  if (distribution.empty() || last == nullptr) return {};
+  image::Version least;
+  for (const SourceNeedRow& row : source_needs()) {
+    if (row.distribution == distribution && (!least.known() || row.oldest_cuda < least))
+      least = row.oldest_cuda;
+  }
+  return least.known() && last->version < least ? least : image::Version{};
+}
+
+bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes) {
+  const BuildRow* build = find_build(at.package, at.object);
+  if (!at.device || build == nullptr || build->recipe != "torch_itself") return false;
+  constexpr std::string_view kProject = "torch";
+  const WheelName wheel = wheel_of(at);
+  const auto source =
+      source_release_for(kProject, is_plain(wheel.version) ? wheel.version : "", *at.device, at.driver);
+  if (!source) return false;
+  const ToolkitRow& toolkit = *find_toolkit(source->cuda);
+  std::vector<image::Candidate> have;
+  for (const image::ComputeCapability cc : at.other_devices)
+    have.push_back({image::ImageKind::cubin, {cc, image::Suffix::none}, {}});
+  const auto plan = plan_build(have, *at.device, toolkit, at.driver);
+  if (!plan) return false;
+  RecipeWords words;
+  words.toolkit = fmt::format("/usr/local/cuda-{}", name(source->cuda));
+  words.nvcc = words.toolkit + "/bin/nvcc";
+  Fix fix;
+  fix.id = "build-from-source";
+  fix.kind = source->same ? FixKind::rebuild : FixKind::downgrade;
+  fix.title =
+      fmt::format("Build PyTorch {} from its source with CUDA {}", source->release, name(source->cuda));
+  fix.commands = {fmt::format("git clone --recursive --branch {} https://github.com/pytorch/pytorch",
+                              tag_of(source->release)),
+                  "cd pytorch && " + expand(find_recipe(build->recipe), *plan, words)};
+  const std::string_view beyond = first_beyond(kProject, source->cuda);
+  const ToolkitRow* last = last_toolkit_for({*at.device, image::Suffix::none});
+  const bool dropped = last != nullptr && last != &toolkits().back();
+  fix.why =
+      fmt::format("the nvcc of {} can target {}, and {} was published for CUDA {}", toolkit_range(*at.device),
+                  image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view(),
+                  source->release, name(source->cuda));
+  if (dropped && !beyond.empty())
+    fix.why += fmt::format("; from {} on, the source asks for CUDA {}", beyond,
+                           name(oldest_cuda_of(kProject, beyond)));
+  std::vector<std::string> notes = {"it takes hours", "only this machine's GPUs get code"};
+  if (is_below(*source->row, *at.device))
+    notes.emplace_back(
+        "no published build had code for a GPU as old as this: whether all of the source compiles for it is "
+        "not "
+        "known");
+  if (const GpuRow* gpu = find_gpu(*at.device); gpu != nullptr && gpu->last_branch != 0)
+    notes.push_back(fmt::format("keep the driver within R{}, the last branch for {} GPUs", gpu->last_branch,
+                                gpu->family));
+  fix.caveat = join(notes, "; ");
+  fixes.push_back(std::move(fix));
+  return true;
 }
 
 }  // namespace kshim::analysis

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/rebuild.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "analyzer/advise/arch_lists.h"
 #include "analyzer/advise/build_plan.h"
-#include "analyzer/advise/other_ways.h"
-#include "analyzer/advise/own_source.h"
-#include "analyzer/advise/package_fixes.h"
-#include "analyzer/advise/releases.h"
-#include "analyzer/advise/source_build.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
-#include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
@@ -22,8 +14,6 @@ namespace {
 
 using image::ComputeCapability;
 using image::Version;
-
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 std::string exact_target(ComputeCapability cc) {
   return std::string(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
@@ -77,35 +67,35 @@ RecipeWords words_for(const AdviceInput& at, const Chosen& chosen) {
 }
 
 // The build systems that may have made the file, likeliest first.
-std::vector<Recipe> recipes_for(const AdviceInput& at, const Chosen& chosen) {
-  const Recipe nvcc = at.bare             ? Recipe::nvcc_fatbin
-                      : at.object_file    ? Recipe::nvcc_object
-                      : at.shared_library ? Recipe::nvcc_library
-                                          : Recipe::nvcc;
-  const Recipe cmake = chosen.other_toolkit ? Recipe::cmake_toolkit : Recipe::cmake;
-  const Recipe torch = chosen.other_toolkit ? Recipe::torch_toolkit : Recipe::torch;
+std::vector<std::string_view> recipes_for(const AdviceInput& at, const Chosen& chosen) {
+  const std::string_view nvcc = at.bare             ? "nvcc_fatbin"
+                                : at.object_file    ? "nvcc_object"
+                                : at.shared_library ? "nvcc_library"
+                                                    : "nvcc";
+  const std::string_view cmake = chosen.other_toolkit ? "cmake_toolkit" : "cmake";
+  const std::string_view torch = chosen.other_toolkit ? "torch_toolkit" : "torch";
   const BuildRow* own = find_build(at.package, at.object);
   if (own != nullptr) {
-    if (own->recipe == Recipe::torch) return {torch};
-    if (own->recipe == Recipe::flash_attn && at.device == ComputeCapability{8, 7})
-      return {Recipe::flash_attn_nvcc};
+    if (own->recipe == "torch") return {torch};
+    if (own->recipe == "flash_attn" && at.device == ComputeCapability{8, 7}) return {"flash_attn_nvcc"};
     return {own->recipe};
   }
   if (at.links_torch) return {torch};
-  if (at.build_system == "make") return {Recipe::make, Recipe::make_sms};
-  if (at.build_system == "meson") return {Recipe::meson};
-  if (at.build_system == "bazel") return {Recipe::bazel};
+  if (at.build_system == "make") return {"make", "make_sms"};
+  if (at.build_system == "meson") return {"meson"};
+  if (at.build_system == "bazel") return {"bazel"};
   if (at.build_system == "cmake") return {cmake};
   if (is_without_source(at.package)) return {};
   switch (at.origin) {
     case Origin::python_extension:
     case Origin::installed:
-      return {Recipe::extension, Recipe::extension_cmake};
+      return {"extension", "extension_cmake"};
     case Origin::cmake:
       return {cmake};
     default:
-      if (comes_built(at)) return {Recipe::extension, Recipe::extension_cmake};
-      return at.bare ? std::vector<Recipe>{nvcc} : std::vector<Recipe>{nvcc, cmake, Recipe::make};
+      if (comes_built(at)) return {"extension", "extension_cmake"};
+      return at.bare ? std::vector<std::string_view>{nvcc}
+                     : std::vector<std::string_view>{nvcc, cmake, "make"};
   }
 }
 
@@ -197,8 +187,8 @@ Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
 void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& fixes) {
   const RecipeWords words = words_for(at, chosen);
   bool first = true;
-  for (const Recipe each : recipes_for(at, chosen)) {
-    const RecipeRow& row = row_of(each);
+  for (const std::string_view each : recipes_for(at, chosen)) {
+    const RecipeRow& row = find_recipe(each);
     if (arch_list(chosen.plan, row.list).empty()) continue;  // it has no word for this GPU
     // pip would overwrite files that conda's database lists.
     if (at.manager == "conda" && row.pip != Pip::none) continue;
@@ -207,7 +197,7 @@ void add_rebuild(const AdviceInput& at, const Chosen& chosen, std::vector<Fix>& 
     const std::string& caveat = recipe.caveat;
     Fix fix = rebuild_fix(at, chosen);
     const bool explains_itself =
-        row.list == ArchList::torch && (row.recipe == Recipe::torch || row.recipe == Recipe::torch_toolkit);
+        row.list == ArchList::torch && (row.id == "torch" || row.id == "torch_toolkit");
     if (first && !explains_itself && !caveat.empty()) {
       // What the command leaves to the reader; whether a project heeds the list is for the project to say.
       fix.caveat += fmt::format("{}{}", fix.caveat.empty() ? "" : "; ", caveat);
@@ -282,16 +272,7 @@ const LibrarySupportRow* left_out_by(const AdviceInput& at) {
 }
 
 // MAGMA comes to PyTorch's build as a finished library, made for a list of its own.
-void add_magma_fix(std::vector<Fix>& fixes) {
-  fixes.push_back(
-      {FixKind::environment,
-       "Let torch.linalg take cuSOLVER in place of MAGMA",
-       {"export TORCH_LINALG_PREFER_CUSOLVER=1"},
-       "the kernels of this file are MAGMA's, which PyTorch links as it comes: TORCH_CUDA_ARCH_LIST "
-       "adds nothing to them",
-       "some functions have no other implementation than MAGMA's",
-       "prefer-cusolver"});
-}
+void add_magma_fix(std::vector<Fix>& fixes) { fixes.push_back(fix_of("prefer-cusolver")); }
 
 Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
   const LibrarySupportRow* older = last_library_for(row.library, device);
@@ -303,12 +284,8 @@ Fix do_without(const LibrarySupportRow& row, image::ComputeCapability device) {
                 "{} and newer are written for compute capability {} and newer; {} was the last that "
                 "serves this GPU, and its functions have other names",
                 row.first, image::to_name(row.min).view(), older->last);
-  return {FixKind::code,
-          fmt::format("Let the program do without {}", row.library),
-          {},
-          why,
-          std::string(row.note),
-          "do-without-library"};
+  return fix_of("do-without-library",
+                {{"library", std::string(row.library)}, {"why", why}, {"note", std::string(row.note)}});
 }
 
 }  // namespace
@@ -341,14 +318,9 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
   words.package = "EXTENSION";
-  fixes.push_back(
-      {FixKind::rebuild,
-       "Rebuild the package of that file for this GPU",
-       {expand(row_of(here ? Recipe::torch : Recipe::torch_toolkit), *plan, words)},
-       fmt::format("{} can do it", toolkit_range(*plan)),
-       "EXTENSION is that package; the CUDA of the nvcc must be of the major version that PyTorch is "
-       "built for",
-       "rebuild-extension"});
+  fixes.push_back(fix_of("rebuild-extension",
+                         {{"command", expand(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
+                          {"range", toolkit_range(*plan)}}));
 }
 
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/releases.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
 
-#include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 
 namespace kshim::analysis {
@@ -14,8 +12,6 @@ namespace {
 
 using image::ComputeCapability;
 using image::Version;
-
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
 
 // The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
 // architecture does not take it up again, so the range has no holes.

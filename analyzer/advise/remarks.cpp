@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/remarks.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "analyzer/advise/dead_ends.h"
-#include "analyzer/advise/releases.h"
-#include "analyzer/advise/source_build.h"
-#include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/advise/fixes.h"
+#include "analyzer/advise/wheel_choice.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
 
@@ -53,6 +51,159 @@ void add_remarks(const AdviceInput& at, Serving serving, Advice& advice) {
   const bool by_package = at.cause == Cause::no_image_for_arch || at.cause == Cause::arch_specific_image ||
                           at.cause == Cause::jit_tax;
   if (by_package && at.object.empty()) add_wheel_remarks(at, advice.remarks);
+}
+
+namespace {
+
+// "The same major version is enough": the image of it that does not fit, by the rules.
+void add_same_major(const AdviceInput& at, std::vector<DeadEnd>& out) {
+  for (const image::Candidate& image : at.have) {
+    if (image.kind != image::ImageKind::cubin || image.arch.cc.major != at.device->major) continue;
+    const image::Verdict verdict = image::judge(image, {*at.device, at.driver, {}});
+    if (verdict.fits) continue;
+    const image::ShortName name = image::to_name(image.kind, image.arch);
+    out.push_back({fmt::format("relying on {}, which is of the same major version", name.view()),
+                   image.arch.suffix == image::Suffix::none && image.arch.cc.minor > at.device->minor
+                       ? fmt::format("its minor version, {}, is above that of this GPU, {}",
+                                     image.arch.cc.minor, at.device->minor)
+                       : image::rule_text(verdict.rule).text});
+    return;
+  }
+}
+
+std::string alternatives(std::vector<std::string> items) {
+  const std::string last = items.back();
+  items.pop_back();
+  return items.empty() ? last : join(items, ", ") + " or " + last;
+}
+
+// A package that PyTorch's variable could have built, where no process was seen.
+bool knows_torch_list(const AdviceInput& at) {
+  if (!at.object.empty()) return false;
+  const BuildRow* build = find_build(at.package, "");
+  return build != nullptr && find_recipe(build->recipe).list == ArchList::torch;
+}
+
+// A wheel that helped the owner of another GPU.
+void add_other_flavours(const AdviceInput& at, std::vector<DeadEnd>& out) {
+  const std::vector<std::string> useless = useless_variants(at);
+  if (useless.empty()) return;
+  out.push_back({fmt::format("installing the build for {}", alternatives(useless)),
+                 "it has no code for this GPU either; it is what people with other GPUs recommend"});
+}
+
+// The GPU has an image, and its kernel is missing or empty: the list of architectures is not what is wrong.
+void add_guard(const AdviceInput& at, std::vector<DeadEnd>& out) {
+  const bool older =
+      at.taken && at.device && at.taken->arch.cc < *at.device;  // the guard may let the GPU's own through
+  const bool guard = (at.cause == Cause::compiled_out && !older) ||
+                     (at.cause == Cause::latent_gap && at.guarded) ||
+                     (at.cause == Cause::kernel_missing_from_image && !at.kernel_images.empty());
+  if (guard)
+    out.push_back({"adding the GPU's exact architecture to the list",
+                   "the same #if on __CUDA_ARCH__ decides there too, and may leave out even more"});
+}
+
+// What one of the fixes asks for is no dead end.
+bool builds(const Advice& advice) {
+  return std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
+    return (fix.kind == FixKind::rebuild || fix.kind == FixKind::downgrade) && !fix.commands.empty();
+  });
+}
+
+bool updates_driver(const Advice& advice) {
+  return std::any_of(advice.fixes.begin(), advice.fixes.end(),
+                     [](const Fix& fix) { return fix.kind == FixKind::upgrade_driver; });
+}
+
+void add_attempts(const AdviceInput& at, Advice& advice) {
+  auto& out = advice.dead_ends;
+  const bool installed = comes_built(at);
+  const bool image =
+      lacks_code(at.cause) && at.cause != Cause::latent_gap && at.cause != Cause::kernel_missing_from_image;
+  const bool serves = serving_already(at) != nullptr;
+  if (image && at.device) add_same_major(at, out);
+  if (image && at.device && !serves) add_other_flavours(at, out);
+  if (image && installed && !serves && !builds(advice))
+    out.push_back({"installing a CUDA toolkit",
+                   "the package brings its own CUDA libraries, and its kernels come built"});
+  if (image && installed)
+    out.push_back(
+        {"CUDA_LAUNCH_BLOCKING=1", "it makes errors appear where they happen, and this one does already"});
+  add_guard(at, out);
+}
+
+void add_driver_update(const AdviceInput& at, Serving serving, Advice& advice) {
+  const bool switched = has_trait(at.cause, cause_trait::switched);
+  // The GPU of a latent gap need not be in this machine.
+  if ((!lacks_code(at.cause) && !switched) || at.cause == Cause::latent_gap || updates_driver(advice)) return;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  // A driver that does not drive the GPU is no dead end, but not the whole way either.
+  if (serving == Serving::too_old || serving == Serving::too_new) return;
+  std::string why = switched ? "it obeys the same switch" : "a driver brings no code for your kernels";
+  if (gpu != nullptr && gpu->last_branch != 0) {
+    why = fmt::format("it is not the cause, and R{} is the last branch for {} GPUs", gpu->last_branch,
+                      gpu->family);
+  } else if (serving == Serving::yes) {
+    why = switched ? "it serves this GPU already, and obeys the same switch"
+                   : "it serves this GPU already, and brings no code for your kernels";
+  }
+  advice.dead_ends.push_back(no_driver_update(std::move(why)));
+}
+
+// The last toolkit with code for the GPU, under whatever name: Thor is 10.1 to CUDA 12 and 11.0 to CUDA 13.
+// nullptr where the newest has it.
+const ToolkitRow* last_before_dropped(const AdviceInput& at) {
+  if (!at.device) return nullptr;
+  const ToolkitRow* last = last_with_code_for(*at.device);
+  return last == nullptr || last == &toolkits().back() ? nullptr : last;
+}
+
+}  // namespace
+
+DeadEnd no_driver_update(std::string why) { return {"updating the driver", std::move(why), true}; }
+
+void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice) {
+  auto& out = advice.dead_ends;
+  const bool switched = has_trait(at.cause, cause_trait::switched);
+  const bool latent = at.cause == Cause::latent_gap;
+  add_driver_update(at, serving, advice);
+  if (lacks_code(at.cause)) {
+    const bool other_kernel = at.cause == Cause::kernel_missing_from_image;
+    const ToolkitRow* last = last_before_dropped(at);
+    if (other_kernel && at.asked_by_name) {
+      // About the name, not about what was built.
+    } else if (is_vendors(at)) {
+      // Nobody builds it but NVIDIA.
+    } else if (last != nullptr) {
+      out.push_back({fmt::format("building with a CUDA newer than {}", name(last->version)),
+                     "nvcc refuses this architecture since then"});
+    } else if (!other_kernel && !comes_built(at)) {
+      out.push_back({"installing another CUDA toolkit without rebuilding",
+                     "the file keeps the code it was built with"});
+    }
+    // Where no image is known, none is known not to fit either.
+    if (!latent && (other_kernel || !at.have.empty())) {
+      out.push_back({"clearing ~/.nv/ComputeCache",
+                     other_kernel ? "the kernel is missing in the file, not in the cache"
+                                  : "it only holds what was compiled from PTX, and no PTX here fits"});
+    }
+  }
+  const bool of_torch = at.torch || at.origin == Origin::python_extension || at.origin == Origin::installed;
+  if (lacks_code(at.cause) && ((at.python && of_torch) || knows_torch_list(at))) {
+    out.push_back({"exporting TORCH_CUDA_ARCH_LIST and running again",
+                   "it is read when an extension is built, not when it runs"});
+  }
+  // What is compiled at run time, an older CUDA does mend.
+  if (at.cause == Cause::ptx_newer_than_driver && at.origin != Origin::memory && !has_other_ways(at)) {
+    out.push_back(
+        {"installing an older CUDA runtime beside the program", "the PTX in the file keeps its version"});
+  }
+  if (switched) {
+    out.push_back({"rebuilding with the same architectures", "the file already has what this GPU needs"});
+  }
+  add_attempts(at, advice);
+  if (updates_driver(advice)) std::erase_if(out, [](const DeadEnd& row) { return row.of_driver; });
 }
 
 }  // namespace kshim::analysis

@@ -5,10 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
@@ -16,26 +12,9 @@
 namespace kshim::explain {
 namespace {
 
-constexpr Remedy kRemedies[] = {
-#define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat) \
-  {#message, analysis::FixKind::kind, Rest::rest, title, command, why, caveat},
-#define KSHIM_MESSAGE_TITLE(message, text)
-#include "analyzer/advise/remedies.def"
-#undef KSHIM_REMEDY
-#undef KSHIM_MESSAGE_TITLE
-};
-
-struct Title {
-  std::string_view message;
-  std::string_view text;
-};
-constexpr Title kTitles[] = {
-#define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat)
-#define KSHIM_MESSAGE_TITLE(message, text) {#message, text},
-#include "analyzer/advise/remedies.def"
-#undef KSHIM_REMEDY
-#undef KSHIM_MESSAGE_TITLE
-};
+using analysis::message_fixes;
+using analysis::Rest;
+using Remedy = analysis::MessageFixRow;
 
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
 std::optional<analysis::Fix> fix_of(const Remedy& row,
@@ -47,9 +26,9 @@ std::optional<analysis::Fix> fix_of(const Remedy& row,
   if (device)
     words = {{"sm", fmt::format("{}{}", device->major, device->minor)},
              {"cc", image::to_name(*device).c_str()}};
-  const auto filled = [&](const char* text) { return analysis::expand(text, words); };
+  const auto filled = [&](std::string_view text) { return analysis::expand(text, words); };
   analysis::Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
-  if (*row.command != '\0') fix.commands.push_back(filled(row.command));
+  if (!row.command.empty()) fix.commands.push_back(filled(row.command));
   return fix;
 }
 
@@ -57,7 +36,7 @@ std::optional<analysis::Fix> fix_of(const Remedy& row,
 bool is_for(const Remedy& row, std::string_view message) {
   constexpr std::string_view kFamily = "of_all_";
   if (!row.message.starts_with(kFamily)) return row.message == message;
-  const bool has_own = std::any_of(std::begin(kRemedies), std::end(kRemedies),
+  const bool has_own = std::any_of(message_fixes().begin(), message_fixes().end(),
                                    [&](const Remedy& own) { return own.message == message; });
   return !has_own && message.starts_with(std::string(row.message.substr(kFamily.size())) + '_');
 }
@@ -73,30 +52,29 @@ bool asks_for_gpu(const analysis::Fix& fix) {
 
 }  // namespace
 
-std::span<const Remedy> remedies() { return kRemedies; }
-
 std::string_view title_of_message(std::string_view message) {
-  const auto* row = std::find_if(std::begin(kTitles), std::end(kTitles),
-                                 [&](const Title& title) { return title.message == message; });
-  return row == std::end(kTitles) ? std::string_view() : row->text;
+  for (const analysis::MessageTitleRow& row : analysis::message_titles())
+    if (row.message == message) return row.title;
+  return {};
 }
 
 void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
   if (at.message.empty()) return;
   std::vector<analysis::Fix> own;
   Rest rest = Rest::also;
-  for (const Remedy& row : kRemedies) {
+  for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.message)) continue;
     rest = row.rest;
     if (auto fix = fix_of(row, at.device)) own.push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
-  const bool named = rest == Rest::releases
-                         ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
-                         : std::any_of(std::begin(kRemedies), std::end(kRemedies), [&](const Remedy& row) {
-                             return is_for(row, at.message) && analysis::asks_for(row.title, "sm") &&
-                                    fix_of(row, at.device).has_value();
-                           });
+  const bool named =
+      rest == Rest::releases
+          ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
+          : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
+              return is_for(row, at.message) && analysis::asks_for(row.title, "sm") &&
+                     fix_of(row, at.device).has_value();
+            });
   if (named) std::erase_if(own, asks_for_gpu);
   if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;
   if (rest == Rest::alone) advice.fixes.clear();
@@ -113,6 +91,40 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
                          [](const analysis::Fix& fix) { return fix.kind == analysis::FixKind::fallback; })
           : advice.fixes.begin();
   advice.fixes.insert(where, std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+}
+
+using analysis::Cause;
+
+std::vector<NextStep> next_steps(const Clues& clues, const Judgement& judgement) {
+  std::vector<NextStep> out;
+  const Cause cause = judgement.suspect.cause;
+  const bool images = analysis::is_image_cause(cause) || cause == Cause::unknown ||
+                      cause == Cause::unchecked_failure || cause == Cause::stale_error ||
+                      cause == Cause::compiled_out;
+  const char* program = clues.python ? "python PROGRAM.py" : "PROGRAM";
+  if (images) {
+    out.push_back({fmt::format("kshim run -- {}", program),
+                   "names the file, the kernel and the line that failed, and what the file holds"});
+  }
+  if (images && clues.lists.empty()) {
+    const std::string gpu = judgement.facts.device
+                                ? fmt::format(" --target {}", image::to_name(*judgement.facts.device).view())
+                                : std::string();
+    out.push_back({fmt::format("kshim scan{} {}", gpu, clues.python ? "VENV_OR_WHEEL" : "FILE"),
+                   "lists what a file, a wheel or an environment has code for, without running it"});
+  }
+  if (!judgement.facts.device || !clues.driver.known()) {
+    out.push_back(
+        {"kshim doctor",
+         "says which GPU and driver this machine has, and which CUDA libraries a program would load"});
+  }
+  const bool nccl = std::any_of(clues.hits.begin(), clues.hits.end(),
+                                [](const Hit& hit) { return hit.id == "nccl_unhandled"; });
+  if (nccl) out.push_back({fmt::format("NCCL_DEBUG=INFO {}", program), "NCCL then says which error it met"});
+  if (cause == Cause::nvrtc_arch_unsupported)
+    out.push_back({fmt::format("kshim run -- {}", program),
+                   "names the compiler library that was loaded, and what it knows"});
+  return out;
 }
 
 }  // namespace kshim::explain

@@ -8,8 +8,6 @@
 #include <system_error>
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/companions.h"
-#include "analyzer/data/pythons.h"
 #include "analyzer/data/reach.h"
 
 namespace kshim::analysis {
@@ -17,8 +15,6 @@ namespace {
 
 using image::ComputeCapability;
 using image::Version;
-
-constexpr std::string_view kArm = "linux aarch64";
 
 constexpr std::string_view kNewest = "0";
 
@@ -129,20 +125,9 @@ bool runs_on(const WheelRow& row, Version driver) {
   return !driver.known() || !cuda.known() || cuda.major <= driver.major;
 }
 
-bool is_plain(std::string_view release) {
-  return !release.empty() && release.front() >= '0' && release.front() <= '9' &&
-         release.find_first_not_of("0123456789.post") == std::string_view::npos;
-}
-
-std::string platform_of(const AdviceInput& at) {
-  if (!at.platform.empty()) return at.platform;
-  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
-  return std::string(gpu != nullptr && gpu->tegra ? kArm : kLinux);
-}
-
 WheelName wheel_of(const AdviceInput& at) {
   const BuildRow* build = find_build(at.package, at.object);
-  const bool torch = build != nullptr && build->recipe == Recipe::torch_itself;
+  const bool torch = build != nullptr && build->recipe == "torch_itself";
   std::string package = at.package;
   if (package.empty() && build != nullptr) package = torch ? "torch" : std::string(build->distribution);
   WheelName out = wheel_name(package, at.package_version, at.variant);

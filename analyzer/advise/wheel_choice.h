@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/advise/advice.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/advice_input.h"
 
 namespace kshim::analysis {
 
@@ -34,13 +34,9 @@ std::optional<WheelChoice> choose_wheel_for_driver(const WheelName& wheel, std::
 /// thing itself says otherwise: then something else is what fails.
 const WheelRow* serving_already(const AdviceInput& at);
 
-/// The platform of the situation, else the one that the GPU is likeliest in.
-std::string platform_of(const AdviceInput& at);
 /// What package the failing file, or what is named in its place, is of; empty distribution where no row knows
 /// it.
 WheelName wheel_of(const AdviceInput& at);
-/// A release that comes from a report or a log may be any text.
-bool is_plain(std::string_view release);
 /// Of a variant: 12.6 of "cu126" and "cuda12.6", 12.0 of "cuda12x" and "cu12"; unknown where it names none.
 image::Version cuda_of(std::string_view variant);
 /// Within a CUDA major version, an older driver runs what is newer.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/advise/wheel_fixes.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "analyzer/advise/rebuild.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/data/pythons.h"
+#include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
 namespace {
@@ -55,31 +52,7 @@ std::string gpus_of(const WheelRow& row) {
                      image::to_name(oldest->arch.cc).view(), newest->arch.cc.major);
 }
 
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
-
 const char* manager_of(const AdviceInput& at) { return at.manager == "conda" ? "conda" : "pip"; }
-
-// Whether any build of the release that is there has code for the GPU, or nothing is known of it. `refusing`:
-// what all of those that have it bring along and does not serve the GPU.
-bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform,
-                    const CompanionRow** refusing = nullptr) {
-  bool known = false;
-  bool has = false;
-  const CompanionRow* refused = nullptr;
-  for (const WheelRow& row : wheels()) {
-    if (row.distribution != wheel.distribution || row.platform != platform ||
-        !is_within(wheel.version, row.first, row.last))
-      continue;
-    known = true;
-    if (serves(row, device) == image::Choice::none) continue;
-    const CompanionRow* const each = refusing_companion(row, wheel.version, device);
-    if (each == nullptr) return true;
-    refused = each;
-    has = true;
-  }
-  if (refusing != nullptr) *refusing = refused;
-  return has || !known;
-}
 
 std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const WheelName& wheel) {
   std::vector<std::string> parts;
@@ -101,9 +74,9 @@ std::string caveat_for(const AdviceInput& at, const WheelChoice& choice, const W
   if (toolkit != nullptr && !toolkit->minor_driver.empty() && toolkit->version.major == cuda.major) {
     if (at.driver.known() && cuda.major > at.driver.major)
       parts.push_back(fmt::format("it needs driver {} or newer, and yours is for CUDA {}",
-                                  toolkit->minor_driver, name(at.driver)));
+                                  driver_text(at, toolkit->minor_driver), name(at.driver)));
     else if (!at.driver.known())
-      parts.push_back(fmt::format("it needs driver {} or newer", toolkit->minor_driver));
+      parts.push_back(fmt::format("it needs driver {} or newer", driver_text(at, toolkit->minor_driver)));
   }
   const std::string_view oldest = oldest_python(wheel.distribution, choice.release);
   if (!at.python_version.empty() && !choice.same && !oldest.empty() &&
@@ -213,19 +186,11 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
   if (!choice) {
     if (const InstallerRow* container = find_installer(wheel.distribution, "container");
         container != nullptr && at.device->major >= 10)
-      fixes.push_back({FixKind::reinstall,
-                       fmt::format("Run NVIDIA's container of {}", container->title),
-                       {std::string(container->command)},
-                       "its build has code for this GPU, and the published packages have none",
-                       std::string(container->caveat),
-                       "run-container"});
+      fixes.push_back(fix_of("run-container", {{"title", std::string(container->title)},
+                                               {"command", std::string(container->command)},
+                                               {"caveat", std::string(container->caveat)}}));
     if (gpu != nullptr && gpu->tegra && wheel.distribution == "torch")
-      fixes.push_back({FixKind::reinstall,
-                       "Install NVIDIA's PyTorch wheel for this Jetson",
-                       {},
-                       "PyTorch's own wheels have no code for it",
-                       "",
-                       "install-jetson-wheel"});
+      fixes.push_back(fix_of("install-jetson-wheel"));
     return false;
   }
   const std::string served = image_that_serves(*choice->row, *at.device);
@@ -239,13 +204,6 @@ bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_v
     fix.caveat = "bitsandbytes takes the library for the CUDA that PyTorch is built for; " + fix.caveat;
   fixes.push_back(std::move(fix));
   return choice->row->verified && !compiled && is_plain(wheel.version);
-}
-
-bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
-                     std::string_view platform) {
-  const WheelName wheel = wheel_name(package, release);
-  return find_installer(wheel.distribution, "pip") != nullptr && is_plain(wheel.version) &&
-         !release_serves(wheel, device, platform);
 }
 
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
@@ -271,20 +229,15 @@ void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& adv
   const std::string title(installer != nullptr ? installer->title : there.distribution);
   const std::string image = image_that_serves(there, *at.device);
   const std::string gpu(image::to_name(*at.device).view());
-  advice.fixes.push_back(
-      {FixKind::reinstall,
-       "Find the file that has no code for this GPU, and update its package",
-       {fmt::format("kshim scan --target {} \"$(python -c 'import sysconfig; "
-                    "print(sysconfig.get_path(\"purelib\"))')\"",
-                    gpu),
-        at.manager == "conda" ? "conda update EXTENSION" : "pip install --upgrade EXTENSION"},
-       fmt::format("{} {} has {} itself{}, which runs on this GPU: what fails is another package's file, or "
-                   "another copy of {}",
-                   title, wheel.version, image,
-                   there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant), title),
-       fmt::format("EXTENSION is the package of that file{}",
-                   there.verified ? "" : fmt::format("; {} has that code by its build script", title)),
-       "update-other-package"});
+  advice.fixes.push_back(fix_of(
+      "update-other-package",
+      {{"gpu", gpu},
+       {"update", at.manager == "conda" ? "conda update" : "pip install --upgrade"},
+       {"title", std::string(title)},
+       {"version", wheel.version},
+       {"image", image},
+       {"variant", there.variant.empty() ? "" : fmt::format(" (the build for {})", there.variant)},
+       {"declared", there.verified ? "" : fmt::format("; {} has that code by its build script", title)}}));
   const bool extensions = wheel.distribution == "torch" || wheel.distribution == "pytorch-gpu";
   if (extensions && at.manager != "conda") add_extension_rebuild(at, advice.fixes);
   advice.dead_ends.push_back({fmt::format("installing {} again, or for another CUDA", title),

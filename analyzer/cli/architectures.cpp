@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <system_error>
 
 #include "analyzer/core/text.h"
-#include "analyzer/core/user_error.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/compute_capability.h"

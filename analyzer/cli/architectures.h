@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/core/exit_status.h"
+#include "analyzer/core/user_error.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::cli {

@@ -3,11 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <memory>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
@@ -15,6 +11,7 @@
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::cli {

@@ -9,11 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
 
 #include "analyzer/cli/command.h"

@@ -3,12 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/format.h"
@@ -16,6 +10,7 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/compare/diff.h"
 #include "analyzer/core/text.h"
+#include "analyzer/render/formats.h"
 
 namespace kshim::cli {
 namespace {

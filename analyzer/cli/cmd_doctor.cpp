@@ -4,17 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/format.h"
 #include "analyzer/core/text.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/doctor.h"
 
 namespace kshim::cli {

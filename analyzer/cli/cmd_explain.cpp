@@ -5,12 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <iostream>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
@@ -19,6 +14,7 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 #include "kshim/files/open_file.h"
 

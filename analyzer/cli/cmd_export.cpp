@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/export_requirements.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/export/export.h"
-#include "analyzer/verbs/ranks.h"
+#include "analyzer/verbs/processes.h"
 
 namespace kshim::cli {
 namespace {

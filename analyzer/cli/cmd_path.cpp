@@ -2,8 +2,6 @@
 // kshim path: for `LD_PRELOAD=$(kshim path) program`.
 #include <fmt/core.h>
 
-#include <string>
-
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/self.h"
 

@@ -5,13 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <csignal>
-#include <cstring>
-#include <memory>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
@@ -19,12 +14,10 @@
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/device_code/elf_file.h"
-#include "analyzer/run/announced.h"
+#include "analyzer/render/render.h"
 #include "analyzer/run/child.h"
 #include "analyzer/run/environment.h"
-#include "analyzer/run/program.h"
 #include "analyzer/run/run_folder.h"
-#include "analyzer/run/simulate.h"
 #include "analyzer/run/watch.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/failed_start.h"

@@ -5,10 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
@@ -17,13 +13,14 @@
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
-#include "analyzer/diagnose/file_coverage.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/input/files/walk.h"
+#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/render.h"
 #include "analyzer/verbs/expect.h"
-#include "analyzer/verbs/old_driver.h"
 #include "analyzer/verbs/scan.h"
 #include "analyzer/verbs/scan_here.h"
+#include "analyzer/verbs/scan_object.h"
 
 namespace kshim::cli {
 namespace {

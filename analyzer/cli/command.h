@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/core/exit_status.h"
 #include "analyzer/core/user_error.h"
 
 namespace kshim::cli {

@@ -8,7 +8,6 @@
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/core/text.h"
-#include "analyzer/render/render.h"
 
 namespace kshim::cli {
 namespace {
@@ -182,8 +181,8 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 
 std::vector<std::string> formats() {
   std::vector<std::string> out;
-#define KSHIM_FORMAT(id) out.emplace_back(#id);
-#include "analyzer/render/formats.def"
+#define KSHIM_FORMAT(id, writer) out.emplace_back(#id);
+#include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
   return out;
 }

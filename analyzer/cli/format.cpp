@@ -6,7 +6,6 @@
 
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
-#include "analyzer/core/user_error.h"
 
 namespace kshim::cli {
 

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "analyzer/cli/output.h"
-#include "analyzer/core/exit_status.h"
+#include "analyzer/core/user_error.h"
+#include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::cli {

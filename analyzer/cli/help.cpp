@@ -6,8 +6,6 @@
 #include <kshim/version.h>
 
 #include <algorithm>
-#include <memory>
-#include <string_view>
 
 #include "analyzer/data/knowledge_file.h"
 

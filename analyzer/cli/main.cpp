@@ -6,12 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <new>
-#include <span>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/help.h"

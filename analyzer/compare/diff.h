@@ -2,15 +2,16 @@
 // What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff`
 // calls. The names are those of the diff JSON (docs/schema/diff.json).
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "analyzer/device_code/image_counts.h"
+#include "analyzer/device_code/image_contents.h"
+#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/verbs/analysis.h"
 
@@ -113,5 +114,36 @@ inline constexpr std::array kFormats = {analysis::Format::text, analysis::Format
                                         analysis::Format::markdown, analysis::Format::html,
                                         analysis::Format::github};
 std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options);
+
+// The parts of compare().
+
+/// What became of the images of an object that is on both sides, and what that means for GPUs.
+void compare_images(const Pair& pair, std::size_t number, const Options& options,
+                    std::vector<Change>& changes);
+/// The findings of both sides, by cause and by the objects that belong together.
+void compare_findings(const Options& options, Diff& diff);
+/// How an object does on a GPU: as its modules were judged, else by its images alone.
+scan::Outcome outcome_on(const Object& object, image::Arch target, image::Version driver);
+/// "had its own code", "was compiled from PTX" ...
+std::string outcome_text(scan::Outcome outcome, bool before);
+
+/// Which object of `a` is which of `b`: by path, then by the part of the path inside a distribution, then by
+/// name, then by build id. What has no counterpart stands alone. In the order of `a`, then of `b`.
+/// `named`: the user named the files, so that two which are alone are each other's, whatever they are called.
+std::vector<Pair> match(const std::vector<Object>& a, const std::vector<Object>& b, bool named);
+
+/// "libcudart-e409450e.so.11.0" and "libcudart.so.12" as libcudart.so; "_C.cpython-311-x86_64-linux-gnu.so"
+/// as _C.so: what stays of a file's name when its version changes.
+std::string stem(std::string_view file);
+/// "torch-2.9.1+cu128-cp311-cp311-linux_x86_64.whl" as torch; of other archives the name without a version.
+std::string distribution(std::string_view archive);
+
+// What read_side() is made of.
+
+/// "torch 2.9.1 (pip)" as torch.
+std::string package_name(std::string_view package);
+Finding to_diff(const analysis::Finding& finding);
+/// The text of a kshim-scan/1 or kshim-analysis/1; false where it is neither, with a clause in side.notes.
+bool read_json(const std::string& text, Side& side);
 
 }  // namespace kshim::diff

@@ -2,11 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
-#include "analyzer/compare/compare.h"
-#include "analyzer/compare/match.h"
+#include "analyzer/compare/diff.h"
 #include "analyzer/core/text.h"
 
 namespace kshim::diff {

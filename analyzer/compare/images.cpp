@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
-#include "analyzer/compare/compare.h"
+#include "analyzer/compare/diff.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/select.h"

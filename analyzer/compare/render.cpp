@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
 
-#include "analyzer/core/text.h"
+#include "analyzer/render/document.h"
 #include "analyzer/render/github.h"
+#include "analyzer/render/json_finding.h"
 
 namespace kshim::diff {
 namespace {
@@ -107,6 +107,181 @@ std::string sentence_of(const Finding& finding) {
 std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
   if (format == analysis::Format::json) return render_json(diff);
   return format == analysis::Format::github ? render_github(diff) : render_page(diff, format, options);
+}
+
+namespace {
+
+using analysis::Json;
+using analysis::json_list;
+using analysis::text_or_null;
+
+Json name_or_null(const Object* object) { return object == nullptr ? Json(nullptr) : Json(object->name); }
+
+Json to_json(const Side& side) {
+  return {{"path", side.path},
+          {"kind", side.kind == SideKind::reports ? "reports" : "scan"},
+          {"objects", side.has_objects ? Json(side.objects.size()) : Json(nullptr)},
+          {"findings", side.findings.size()},
+          {"devices", side.devices},
+          {"verdict", text_or_null(side.verdict)}};
+}
+
+Json to_json(const Finding& finding) {
+  return {{"cause", finding.cause},
+          {"severity", analysis::to_name(finding.severity)},
+          {"object", text_or_null(finding.object)},
+          {"need", text_or_null(finding.need)},
+          {"code", finding.code ? Json(*finding.code) : Json(nullptr)},
+          {"text", finding.text}};
+}
+
+Json to_json(const Diff& diff, const Change& change) {
+  Json object(nullptr);
+  if (change.pair) {
+    const Pair& pair = diff.pairs[*change.pair];
+    object = {{"a", name_or_null(pair.a)}, {"b", name_or_null(pair.b)}};
+  }
+  return {{"effect", to_name(change.effect)},
+          {"what", change.what},
+          {"object", std::move(object)},
+          {"arch", text_or_null(change.arch)},
+          {"before", text_or_null(change.before)},
+          {"after", text_or_null(change.after)},
+          {"text", change.text},
+          {"kernels", change.kernels}};
+}
+
+Json images_of(const Object& object) {
+  return json_list(object.images, [](const analysis::ImageCount& row) {
+    return Json{{"kind", image::to_name(row.candidate.kind)},
+                {"arch", image::to_name(row.candidate.kind, row.candidate.arch).view()},
+                {"isa", analysis::version_or_null(row.candidate.isa)},
+                {"count", row.count},
+                {"bytes", row.bytes}};
+  });
+}
+
+Json side_of(const Object* object) {
+  if (object == nullptr) return nullptr;
+  return {{"name", object->name}, {"bytes", object->bytes}, {"images", images_of(*object)}};
+}
+
+}  // namespace
+
+std::string render_json(const Diff& diff) {
+  Json out = {{"schema", "kshim-diff/1"}, {"verdict", verdict_of(diff)}};
+  out["a"] = to_json(diff.a);
+  out["b"] = to_json(diff.b);
+  out["changes"] = json_list(diff.changes, [&](const Change& change) { return to_json(diff, change); });
+  out["objects"] = json_list(diff.pairs, [](const Pair& pair) {
+    return Json{{"match", *pair.match == '\0' ? Json(nullptr) : Json(pair.match)},
+                {"a", side_of(pair.a)},
+                {"b", side_of(pair.b)}};
+  });
+  const auto list = [](const std::vector<Finding>& findings) {
+    return json_list(findings, [](const Finding& finding) { return to_json(finding); });
+  };
+  Json& findings = out["findings"];
+  findings["mended"] = list(diff.mended);
+  findings["broken"] = list(diff.broken);
+  findings["changed"] = json_list(diff.other, [](const FindingPair& pair) {
+    return Json{{"a", to_json(pair.a)}, {"b", to_json(pair.b)}};
+  });
+  findings["stayed"] = list(diff.stayed);
+  out["targets"] = json_list(diff.targets, [](const image::Arch& target) {
+    return Json(image::to_name(image::ImageKind::cubin, target).view());
+  });
+  out["driver"] = analysis::version_or_null(diff.driver);
+  out["notes"] = diff.notes;
+  return analysis::dumped(out);
+}
+
+namespace {
+
+using analysis::Document;
+using analysis::Tone;
+
+// Of a terminal's screen, unless all is asked for.
+constexpr std::size_t kGroups = 12;
+constexpr std::size_t kRows = 8;
+constexpr std::size_t kStayed = 5;
+
+Tone tone_of(Effect effect) {
+  return effect == Effect::lost ? Tone::error : effect == Effect::gained ? Tone::good : Tone::dim;
+}
+
+class DiffWriter {
+ public:
+  DiffWriter(const Diff& diff, Document& document) : diff_(diff), doc_(document) {}
+
+  void write() {
+    doc_.title(fmt::format("kshim diff: {}", verdict_of(diff_)));
+    doc_.say(diff_.lost() ? Tone::error : Tone::good, fmt::format("{}:", verdict_of(diff_)),
+             summary_of(diff_));
+    if (!doc_.terminal())
+      doc_.facts({{"A", {analysis::code(diff_.a.path)}}, {"B", {analysis::code(diff_.b.path)}}});
+    const std::vector<Group> groups = grouped(diff_);
+    const std::size_t shown = shown_of(groups.size(), kGroups);
+    for (std::size_t i = 0; i < shown; ++i) group(groups[i]);
+    more(groups.size() - shown, "more files");
+    stayed();
+    std::vector<analysis::Note> notes;
+    for (const std::string& note : diff_.notes) notes.push_back({note});
+    doc_.notes(notes);
+  }
+
+ private:
+  std::size_t shown_of(std::size_t all, std::size_t few) const {
+    return analysis::shown_of(all, doc_.brief() ? few : doc_.limits().rows);
+  }
+  void more(std::size_t count, std::string_view what) {
+    if (count != 0)
+      doc_.paragraph({{fmt::format("and {} {}{}", count, what, doc_.brief() ? " (--verbose shows them)" : ""),
+                       Tone::dim}});
+  }
+  void group(const Group& group) {
+    doc_.heading(2, group.pair == nullptr ? analysis::Line{{"Findings"}}
+                                          : analysis::Line{analysis::code(name_of(*group.pair))});
+    const std::size_t shown = shown_of(group.changes.size(), kRows);
+    std::vector<analysis::Fact> rows;
+    for (std::size_t i = 0; i < shown; ++i) {
+      const Change& change = *group.changes[i];
+      rows.push_back({std::string(word_of(change)), {{change.text}}, tone_of(change.effect)});
+      if (!doc_.terminal() || doc_.brief()) continue;
+      for (const std::string& kernel : change.kernels) rows.push_back({"", {analysis::code(kernel)}});
+    }
+    doc_.facts(std::move(rows));
+    more(group.changes.size() - shown, "more");
+    if (doc_.terminal()) return;
+    for (std::size_t i = 0; i < shown; ++i)
+      if (group.changes[i]->kernels.size() > 1) kernels(*group.changes[i]);
+  }
+  void kernels(const Change& change) {
+    doc_.open_details(fmt::format("{} kernels: {}", change.kernels.size(), to_name(change.effect)));
+    std::vector<analysis::Line> items;
+    for (const std::string& kernel : change.kernels) items.push_back({analysis::code(kernel)});
+    doc_.list(std::move(items));
+    doc_.close_details();
+  }
+  void stayed() {
+    if (diff_.stayed.empty()) return;
+    doc_.heading(2, {{"As before"}});
+    const std::size_t shown = shown_of(diff_.stayed.size(), kStayed);
+    std::vector<analysis::Line> items;
+    for (std::size_t i = 0; i < shown; ++i) items.push_back({{sentence_of(diff_.stayed[i])}});
+    doc_.list(std::move(items));
+    more(diff_.stayed.size() - shown, "more");
+  }
+
+  const Diff& diff_;
+  Document& doc_;
+};
+
+}  // namespace
+
+std::string render_page(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
+  return analysis::write_document(format, "kshim diff", options, {},
+                                  [&](Document& document) { DiffWriter(diff, document).write(); });
 }
 
 }  // namespace kshim::diff

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyzer/compare/diff.h"
+#include "analyzer/render/formats.h"
 
 namespace kshim::diff {
 

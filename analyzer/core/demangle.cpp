@@ -5,10 +5,7 @@
 // (analysis/CMakeLists.txt).
 #include <cstddef>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "analyzer/core/text.h"
 

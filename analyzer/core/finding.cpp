@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <iterator>
+
 namespace kshim::analysis {
 namespace {
 
@@ -29,6 +31,7 @@ constexpr std::string_view kSeverities[] = {"none", "info", "warning", "error"};
 }  // namespace
 
 std::string_view to_name(Severity severity) { return kSeverities[static_cast<std::size_t>(severity)]; }
+std::span<const CauseRow> causes() { return kCauses; }
 const CauseRow& row_of(Cause cause) { return kCauses[static_cast<std::size_t>(cause)]; }
 std::string_view to_name(EvidenceId id) { return kEvidence[static_cast<std::size_t>(id)]; }
 
@@ -67,6 +70,9 @@ Device target_device(std::optional<image::ComputeCapability> cc) {
   return out;
 }
 
-std::string_view to_name(FixKind kind) { return kFixKinds[static_cast<std::size_t>(kind)]; }
+std::string_view to_name(FixKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(kFixKinds) ? kFixKinds[index] : std::string_view();
+}
 
 }  // namespace kshim::analysis

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,7 @@ struct CauseRow {
   std::string_view when;
   std::string_view headline;
 };
+std::span<const CauseRow> causes();
 const CauseRow& row_of(Cause cause);
 inline bool has_trait(Cause cause, unsigned traits) { return (row_of(cause).traits & traits) != 0; }
 /// Code that is not in the file cannot come from anywhere else.
@@ -56,7 +58,7 @@ enum class FixKind : std::uint8_t {
 #include "analyzer/core/fix_kinds.def"
 #undef KSHIM_FIX_KIND
 };
-std::string_view to_name(FixKind kind);
+std::string_view to_name(FixKind kind);  ///< empty for what is none
 
 struct Fix {
   FixKind kind = FixKind::rebuild;
@@ -202,5 +204,12 @@ struct Finding {
   bool is_by_design = false;         ///< how such a library works: nothing to see to
   std::vector<std::string> unread;   ///< where the finding is a doubt: files that could not be looked into
 };
+
+// CUDA's codes that several parts ask for. Their names: kshim/base/cuda_errors.def.
+
+/// 35: the driver is older than the runtime, or there is none.
+inline constexpr int kInsufficientDriver = 35;
+
+inline bool is_problem(const Finding& finding) { return finding.severity > Severity::info; }
 
 }  // namespace kshim::analysis

@@ -4,10 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <array>
 #include <cstdlib>
-#include <string_view>
-#include <utility>
 
 #include "analyzer/core/text.h"
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <limits>
 #include <system_error>
-#include <utility>
 
 #include "kshim/files/open_file.h"
 

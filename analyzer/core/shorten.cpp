@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Demangled names of templates fill screens. What is cut here is what a reader skips anyway.
 #include <algorithm>
-#include <array>
-#include <utility>
-#include <vector>
 
 #include "analyzer/core/text.h"
 

@@ -7,6 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "kshim/image/arch.h"
+
+namespace kshim::image {
+
+/// "12.8", "8.6": for sentences. Found by its argument.
+inline std::string name(Version version) { return std::string(to_name(version).view()); }
+inline std::string name(ComputeCapability cc) { return std::string(to_name(cc).view()); }
+
+}  // namespace kshim::image
+
 namespace kshim::analysis {
 
 /// Text from a report as it may be printed on a UTF-8 terminal: control characters (escape sequences among
@@ -51,7 +61,7 @@ std::size_t columns(std::string_view text);
 /// start with `indent` blanks.
 std::string fill(std::string_view text, std::size_t width, std::size_t indent);
 /// What shell_quote() gives for a word that it cannot quote: no command that holds it may be printed
-/// (advise/printable.h).
+/// (advise/commands.h).
 constexpr char kNoShellWord = '\x01';
 /// The word as bash, zsh, fish and PowerShell all read it back; kNoShellWord where there is no such spelling.
 std::string shell_quote(std::string_view word);
@@ -66,5 +76,20 @@ std::string no_command(std::string line);
 std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
 /// Levenshtein's distance, given up beyond `limit`.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
+
+// Text written so that a reader of markup or of URIs takes it for text.
+
+/// As HTML and XML 1.0 have it, in content and in quoted attributes. Characters that XML forbids are not its
+/// concern: harmless() takes them out. What GitHub's runner would take for a command (no_command() in text.h)
+/// is written so that it does not.
+std::string escape_markup(std::string_view text);
+
+/// RFC 3986: an absolute path as file:///a%20b, a relative one as a relative reference.
+std::string file_uri(std::string_view path);
+
+// How a piece of text is meant. A terminal shows it by color, Markdown and HTML by markup.
+
+/// code: names of files, kernels, calls. number: a cell of digits.
+enum class Tone : std::uint8_t { plain, strong, dim, error, warning, good, code, number };
 
 }  // namespace kshim::analysis

@@ -16,4 +16,7 @@ kshim_knowledge_\name\()_end:
     table gpus gpus.json
     table libraries libraries.json
     table wheels wheels.json
+    table programs programs.json
+    table messages messages.json
+    table fixes fixes.json
     .section .note.GNU-stack, "", @progbits

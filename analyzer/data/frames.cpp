@@ -3,27 +3,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 
 #include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 namespace {
-
-constexpr FrameRow kPython[] = {
-#define KSHIM_PYTHON_FRAME(match, text, owner, sources) {FrameMatch::match, text, FrameOwner::owner, sources},
-#define KSHIM_NATIVE_FRAME(match, text, owner, sources)
-#include "analyzer/data/frames.def"
-#undef KSHIM_PYTHON_FRAME
-#undef KSHIM_NATIVE_FRAME
-};
-constexpr FrameRow kNative[] = {
-#define KSHIM_PYTHON_FRAME(match, text, owner, sources)
-#define KSHIM_NATIVE_FRAME(match, text, owner, sources) {FrameMatch::match, text, FrameOwner::owner, sources},
-#include "analyzer/data/frames.def"
-#undef KSHIM_PYTHON_FRAME
-#undef KSHIM_NATIVE_FRAME
-};
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -55,9 +39,9 @@ std::string as_rows_write(std::string_view file) {
   return out;
 }
 
-template <class Fits>
-FrameOwner first(std::span<const FrameRow> rows, Fits&& fits) {
-  for (const FrameRow& row : rows) {
+template <class Rows, class Fits>
+FrameOwner first(const Rows& rows, Fits&& fits) {
+  for (const auto& row : rows) {
     if (fits(row)) return row.owner;
   }
   return FrameOwner::user;
@@ -65,13 +49,10 @@ FrameOwner first(std::span<const FrameRow> rows, Fits&& fits) {
 
 }  // namespace
 
-std::span<const FrameRow> python_frames() { return kPython; }
-std::span<const FrameRow> native_frames() { return kNative; }
-
 FrameOwner owner_of_python(std::string_view written, std::string_view function) {
   const std::string posix = is_windows_path(written) ? as_rows_write(written) : std::string(written);
   const std::string_view file = posix;
-  return first(kPython, [&](const FrameRow& row) {
+  return first(python_frames(), [&](const auto& row) {
     if (row.match == FrameMatch::script) return is_script(file, function, row.text);
     return row.match == FrameMatch::begins ? file.starts_with(row.text) : holds(file, row.text);
   });
@@ -79,7 +60,7 @@ FrameOwner owner_of_python(std::string_view written, std::string_view function) 
 
 FrameOwner owner_of_object(std::string_view path) {
   const std::string_view name = basename_of(path);
-  return first(kNative, [&](const FrameRow& row) {
+  return first(native_frames(), [&](const auto& row) {
     return (row.match == FrameMatch::file_begins && name.starts_with(row.text)) ||
            (row.match == FrameMatch::path_begins && path.starts_with(row.text)) ||
            (row.match == FrameMatch::path_holds && holds(path, row.text));
@@ -87,20 +68,20 @@ FrameOwner owner_of_object(std::string_view path) {
 }
 
 bool is_system_path(std::string_view path) {
-  return std::any_of(std::begin(kNative), std::end(kNative), [&](const FrameRow& row) {
+  return std::any_of(native_frames().begin(), native_frames().end(), [&](const NativeFrameRow& row) {
     return row.match == FrameMatch::path_begins && path.starts_with(row.text);
   });
 }
 
 FrameOwner owner_of_symbol(std::string_view symbol) {
-  return first(kNative, [&](const FrameRow& row) {
+  return first(native_frames(), [&](const auto& row) {
     return (row.match == FrameMatch::symbol_begins && symbol.starts_with(row.text)) ||
            (row.match == FrameMatch::symbol_holds && holds(symbol, row.text));
   });
 }
 
 FrameOwner owner_of_source(std::string_view file) {
-  return first(kNative, [&](const FrameRow& row) {
+  return first(native_frames(), [&](const auto& row) {
     return row.match == FrameMatch::source_holds && holds(file, row.text);
   });
 }

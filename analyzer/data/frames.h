@@ -1,31 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose code a frame of a stack is: the table frames.def and its look-up.
+// Whose code a frame of a stack is: a look-up in the tables python_frames and native_frames.
 #pragma once
-#include <span>
 #include <string_view>
 
-namespace kshim::analysis {
+#include "analyzer/data/tables.h"
 
-enum class FrameOwner : unsigned char { user, library, generated, launcher, plumbing };
-enum class FrameMatch : unsigned char {
-  begins,
-  holds,
-  script,
-  file_begins,
-  path_begins,
-  path_holds,
-  symbol_begins,
-  symbol_holds,
-  source_holds,
-};
-struct FrameRow {
-  FrameMatch match;
-  std::string_view text;
-  FrameOwner owner;
-  std::string_view sources;
-};
-std::span<const FrameRow> python_frames();
-std::span<const FrameRow> native_frames();
+namespace kshim::analysis {
 
 /// Of a Python frame, by its file and function.
 FrameOwner owner_of_python(std::string_view file, std::string_view function);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/knowledge.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 
 #include "analyzer/data/knowledge_file.h"
 
@@ -12,44 +15,11 @@ namespace {
 using image::ComputeCapability;
 using image::Version;
 
-constexpr RecipeRow kRecipes[] = {
-#define KSHIM_RECIPE(id, name, list, pip, command, where, caveat, source_ids) \
-  {Recipe::id, name, ArchList::list, Pip::pip, command, where, caveat, source_ids},
-#include "analyzer/data/recipes.def"
-#undef KSHIM_RECIPE
-};
 constexpr SwitchRow kSwitches[] = {
 #define KSHIM_SWITCH(variable, field, effect, source_ids) \
   {#variable, &image::JitSwitches::field, effect, source_ids},
 #include "analyzer/data/switches.def"
 #undef KSHIM_SWITCH
-};
-constexpr ProbingLibraryRow kProbingLibraries[] = {
-#define KSHIM_PROBING_LIBRARY(prefix, habit, source_ids) {prefix, habit, source_ids},
-#include "analyzer/data/probing_libraries.def"
-#undef KSHIM_PROBING_LIBRARY
-};
-constexpr BuildRow kBuilds[] = {
-#define KSHIM_BUILD(distribution, file, recipe, source_ids) {distribution, file, Recipe::recipe, source_ids},
-#include "analyzer/data/builds.def"
-#undef KSHIM_BUILD
-};
-constexpr VendorLibraryRow kVendorLibraries[] = {
-#define KSHIM_VENDOR_LIBRARY(prefix, part_of_cuda, source_ids) {prefix, part_of_cuda, source_ids},
-#include "analyzer/data/vendor_libraries.def"
-#undef KSHIM_VENDOR_LIBRARY
-};
-constexpr CacheRow kCaches[] = {
-#define KSHIM_CACHE(who, variable, fallback, whole_folder, source_ids) \
-  {who, variable, fallback, whole_folder, source_ids},
-#include "analyzer/data/caches.def"
-#undef KSHIM_CACHE
-};
-constexpr InstallerRow kInstallers[] = {
-#define KSHIM_INSTALLER(distribution, manager, title, command, first, last, caveat, source_ids) \
-  {distribution, manager, title, command, first, last, caveat, source_ids},
-#include "analyzer/data/installers.def"
-#undef KSHIM_INSTALLER
 };
 
 // "CuPy-cuda12x" names what the folder cupy_cuda12x does.
@@ -84,16 +54,9 @@ std::string_view file_of(std::string_view path) { return path.substr(path.rfind(
 
 }  // namespace
 
-std::span<const SourceRow> sources() { return knowledge().sources; }
 std::span<const ToolkitRow> toolkits() { return knowledge().toolkits; }
 std::span<const GpuRow> gpus() { return knowledge().gpus; }
-std::span<const RecipeRow> recipes() { return kRecipes; }
 std::span<const SwitchRow> switches() { return kSwitches; }
-std::span<const ProbingLibraryRow> probing_libraries() { return kProbingLibraries; }
-std::span<const BuildRow> builds() { return kBuilds; }
-std::span<const VendorLibraryRow> vendor_libraries() { return kVendorLibraries; }
-std::span<const InstallerRow> installers() { return kInstallers; }
-std::span<const CacheRow> caches() { return kCaches; }
 
 unsigned branch_of(std::string_view driver) {
   unsigned branch = 0;
@@ -101,7 +64,11 @@ unsigned branch_of(std::string_view driver) {
   return branch;
 }
 
-const RecipeRow& row_of(Recipe recipe) { return kRecipes[static_cast<std::size_t>(recipe)]; }
+const RecipeRow& find_recipe(std::string_view id) {
+  for (const RecipeRow& row : recipes())
+    if (row.id == id) return row;
+  throw std::runtime_error(fmt::format("the tables in use have no recipe `{}`", id));
+}
 
 const GpuRow* find_gpu(ComputeCapability cc) {
   for (const GpuRow& row : gpus()) {
@@ -179,9 +146,27 @@ const ToolkitRow* toolkit_of_branch(unsigned branch) {
   return beyond ? nullptr : found;
 }
 
+bool is_stateless_library(std::string_view family) {
+  return std::any_of(knowledge().stateless_libraries.begin(), knowledge().stateless_libraries.end(),
+                     [&](const StatelessLibraryRow& row) {
+                       // The driver's own name is short: libcuda.so alone, and not libcudart.so.
+                       return row.prefix == "cuda" ? family == row.prefix : family.starts_with(row.prefix);
+                     });
+}
+
+const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
+                                   std::string_view version) {
+  const auto rows = library_needs();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const LibraryNeedRow& known) {
+    return known.library == library && known.distribution == distribution &&
+           is_within(version, known.first, known.last);
+  });
+  return row == rows.end() ? nullptr : &*row;
+}
+
 const ProbingLibraryRow* find_probing_library(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const ProbingLibraryRow& row : kProbingLibraries) {
+  for (const ProbingLibraryRow& row : probing_libraries()) {
     if (name.starts_with(row.prefix)) return &row;
   }
   return nullptr;
@@ -196,14 +181,14 @@ const VendorLibraryRow* find_vendor_library(std::string_view path) {
            ending.ends_with(".dll") || ending.ends_with(".lib");
   };
   if (!library(name)) return nullptr;
-  for (const VendorLibraryRow& row : kVendorLibraries) {
+  for (const VendorLibraryRow& row : vendor_libraries()) {
     if (name.starts_with(row.prefix)) return &row;
   }
   return nullptr;
 }
 
 const BuildRow* find_build(std::string_view package, std::string_view path) {
-  for (const BuildRow& row : kBuilds) {
+  for (const BuildRow& row : builds()) {
     const bool named = !row.file.empty() && file_of(path).starts_with(row.file);
     if (named || is_of(package, row.distribution) || lies_in(path, row.distribution)) return &row;
   }
@@ -212,7 +197,7 @@ const BuildRow* find_build(std::string_view package, std::string_view path) {
 
 const InstallerRow* find_installer(std::string_view distribution, std::string_view manager,
                                    std::string_view release) {
-  for (const InstallerRow& row : kInstallers) {
+  for (const InstallerRow& row : installers()) {
     const bool asked = release.empty() || is_within(release, row.first, row.last);
     if (row.distribution == distribution && row.manager == manager && asked) return &row;
   }

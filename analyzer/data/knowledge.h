@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about GPUs, toolkits and build systems, as data: each row with its sources. The tables are
-// the .def files beside this one; what was read from a binary always wins over what a table says.
+// What is known about GPUs, toolkits and build systems, as data: each row with its sources. What was read
+// from a binary always wins over what a table says.
 #pragma once
 #include <span>
 #include <string_view>
 
+#include "analyzer/data/tables.h"
 #include "analyzer/data/wheels.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
 namespace kshim::analysis {
-
-struct SourceRow {
-  std::string_view id;
-  std::string_view what;
-  std::string_view date;
-};
 
 struct ToolkitRow {
   image::Version version;
@@ -39,78 +34,6 @@ struct GpuRow {
   std::string_view sources;
 };
 
-enum class ArchList : unsigned char {
-  gencode,
-  values,
-  cmake,
-  numbers,
-  torch,
-  plain,
-  comma,
-  spaces,
-  dots,
-  xla,
-  flash,
-  kokkos,
-  lowest,
-  rules_cuda,
-  locked,
-  added
-};
-enum class Recipe : unsigned char {
-#define KSHIM_RECIPE(id, name, list, pip, command, where, caveat, sources) id,
-#include "analyzer/data/recipes.def"
-#undef KSHIM_RECIPE
-};
-/// What of a recipe pip does.
-enum class Pip : std::uint8_t { none, here, isolated, after_steps, removes };
-struct RecipeRow {
-  Recipe recipe;
-  std::string_view name;
-  ArchList list;
-  Pip pip;
-  std::string_view command;
-  std::string_view where;  ///< to run it, as long as no folder of the source is known
-  std::string_view caveat;
-  std::string_view sources;
-};
-
-/// A package with a recipe of its own.
-struct BuildRow {
-  std::string_view distribution;
-  std::string_view file;
-  Recipe recipe;
-  std::string_view sources;
-};
-
-/// What comes built from NVIDIA.
-struct VendorLibraryRow {
-  std::string_view prefix;
-  bool part_of_cuda;
-  std::string_view sources;
-};
-
-/// How a package manager is told which build of a project to install.
-struct InstallerRow {
-  std::string_view distribution;
-  std::string_view manager;  ///< pip, conda
-  std::string_view title;    ///< "PyTorch"
-  std::string_view command;  ///< several, where lines break
-  std::string_view first;    ///< releases that it can ask for
-  std::string_view last;     ///< "0" = the newest too
-  std::string_view caveat;
-  std::string_view sources;
-};
-
-/// A cache of compiled device code.
-struct CacheRow {
-  std::string_view who;
-  std::string_view variable;
-  std::string_view fallback;
-  bool whole_folder;
-  std::string_view sources;
-};
-
 struct SwitchRow {
   std::string_view variable;
   bool image::JitSwitches::*field;
@@ -118,24 +41,12 @@ struct SwitchRow {
   std::string_view sources;
 };
 
-struct ProbingLibraryRow {
-  std::string_view prefix;
-  std::string_view habit;
-  std::string_view sources;
-};
-
-std::span<const SourceRow> sources();
 std::span<const ToolkitRow> toolkits();
 std::span<const GpuRow> gpus();
-std::span<const RecipeRow> recipes();
 std::span<const SwitchRow> switches();
-std::span<const ProbingLibraryRow> probing_libraries();
-std::span<const BuildRow> builds();
-std::span<const VendorLibraryRow> vendor_libraries();
-std::span<const InstallerRow> installers();
-std::span<const CacheRow> caches();
 
-const RecipeRow& row_of(Recipe recipe);
+/// By its id. Throws std::runtime_error where the tables in use have no such recipe.
+const RecipeRow& find_recipe(std::string_view id);
 /// nullptr for a compute capability or version that no row has.
 const GpuRow* find_gpu(image::ComputeCapability cc);
 const ToolkitRow* find_toolkit(image::Version version);
@@ -156,6 +67,11 @@ unsigned branch_of(std::string_view driver);
 /// The newest toolkit whose driver this branch (580) is, or comes after; nullptr for a branch before all of
 /// them, and for one after the newest, which may serve a toolkit that has no row yet.
 const ToolkitRow* toolkit_of_branch(unsigned branch);
+/// Whether several copies of a family of libraries ("nvrtc-builtins") are nobody's business.
+bool is_stateless_library(std::string_view family);
+/// Which release of a library a framework was built with and checks for; nullptr where nothing is known.
+const LibraryNeedRow* library_need(std::string_view library, std::string_view distribution,
+                                   std::string_view version);
 const ProbingLibraryRow* find_probing_library(std::string_view path);
 /// Of the file's name alone: libcublas.so.12, cublas64_12.dll, libcublas_static.a.
 const VendorLibraryRow* find_vendor_library(std::string_view path);

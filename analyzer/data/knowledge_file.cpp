@@ -10,11 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <map>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
 
@@ -22,15 +18,12 @@
 #include "kshim/files/open_file.h"
 
 // embedded.S
+#define KSHIM_TABLES(X) X(sources) X(toolkits) X(gpus) X(libraries) X(wheels) X(programs) X(messages) X(fixes)
 extern "C" {
-#define KSHIM_EMBEDDED(name)                  \
-  extern const char kshim_knowledge_##name[], \
-      kshim_knowledge_##name##_end[] __attribute__((visibility("hidden")));
-KSHIM_EMBEDDED(sources)
-KSHIM_EMBEDDED(toolkits)
-KSHIM_EMBEDDED(gpus)
-KSHIM_EMBEDDED(libraries)
-KSHIM_EMBEDDED(wheels)
+#define KSHIM_EMBEDDED(name)                                                        \
+  __attribute__((visibility("hidden"))) extern const char kshim_knowledge_##name[], \
+      kshim_knowledge_##name##_end[];
+KSHIM_TABLES(KSHIM_EMBEDDED)
 #undef KSHIM_EMBEDDED
 }
 
@@ -38,8 +31,11 @@ namespace kshim::analysis {
 namespace {
 
 /// What a folder may hold.
-constexpr std::string_view kFiles[] = {"sources.json", "toolkits.json", "gpus.json", "libraries.json",
-                                       "wheels.json"};
+constexpr std::string_view kFiles[] = {
+#define KSHIM_FILE(name) #name ".json",
+    KSHIM_TABLES(KSHIM_FILE)
+#undef KSHIM_FILE
+};
 
 struct Embedded {
   const char* begin;
@@ -49,8 +45,7 @@ struct Embedded {
 };
 constexpr Embedded kEmbedded[] = {
 #define KSHIM_EMBEDDED(name) {kshim_knowledge_##name, kshim_knowledge_##name##_end, "built-in " #name},
-    KSHIM_EMBEDDED(sources) KSHIM_EMBEDDED(toolkits) KSHIM_EMBEDDED(gpus) KSHIM_EMBEDDED(libraries)
-        KSHIM_EMBEDDED(wheels)
+    KSHIM_TABLES(KSHIM_EMBEDDED)
 #undef KSHIM_EMBEDDED
 };
 
@@ -124,6 +119,9 @@ std::vector<std::string> data_folders() {
 }  // namespace
 
 const Knowledge& knowledge() { return instance(); }
+#define KSHIM_TABLE(section, Row, ...) \
+  std::span<const Row> section() { return knowledge().section; }
+#include "analyzer/data/tables.def"
 const std::string& knowledge_date() { return in_use().date; }
 const std::vector<std::string>& knowledge_files() { return in_use().files; }
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of knowledge/*.json: those that were built in, or newer ones from a file.
 #pragma once
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analyzer/data/companions.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/library_needs.h"
-#include "analyzer/data/pythons.h"
-#include "analyzer/data/reach.h"
 #include "analyzer/data/wheels.h"
 
 namespace kshim::analysis {
@@ -26,39 +21,15 @@ struct WindowsDriverRow {
   std::string_view of_windows;
 };
 
-/// What a project's packages and modules are called besides: libcudf is of cudf, sgl_kernel of sglang-kernel.
-struct ProjectNameRow {
-  std::string_view name;
-  std::string_view distribution;
-};
-/// Another package of the same project, with code for other GPUs.
-struct SiblingRow {
-  std::string_view distribution;
-  std::string_view sibling;
-  std::string_view sources;
-};
-/// A package of which PyPI has wheels alone, so that pip cannot build it.
-struct WithoutSourceRow {
-  std::string_view package;
-  std::string_view sources;
-};
-
 struct Knowledge {
-  std::vector<SourceRow> sources;
   std::vector<ToolkitRow> toolkits;
   std::vector<WindowsDriverRow> windows_drivers;
   std::vector<GpuRow> gpus;
   std::vector<GpuNameRow> gpu_names;
   std::vector<WheelRow> wheels;
-  std::vector<WheelDefaultRow> wheel_defaults;
   std::vector<CompanionRow> companions;
-  std::vector<ProjectNameRow> project_names;
-  std::vector<SiblingRow> siblings;
-  std::vector<PythonRow> pythons;
-  std::vector<LibrarySupportRow> library_support;
-  std::vector<LibraryNeedRow> library_needs;
-  std::vector<SourceNeedRow> source_needs;
-  std::vector<WithoutSourceRow> without_source;
+#define KSHIM_TABLE(section, Row, ...) std::vector<Row> section;
+#include "analyzer/data/tables.def"
 };
 /// The built-in tables are read at the first call.
 const Knowledge& knowledge();

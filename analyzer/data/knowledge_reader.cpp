@@ -8,7 +8,6 @@
 #include <deque>
 #include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "kshim/image/compute_capability.h"
 
@@ -65,6 +64,11 @@ class Row {
     if (find(key).get(out) != simdjson::SUCCESS || out > UINT32_MAX)
       fail(fmt::format("`{}` is not a number", key));
     return static_cast<unsigned>(out);
+  }
+  double real(std::string_view key) {
+    double out = 0;
+    if (find(key).get(out) != simdjson::SUCCESS) fail(fmt::format("`{}` is not a number", key));
+    return out;
   }
   unsigned number_or_null(std::string_view key) { return find(key).is_null() ? 0 : number(key); }
   Version version(std::string_view key) {
@@ -157,6 +161,43 @@ bool is_verified(Row& row) {
   return row.one_of("basis", {"measured", "documented", "declared"}) != "declared";
 }
 
+void read(Row& row, std::string_view key, std::string_view& out) { out = row.text(key); }
+void read(Row& row, std::string_view key, bool& out) { out = row.flag(key); }
+void read(Row& row, std::string_view key, int& out) { out = static_cast<int>(row.number(key)); }
+void read(Row& row, std::string_view key, double& out) { out = row.real(key); }
+void read(Row& row, std::string_view key, Version& out) { out = row.version(key); }
+void read(Row& row, std::string_view key, ComputeCapability& out) { out = row.cc_or_null(key); }
+/// The enumerator whose `name_of` the word is.
+template <class E, class Name>
+void read_word(Row& row, std::string_view key, E& out, Name&& name_of) {
+  const std::string_view word = row.text(key);
+  for (unsigned number = 0;; ++number) {
+    out = static_cast<E>(number);
+    const std::string_view name = name_of(out);
+    if (name == word) return;
+    if (name.empty()) row.fail(fmt::format("`{}` is \"{}\"", key, word));
+  }
+}
+void read(Row& row, std::string_view key, Cause& out) {
+  const std::string_view word = row.text(key);
+  const auto known =
+      std::find_if(causes().begin(), causes().end(), [&](const CauseRow& each) { return each.name == word; });
+  if (known == causes().end()) row.fail(fmt::format("`{}` is \"{}\"", key, word));
+  out = known->cause;
+}
+void read(Row& row, std::string_view key, FixKind& out) {
+  read_word(row, key, out, [](FixKind kind) { return to_name(kind); });
+}
+template <class E>
+requires std::is_enum_v<E>
+void read(Row& row, std::string_view key, E& out) {
+  read_word(row, key, out, [rest = words_of(out)](E) mutable {  // "a, b", in the order of the enumerators
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 2));
+    return word;
+  });
+}
+
 /// The tables of the image library that a text brings.
 struct ImageTables {
   std::vector<image::ComputeCapabilityInfo> gpus;
@@ -164,10 +205,6 @@ struct ImageTables {
   std::vector<image::PtxTargetRow> targets;
   std::vector<image::PtxIsaRow> isas;
 };
-
-void read_source(Row& row, Knowledge& to, ImageTables&) {
-  to.sources.push_back({row.text("id"), row.text("what"), row.text("date")});
-}
 
 void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
   ToolkitRow out;
@@ -239,10 +276,6 @@ void read_wheel(Row& row, Knowledge& to, ImageTables&) {
   row.text_if_any("wheels");
   to.wheels.push_back(out);
 }
-void read_wheel_default(Row& row, Knowledge& to, ImageTables&) {
-  to.wheel_defaults.push_back({row.text("distribution"), row.release("first"), row.release("last"),
-                               row.text("variant"), row.text("platform"), row.text("sources")});
-}
 void read_companion(Row& row, Knowledge& to, ImageTables&) {
   CompanionRow out;
   out.distribution = row.text("distribution");
@@ -257,69 +290,31 @@ void read_companion(Row& row, Knowledge& to, ImageTables&) {
   out.sources = row.text("sources");
   to.companions.push_back(out);
 }
-void read_project_name(Row& row, Knowledge& to, ImageTables&) {
-  to.project_names.push_back({row.text("name"), row.text("distribution")});
-}
-void read_sibling(Row& row, Knowledge& to, ImageTables&) {
-  to.siblings.push_back({row.text("distribution"), row.text("sibling"), row.text("sources")});
-}
-void read_python(Row& row, Knowledge& to, ImageTables&) {
-  to.pythons.push_back({row.text("distribution"), row.release("python"), row.release("first"),
-                        row.release("last"), row.text("sources")});
-}
-void read_library_support(Row& row, Knowledge& to, ImageTables&) {
-  to.library_support.push_back({row.text("library"), row.release("first"), row.release("last"), row.cc("min"),
-                                row.cc_or_null("max"), row.text("note"), row.text("sources")});
-}
-void read_library_need(Row& row, Knowledge& to, ImageTables&) {
-  to.library_needs.push_back({row.text("library"), row.text("distribution"), row.release("first"),
-                              row.release("last"), row.release("oldest"), row.text("sources")});
-}
-void read_source_need(Row& row, Knowledge& to, ImageTables&) {
-  to.source_needs.push_back({row.text("distribution"), row.release("first"), row.release("last"),
-                             row.version("oldest_cuda"), row.text("sources")});
-}
-
-void read_without_source(Row& row, Knowledge& to, ImageTables&) {
-  to.without_source.push_back({row.text("package"), row.text("sources")});
-}
-
 struct Section {
   std::string_view name;
   void (*read)(Row&, Knowledge&, ImageTables&);
   /// Moves what was read to where it is used.
   void (*take)(Knowledge& from, Knowledge& to);
 };
+template <auto... Tables>
+void take(Knowledge& from, Knowledge& to) {
+  ((to.*Tables = std::move(from.*Tables)), ...);
+}
 constexpr Section kSections[] = {
-    {"sources", read_source, [](Knowledge& from, Knowledge& to) { to.sources = std::move(from.sources); }},
-    {"toolkits", read_toolkit,
-     [](Knowledge& from, Knowledge& to) {
-       to.toolkits = std::move(from.toolkits);
-       to.windows_drivers = std::move(from.windows_drivers);
-     }},
-    {"gpus", read_gpu,
-     [](Knowledge& from, Knowledge& to) {
-       to.gpus = std::move(from.gpus);
-       to.gpu_names = std::move(from.gpu_names);
-     }},
-    {"wheels", read_wheel, [](Knowledge& from, Knowledge& to) { to.wheels = std::move(from.wheels); }},
-    {"wheel_defaults", read_wheel_default,
-     [](Knowledge& from, Knowledge& to) { to.wheel_defaults = std::move(from.wheel_defaults); }},
-    {"companions", read_companion,
-     [](Knowledge& from, Knowledge& to) { to.companions = std::move(from.companions); }},
-    {"project_names", read_project_name,
-     [](Knowledge& from, Knowledge& to) { to.project_names = std::move(from.project_names); }},
-    {"siblings", read_sibling,
-     [](Knowledge& from, Knowledge& to) { to.siblings = std::move(from.siblings); }},
-    {"pythons", read_python, [](Knowledge& from, Knowledge& to) { to.pythons = std::move(from.pythons); }},
-    {"library_support", read_library_support,
-     [](Knowledge& from, Knowledge& to) { to.library_support = std::move(from.library_support); }},
-    {"library_needs", read_library_need,
-     [](Knowledge& from, Knowledge& to) { to.library_needs = std::move(from.library_needs); }},
-    {"without_source", read_without_source,
-     [](Knowledge& from, Knowledge& to) { to.without_source = std::move(from.without_source); }},
-    {"source_needs", read_source_need,
-     [](Knowledge& from, Knowledge& to) { to.source_needs = std::move(from.source_needs); }},
+    {"toolkits", read_toolkit, take<&Knowledge::toolkits, &Knowledge::windows_drivers>},
+    {"gpus", read_gpu, take<&Knowledge::gpus, &Knowledge::gpu_names>},
+    {"wheels", read_wheel, take<&Knowledge::wheels>},
+    {"companions", read_companion, take<&Knowledge::companions>},
+#define KSHIM_FIELD(type, name) read(row, #name, out.name);
+#define KSHIM_RELEASE(name) out.name = row.release(#name);
+#define KSHIM_TABLE(section, Row_, ...)        \
+  {#section,                                   \
+   [](Row& row, Knowledge& to, ImageTables&) { \
+     Row_& out = to.section.emplace_back();    \
+     __VA_ARGS__                               \
+   },                                          \
+   take<&Knowledge::section>},
+#include "analyzer/data/tables.def"
 };
 
 bool is_date(std::string_view text) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/data/reach.h"
 
-#include <algorithm>
 #include <charconv>
 
 #include "analyzer/data/knowledge_file.h"
@@ -45,8 +44,6 @@ Serving serving_of(const GpuRow& gpu, Version driver, std::string_view kernel_mo
       branch != 0 ? branch >= gpu.last_branch + kWithinBranch : last_driver_cuda(gpu) < driver;
   return dropped ? Serving::too_new : Serving::yes;
 }
-
-std::span<const SourceNeedRow> source_needs() { return knowledge().source_needs; }
 
 Version oldest_cuda_of(std::string_view distribution, std::string_view release) {
   for (const SourceNeedRow& row : source_needs()) {

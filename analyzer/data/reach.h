@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How far a driver reaches, and the source of a project: which GPUs the one drives, and which CUDA the other
-// is built with (source_needs.def).
+// is built with.
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,15 +14,6 @@ namespace kshim::analysis {
 enum class Serving : unsigned char { unknown, yes, too_old, too_new };
 Serving serving_of(const GpuRow& gpu, image::Version driver, std::string_view kernel_module);
 
-/// The oldest CUDA that the source of a project's releases takes.
-struct SourceNeedRow {
-  std::string_view distribution;
-  std::string_view first;
-  std::string_view last;
-  image::Version oldest_cuda;
-  std::string_view sources;
-};
-std::span<const SourceNeedRow> source_needs();
 /// Unknown where no row has the release.
 image::Version oldest_cuda_of(std::string_view distribution, std::string_view release);
 /// The first release whose source no longer takes this CUDA; empty where none is known.

@@ -103,8 +103,6 @@ bool reaches(const LibrarySupportRow& row, ComputeCapability cc) {
 }  // namespace
 
 std::span<const WheelRow> wheels() { return knowledge().wheels; }
-std::span<const WheelDefaultRow> wheel_defaults() { return knowledge().wheel_defaults; }
-std::span<const LibrarySupportRow> library_support() { return knowledge().library_support; }
 
 int compare_releases(std::string_view a, std::string_view b) { return compare(a, b, false); }
 
@@ -236,6 +234,106 @@ const LibrarySupportRow* last_library_for(std::string_view library, ComputeCapab
       found = &row;
   }
   return found;
+}
+
+namespace {
+
+bool is_of(const CompanionRow& companion, const WheelRow& row) {
+  return companion.distribution == row.distribution && companion.variant == row.variant &&
+         companion.platform == row.platform;
+}
+
+bool refuses(const CompanionRow& companion, ComputeCapability cc) {
+  return library_supports(companion.library, companion.release, cc).value_or(Support::yes) ==
+         Support::too_old_gpu;
+}
+
+}  // namespace
+
+const CompanionRow* refusing_companion(const WheelRow& row, std::string_view release, ComputeCapability cc) {
+  for (const CompanionRow& each : knowledge().companions) {
+    if (is_of(each, row) && is_within(release, each.first, each.last) && refuses(each, cc)) return &each;
+  }
+  return nullptr;
+}
+
+std::string_view last_with_companions(const WheelRow& row, ComputeCapability cc) {
+  bool refused = false;
+  std::string_view out;
+  for (const CompanionRow& each : knowledge().companions) {
+    if (!is_of(each, row) || compare_releases(each.last, row.first) < 0 ||
+        compare_releases(each.first, row.last) > 0)
+      continue;
+    if (refuses(each, cc)) {
+      refused = true;
+      continue;
+    }
+    const std::string_view last = compare_releases(each.last, row.last) < 0 ? each.last : row.last;
+    if (out.empty() || compare_releases(last, out) > 0) out = last;
+  }
+  return refused ? out : row.last;
+}
+
+const PythonRow* find_python(std::string_view distribution, std::string_view python) {
+  const auto rows = pythons();
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const PythonRow& row) {
+    return row.distribution == distribution && row.python == python;
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::string_view oldest_python(std::string_view distribution, std::string_view release) {
+  std::string_view out;
+  for (const PythonRow& row : pythons()) {
+    if (row.distribution != distribution || !is_within(release, row.first, row.last)) continue;
+    if (out.empty() || compare_releases(row.python, out) < 0) out = row.python;
+  }
+  return out;
+}
+
+std::string python_of_path(std::string_view path) {
+  constexpr std::string_view kWord = "/python3.";
+  constexpr std::size_t kMostDigits = 2;
+  for (std::size_t at = path.rfind(kWord); at != std::string_view::npos;
+       at = at == 0 ? std::string_view::npos : path.rfind(kWord, at - 1)) {
+    const std::string_view rest = path.substr(at + kWord.size());
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+    const bool ends = digits == rest.size() || rest[digits] == '/';
+    if (ends && digits != 0 && digits <= kMostDigits) return "3." + std::string(rest.substr(0, digits));
+  }
+  return {};
+}
+
+bool is_plain(std::string_view release) {
+  return !release.empty() && release.front() >= '0' && release.front() <= '9' &&
+         release.find_first_not_of("0123456789.post") == std::string_view::npos;
+}
+
+bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform,
+                    const CompanionRow** refusing) {
+  bool known = false;
+  bool has = false;
+  const CompanionRow* refused = nullptr;
+  for (const WheelRow& row : wheels()) {
+    if (row.distribution != wheel.distribution || row.platform != platform ||
+        !is_within(wheel.version, row.first, row.last))
+      continue;
+    known = true;
+    if (serves(row, device) == image::Choice::none) continue;
+    const CompanionRow* const each = refusing_companion(row, wheel.version, device);
+    if (each == nullptr) return true;
+    refused = each;
+    has = true;
+  }
+  if (refusing != nullptr) *refusing = refused;
+  return has || !known;
+}
+
+bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
+                     std::string_view platform) {
+  const WheelName wheel = wheel_name(package, release);
+  return find_installer(wheel.distribution, "pip") != nullptr && is_plain(wheel.version) &&
+         !release_serves(wheel, device, platform);
 }
 
 }  // namespace kshim::analysis

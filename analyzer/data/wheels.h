@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What prebuilt packages have code for, and which GPUs the releases of NVIDIA's libraries serve: wheels.def,
-// wheel_defaults.def, library_support.def. A look-up, for where no file is at hand: what was read in a file
-// wins.
+// What prebuilt packages have code for, and which GPUs the releases of NVIDIA's libraries serve. A look-up,
+// for where no file is at hand: what was read in a file wins.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/data/tables.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 
@@ -27,28 +27,7 @@ struct WheelRow {
   std::string_view sources;
 };
 
-struct WheelDefaultRow {
-  std::string_view distribution;
-  std::string_view first;
-  std::string_view last;
-  std::string_view variant;
-  std::string_view platform;
-  std::string_view sources;
-};
-
-struct LibrarySupportRow {
-  std::string_view library;  ///< "cuDNN"
-  std::string_view first;
-  std::string_view last;
-  image::ComputeCapability min;
-  image::ComputeCapability max;  ///< 0.0 = open
-  std::string_view note;
-  std::string_view sources;
-};
-
 std::span<const WheelRow> wheels();
-std::span<const WheelDefaultRow> wheel_defaults();
-std::span<const LibrarySupportRow> library_support();
 
 inline constexpr std::string_view kLinux = "linux x86_64";
 
@@ -93,5 +72,45 @@ const LibrarySupportRow* find_library_support(std::string_view library, std::str
 /// The rows with the first and the last release that serve the GPU; nullptr where none does.
 const LibrarySupportRow* first_library_for(std::string_view library, image::ComputeCapability cc);
 const LibrarySupportRow* last_library_for(std::string_view library, image::ComputeCapability cc);
+
+// What a build brings along, which has to serve the GPU, too: wheels.json.
+
+struct CompanionRow {
+  std::string_view distribution;
+  std::string_view first;
+  std::string_view last;
+  std::string_view variant;
+  std::string_view platform;
+  std::string_view library;  ///< as in LibrarySupportRow
+  std::string_view release;
+  std::string_view sources;
+};
+
+/// What a release of the row brings along and does not serve the GPU; nullptr where all does, or nothing is
+/// known.
+const CompanionRow* refusing_companion(const WheelRow& row, std::string_view release,
+                                       image::ComputeCapability cc);
+/// The newest release of the row whose companions serve the GPU; empty where none does.
+std::string_view last_with_companions(const WheelRow& row, image::ComputeCapability cc);
+
+// Which releases of a package have a wheel for which Python.
+
+/// nullptr where the table knows nothing of that project with that Python.
+const PythonRow* find_python(std::string_view distribution, std::string_view python);
+/// The oldest Python that the release has a wheel for; empty where that is not known.
+std::string_view oldest_python(std::string_view distribution, std::string_view release);
+/// "3.10" of /usr/bin/python3.10 and of .../lib/python3.10/site-packages/...; empty where the path does not
+/// tell.
+std::string python_of_path(std::string_view path);
+
+/// A release that comes from a report or a log may be any text.
+bool is_plain(std::string_view release);
+/// Whether any build of the release that is there has code for the GPU, or nothing is known of it.
+/// `refusing`: what all of those that have it bring along and does not serve the GPU.
+bool release_serves(const WheelName& wheel, image::ComputeCapability device, std::string_view platform,
+                    const CompanionRow** refusing = nullptr);
+/// Whether a release of a package that pip installs is known, and none of its builds has code for the GPU.
+bool is_without_code(std::string_view package, std::string_view release, image::ComputeCapability device,
+                     std::string_view platform);
 
 }  // namespace kshim::analysis

@@ -5,10 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 
-#include "analyzer/device_code/device_code_collect.h"
 #include "analyzer/device_code/device_code_host.h"
+#include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/cubin.h"
+#include "kshim/image/fatbin_search.h"
 #include "kshim/image/ptx.h"
 
 namespace kshim::analysis {
@@ -125,6 +127,207 @@ DeviceCode read_device_code(Bytes file, std::uint64_t offset) {
   for (CodeModule& module : out.modules) module.offset += offset;
   for (Damage& damage : out.damage) damage.offset += offset;
   return out;
+}
+
+namespace {
+
+using image::FatbinReader;
+
+constexpr std::uint64_t kAlignment = 8;  // of fatbins in their own sections; data may hold them anywhere
+// cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images. A hostile file of 1 GB could have 60
+// million.
+constexpr std::size_t kMostImages = std::size_t{1} << 22;
+constexpr std::size_t kMostFatbins = std::size_t{1} << 22;
+constexpr std::size_t kMostDamage = 64;
+// All sections of a cubin are looked at, and cubins of a hostile file share them. ONNX Runtime's 189 have
+// 7,000.
+constexpr std::uint64_t kMostCubinSections = std::uint64_t{1} << 24;
+// Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
+// hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
+constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30;
+
+constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) & ~(kAlignment - 1); }
+
+}  // namespace
+
+void CodeCollector::host_damage(std::uint64_t offset, std::string what) {
+  damage(offset, std::move(what), nullptr, Damage::Of::host);
+}
+
+void CodeCollector::damage(std::uint64_t offset, std::string what, CodeModule* module, Damage::Of of) {
+  offset = std::min<std::uint64_t>(offset, file_.size());  // what is missing is missing at the end
+  if (out_.damage.size() < kMostDamage) {
+    out_.damage.push_back({offset, std::move(what), of});
+  } else if (out_.damage.size() == kMostDamage) {
+    out_.damage.push_back({offset, "more is damaged than is listed here", of});
+  }
+  if (module != nullptr && module->damage == 0)
+    module->damage = static_cast<std::uint32_t>(out_.damage.size());
+}
+
+void CodeCollector::collect(std::vector<CodeRange> ranges) {
+  // Where ranges overlap, and in honest files they do not, the section that says more about its fatbins comes
+  // first.
+  std::sort(ranges.begin(), ranges.end(), [](const CodeRange& a, const CodeRange& b) {
+    return std::tuple(a.begin, a.kind, a.end) < std::tuple(b.begin, b.kind, b.end);
+  });
+  std::uint64_t done = 0;
+  for (CodeRange range : ranges) {
+    range.begin = std::max(range.begin, done);
+    if (range.kind != RangeKind::data) range.begin = aligned(range.begin);
+    range.end = std::min<std::uint64_t>(range.end, file_.size());
+    if (range.begin >= range.end) continue;
+    range.kind == RangeKind::data ? search(range) : walk(range);
+    done = range.end;
+  }
+}
+
+void CodeCollector::walk(const CodeRange& range) {
+  const Bytes part = file_.first(static_cast<std::size_t>(range.end));
+  bool said = false;
+  std::uint64_t zeros = range.begin;  // where they begin
+  for (std::uint64_t at = range.begin; at + sizeof(std::uint64_t) <= range.end;) {
+    const std::uint64_t word = read_le<std::uint64_t>(part, at).value_or(0);
+    if (word != 0) zeros = at + kAlignment;
+    if (at - std::min(zeros, at) >= kMostPadding) {
+      damage(at, fmt::format("{} GiB of zeros stand behind a fatbin: what comes later is not looked at",
+                             kMostPadding >> 30U));
+      break;
+    }
+    if (static_cast<std::uint32_t>(word) == image::kFatbinMagic) {
+      at = zeros = add_fatbin(at, range);
+      continue;
+    }
+    if (word != 0 && !said) {
+      said = true;  // once a section: the search below goes on behind it
+      damage(at, "bytes that are no fatbin stand among the fatbins");
+    }
+    at = word == 0 ? at + kAlignment : image::find_fatbin(part, at);
+  }
+}
+
+void CodeCollector::search(const CodeRange& range) {
+  for (std::uint64_t at = range.begin; at < range.end;) {
+    const Stretch data = data_behind(file_, at);
+    if (data.begin >= range.end) break;
+    at = data.begin;  // a hole begins and ends where blocks do: nothing of ours lies across its end
+    const Bytes part = file_.first(static_cast<std::size_t>(std::min(range.end, data.end)));
+    const std::uint64_t found = image::find_fatbin_or_cubin(part, at);
+    out_.searched += std::min<std::uint64_t>(found, part.size()) - at;
+    if (found >= part.size()) {
+      at = part.size();
+      continue;
+    }
+    at = image::identify(part.subspan(static_cast<std::size_t>(found))) == image::BlobKind::cubin
+             ? add_cubin(found, range)
+             : add_fatbin(found, range);
+  }
+}
+
+std::uint64_t CodeCollector::add_fatbin(std::uint64_t at, const CodeRange& range) {
+  const bool relocatable = range.kind == RangeKind::relocatable;
+  const auto behind = [&](std::uint64_t size) {
+    const std::uint64_t end = at + std::max<std::uint64_t>(size, 1);
+    return range.kind == RangeKind::data ? end : std::max(at + kAlignment, aligned(end));
+  };
+  const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
+  const auto opened = FatbinReader::open_damaged(rest);
+  if (!opened) {
+    if (range.kind != RangeKind::data)
+      damage(at + opened.error().offset, fmt::format("a fatbin {}", describe(opened.error().code)));
+    return behind(0);
+  }
+  FatbinReader reader = *opened;
+  CodeModule group;
+  group.first = static_cast<std::uint32_t>(out_.images.size());
+  group.offset = at;
+  group.embedded = range.kind == RangeKind::data;
+  for (;;) {
+    const auto entry = reader.next();
+    if (entry) {
+      if (add_image(*entry, group, relocatable)) continue;
+      break;
+    }
+    const Error error = entry.error();
+    if (error.code == Errc::not_found) break;
+    if (error.code == Errc::unknown_kind) {
+      note_kind(reader.kind(), at + error.offset, group);  // the walk goes on behind it
+      continue;
+    }
+    if (range.kind == RangeKind::data && out_.images.size() == group.first) return behind(0);
+    damage(at + error.offset, fmt::format("a fatbin {}", describe(error.code)), &group);
+    add_group(std::move(group), relocatable);
+    return behind(reader.whole());
+  }
+  add_group(std::move(group), relocatable);
+  return behind(reader.size());
+}
+
+void CodeCollector::note_kind(std::uint16_t kind, std::uint64_t at, CodeModule& group) {
+  const auto [known, first] = unknown_kinds_.try_emplace(kind, 0);
+  if (first) {
+    damage(at, fmt::format("a fatbin holds an image of kind {:#x}, which this kshim does not know", kind),
+           nullptr, Damage::Of::unknown_kind);
+    known->second = static_cast<std::uint32_t>(out_.damage.size());
+  }
+  if (group.damage == 0) group.damage = known->second;
+}
+
+std::uint64_t CodeCollector::add_cubin(std::uint64_t at, const CodeRange& range) {
+  const Bytes rest = file_.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(range.end - at));
+  const auto elf = image::ElfReader::open(rest);
+  if (!elf || cubin_sections_ > kMostCubinSections) return at + 1;
+  cubin_sections_ += elf->section_count();
+  const auto cubin = image::CubinReader::open(rest);
+  if (!cubin) return at + 1;
+  const std::uint64_t size = cubin->elf().extent();
+  CodeModule module;
+  module.first = static_cast<std::uint32_t>(out_.images.size());
+  module.offset = at;
+  module.embedded = true;
+  image::Image entry;
+  entry.kind = image::ImageKind::cubin;
+  entry.arch = cubin->arch();
+  entry.uncompressed_size = size;
+  entry.payload = rest.first(static_cast<std::size_t>(size));
+  if (!add_image(entry, module, false)) return range.end;
+  ++out_.loose_cubins;
+  add_module(std::move(module), false);
+  return at + size;
+}
+
+bool CodeCollector::add_image(const image::Image& entry, CodeModule& group, bool relocatable) {
+  if (out_.images.size() >= kMostImages) {
+    damage(group.offset + entry.offset,
+           fmt::format("more than {} images: the rest is not listed", kMostImages), &group);
+    return false;
+  }
+  CodeImage image;
+  image.candidate = {entry.kind, entry.arch, entry.isa};
+  image.compression = entry.compression;
+  image.debug = entry.debug;
+  image.relocatable = relocatable;
+  image.flags = entry.flags;
+  image.offset = group.offset + entry.offset;
+  image.bytes = entry.uncompressed_size;
+  image.payload = entry.payload;
+  out_.images.push_back(image);
+  return true;
+}
+
+void CodeCollector::add_group(CodeModule group, bool relocatable) {
+  ++out_.fatbins;
+  add_module(std::move(group), relocatable);
+}
+
+void CodeCollector::add_module(CodeModule group, bool relocatable) {
+  group.count = static_cast<std::uint32_t>(out_.images.size()) - group.first;
+  if (parts_.size() + out_.modules.size() >= kMostFatbins) return;
+  if (relocatable) {
+    parts_.push_back({group.offset, group.first, group.count, group.damage});
+  } else {
+    out_.modules.push_back(std::move(group));
+  }
 }
 
 }  // namespace kshim::analysis

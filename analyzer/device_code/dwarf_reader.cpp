@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/device_code/dwarf_reader.h"
-
+#include "analyzer/device_code/host_lines.h"
 #include "kshim/files/open_file.h"
 
 #if KSHIM_HAS_DWARF

@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <string_view>
 #include <system_error>
 
-#include "analyzer/device_code/dwarf_reader.h"
 #include "analyzer/device_code/own_process.h"
 
 namespace kshim::source {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/device_code/source_line.h"
+#include "analyzer/device_code/kernel_lines.h"
 
 namespace kshim::source {
 
@@ -36,5 +36,10 @@ bool has_debug_file(const HostFile& file);
 std::filesystem::path debug_file(const HostFile& file);
 /// Whether this build reads DWARF of host files.
 bool reads_host_lines();
+
+// The part of host_lines.h that runs in a process of its own.
+
+/// Not for the process of the analysis: libdw trusts more of a file than it should.
+std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std::uint64_t>& addresses);
 
 }  // namespace kshim::source

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
-#include <utility>
 
-#include "analyzer/device_code/kernel_lines.h"
-#include "kshim/image/cubin.h"
 #include "kshim/image/decompress.h"
 #include "kshim/image/ptx.h"
 
@@ -174,6 +170,63 @@ image::Version toolkit_of(image::ImageKind kind, Bytes clear) {
   if (kind != image::ImageKind::cubin) return {};
   const auto cubin = image::CubinReader::open(clear);
   return cubin ? cubin->toolkit() : image::Version{};
+}
+
+KernelLister::List KernelLister::list(image::ImageKind kind, Bytes clear) {
+  kernels_.clear();
+  bool whole = false;
+  if (kind == image::ImageKind::cubin) whole = list_cubin(clear);
+  if (kind == image::ImageKind::ptx) whole = list_ptx(clear);
+  return {kernels_, whole};
+}
+
+bool KernelLister::list_cubin(Bytes clear) {
+  const auto cubin = image::CubinReader::open(clear);
+  if (!cubin) return false;
+  bool whole = true;
+  for (std::uint64_t cursor = 0;;) {
+    const auto name = cubin->next_name(cursor);
+    if (!name) {
+      whole = name.error().code == Errc::not_found;
+      break;
+    }
+    image::KernelSlot& slot = kernels_.emplace_back();
+    slot.info.name = name->name;
+    slot.info.code_bytes = name->code_bytes;
+    slot.symbol = name->symbol;
+    slot.section = name->section;
+  }
+  return cubin->describe(kernels_).ok() && whole;
+}
+
+bool KernelLister::list_ptx(Bytes clear) {
+  const auto ptx = image::PtxReader::open(clear);
+  if (!ptx) return false;
+  for (std::uint64_t cursor = 0;;) {
+    const auto kernel = ptx->next_brief(cursor);
+    if (!kernel) return kernel.error().code == Errc::not_found;
+    kernels_.emplace_back().info = *kernel;
+  }
+}
+
+std::vector<ImageCount> count_images(const DeviceCode& code) {
+  const bool linked = std::any_of(code.images.begin(), code.images.end(),
+                                  [](const CodeImage& image) { return !image.relocatable; });
+  // A hostile file has as many architectures as images, which are millions: never search them one by one.
+  std::map<Program, ImageCount> rows;
+  for (const CodeImage& image : code.images) {
+    // In a linked file, the cubin of a relocatable part was the linker's input and is no driver's.
+    if (linked && image.relocatable && image.candidate.kind != image::ImageKind::ptx) continue;
+    ImageCount& row =
+        rows.try_emplace(program_of(image.candidate), ImageCount{image.candidate}).first->second;
+    ++row.count;
+    row.bytes += image.bytes;
+    row.stored += image.payload.size();
+  }
+  std::vector<ImageCount> out;
+  out.reserve(rows.size());
+  for (const auto& [name, row] : rows) out.push_back(row);
+  return out;
 }
 
 }  // namespace kshim::analysis

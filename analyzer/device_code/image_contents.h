@@ -6,11 +6,13 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/kernel_body.h"
-#include "analyzer/device_code/source_line.h"
+#include "analyzer/device_code/kernel_lines.h"
+#include "kshim/image/cubin.h"
 
 namespace kshim::analysis {
 
@@ -51,5 +53,49 @@ std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& m
 bool each_kernel_name(image::ImageKind kind, Bytes clear, const std::function<bool(std::string_view)>& visit);
 /// The toolkit that made a cubin, as its notes say; unknown where they do not, and for other kinds.
 image::Version toolkit_of(image::ImageKind kind, Bytes clear);
+
+// All kernels of an image with what each needs: registers, shared memory, threads a block.
+
+/// Reads images one after the other; keeps its memory between them.
+class KernelLister {
+ public:
+  /// The kernels of a cubin or PTX in the clear, valid until the next call; they point into `clear`. Of PTX,
+  /// which is no machine code yet, only name and max_threads are known. `whole` is false where the image
+  /// cannot be read to its end.
+  struct List {
+    const std::vector<image::KernelSlot>& kernels;
+    bool whole;
+  };
+  List list(image::ImageKind kind, Bytes clear);
+
+ private:
+  bool list_cubin(Bytes clear);
+  bool list_ptx(Bytes clear);
+  std::vector<image::KernelSlot> kernels_;
+};
+
+// How often a file has images of which architecture.
+
+/// How often an architecture occurs in a file.
+struct ImageCount {
+  image::Candidate candidate;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;   ///< uncompressed
+  std::uint64_t stored = 0;  ///< in the file
+};
+
+/// What tells images apart for a driver. Sorts cubins first, each kind by architecture.
+constexpr auto program_of(const image::Candidate& image) {
+  return std::tuple(image.kind != image::ImageKind::cubin, image.kind, image.arch, image.isa);
+}
+using Program = decltype(program_of(image::Candidate{}));
+
+/// Whether a driver that takes one takes the other as well: same kind, architecture and PTX ISA.
+constexpr bool same_program(const image::Candidate& a, const image::Candidate& b) {
+  return program_of(a) == program_of(b);
+}
+
+/// Images that a driver or a linker can take as they are, by kind, architecture and ISA; cubins first.
+std::vector<ImageCount> count_images(const DeviceCode& code);
 
 }  // namespace kshim::analysis

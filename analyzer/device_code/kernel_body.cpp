@@ -4,8 +4,6 @@
 #include "analyzer/device_code/kernel_body.h"
 
 #include <algorithm>
-#include <array>
-#include <optional>
 #include <string>
 
 #include "kshim/image/cubin.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <sstream>
 #include <system_error>
 #include <vector>

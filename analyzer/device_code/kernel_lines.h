@@ -4,10 +4,14 @@
 #include <map>
 #include <string>
 
-#include "analyzer/device_code/source_line.h"
 #include "kshim/image/image.h"
 
 namespace kshim::source {
+
+struct SourceLine {
+  std::string file;  ///< as the compiler wrote it: mostly absolute; empty where it is not known
+  unsigned line = 0;
+};
 
 /// By mangled name; empty for an image without line information, damaged entries left out. `clear`: not
 /// compressed.

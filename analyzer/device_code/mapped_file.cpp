@@ -2,7 +2,6 @@
 #include "analyzer/device_code/mapped_file.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,8 +11,6 @@
 #include <map>
 #include <mutex>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "kshim/files/open_file.h"
 

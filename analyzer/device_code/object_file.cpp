@@ -5,10 +5,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstddef>
-
-#include "kshim/image/fatbin.h"
-#include "kshim/image/pe.h"
 
 namespace kshim::analysis {
 namespace {

@@ -5,15 +5,10 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/pythons.h"
-#include "analyzer/device_code/elf_facts.h"
-#include "analyzer/diagnose/attribution.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/diagnose/rules.h"
-#include "analyzer/owner/direct_url.h"
 #include "analyzer/owner/python_environment.h"
 
 namespace kshim::analysis {
@@ -187,6 +182,12 @@ void set_advice_input(const Scene& scene, const Subject& subject, Finding& findi
     at.python_env = packages::python_environment(at.object, at.environment, at.manager == "conda");
   }
   finding.about = std::make_shared<const AdviceInput>(std::move(at));
+}
+
+std::string platform_of(const AdviceInput& at) {
+  if (!at.platform.empty()) return at.platform;
+  const GpuRow* gpu = at.device ? find_gpu(*at.device) : nullptr;
+  return std::string(gpu != nullptr && gpu->tegra ? "linux aarch64" : kLinux);
 }
 
 }  // namespace kshim::analysis

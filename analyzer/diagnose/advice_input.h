@@ -2,7 +2,6 @@
 // What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
 // scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
 #pragma once
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +50,7 @@ struct AdviceInput : Facts {
   std::string variant;       ///< for which CUDA the package is: cu128; empty where its version or name tells
   std::string platform;      ///< "linux x86_64"; empty = by the GPU
   std::string software;      ///< what failed, where no file is known: "torch", "cuDNN"
-  std::string message;       ///< the row of messages.def that decides, where a log has it
+  std::string message;       ///< the row of the table messages that decides, where a log has it
   bool from_source = false;  ///< the user built `software` from its source
   bool windows = false;      ///< its commands are to be those of Windows
   std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
@@ -67,7 +66,7 @@ struct AdviceInput : Facts {
   image::Version newest_cubin;             ///< toolkit of the newest cubin; unknown = {0, 0}
   std::string cache_variable;              ///< that says where `cache` is
   std::string cache_entry;                 ///< what is to go
-  std::string removable;  ///< what of the caller's own caches may be deleted (printable.h): that entry, or
+  std::string removable;  ///< what of the caller's own caches may be deleted (commands.h): that entry, or
                           ///< the extension
   bool jit_cache_off = false;       ///< CUDA_CACHE_DISABLE=1
   std::string caller_package;       ///< the Python package whose code called the compiler, for pip
@@ -111,5 +110,8 @@ void set_file(const FileFacts& file, AdviceInput& at);
 /// Whose file it is. Where it came from only `here` may say, what this machine's own records have of it: a
 /// report could name anybody's source.
 void set_package(const PackageRecord& package, const PackageRecord* here, AdviceInput& at);
+
+/// The platform of the situation, else the one that the GPU is likeliest in.
+std::string platform_of(const AdviceInput& at);
 
 }  // namespace kshim::analysis

@@ -5,15 +5,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <string_view>
-#include <unordered_set>
-#include <utility>
 
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/advice_input.h"
-#include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/failure_finding.h"
+#include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/report_findings.h"
 
 namespace kshim::analysis {

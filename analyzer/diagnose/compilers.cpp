@@ -5,14 +5,13 @@
 
 #include <algorithm>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 
 namespace kshim::analysis {
 namespace {
 
 std::string name(image::Arch arch) { return std::string(image::to_name(image::ImageKind::ptx, arch).view()); }
-std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
-
 std::string library(const CompilerFacts& compiler) {
   return compiler.version.known() ? fmt::format("{} {}", compiler.name, name(compiler.version))
                                   : compiler.name;

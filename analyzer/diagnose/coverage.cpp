@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/data/knowledge.h"
+#include "analyzer/device_code/image_contents.h"
 #include "kshim/image/decompress.h"
 #include "kshim/image/ltoir.h"
 
@@ -100,6 +101,225 @@ BuiltBy builder_of(std::span<const ImageFact> images, image::Version cubins) {
     out.toolkit = first->version;
     out.how =
         fmt::format("its {} takes it", image::to_name(image.candidate.kind, image.candidate.arch).view());
+  }
+  return out;
+}
+
+namespace {
+
+using image::Choice;
+using image::ComputeCapability;
+
+// Modules without an image are opened to see whether they have kernels at all; beyond this they are taken to
+// have.
+constexpr std::uint64_t kMostOpened = std::uint64_t{32} << 20;
+
+// One file is seldom built by more than one toolkit: so many cubins are asked who made them.
+constexpr unsigned kMostToolkits = 64;
+
+bool is_executable(const Candidate& image) { return image.kind != ImageKind::ltoir; }
+
+void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<KernelUse>& uses) {
+  const auto raise = [](std::uint32_t& known, std::uint32_t value) {
+    constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
+    if (known == kUnknown || (value != kUnknown && value > known)) known = value;
+  };
+  auto use =
+      std::lower_bound(uses.begin(), uses.end(), label,
+                       [](const KernelUse& each, std::uint16_t wanted) { return each.label < wanted; });
+  if (use == uses.end() || use->label != label) use = uses.insert(use, {.label = label});
+  raise(use->registers, kernel.registers);
+  raise(use->shared_bytes, kernel.shared_bytes);
+  raise(use->local_bytes, kernel.local_bytes);
+  raise(use->max_threads, kernel.max_threads);
+  use->code_bytes += kernel.code_bytes;
+}
+
+class Payloads {
+ public:
+  explicit Payloads(std::vector<std::string>& damage) : damage_(damage) {}
+
+  /// The payload in the clear, valid until the next call; empty, with a clause in `damage`, where it is
+  /// broken.
+  std::optional<Bytes> read(const CodeImage& image) {
+    image::Image entry;
+    entry.kind = image.candidate.kind;
+    entry.arch = image.candidate.arch;
+    entry.compression = image.compression;
+    entry.uncompressed_size = image.bytes;
+    entry.payload = image.payload;
+    const auto clear = decompressor_.run(entry);
+    if (clear) return *clear;
+    note(image, describe(clear.error().code));
+    return std::nullopt;
+  }
+  void note(const CodeImage& image, std::string_view what) {
+    damage_.push_back(fmt::format("the {} image at offset {} {}",
+                                  image::to_name(image.candidate.kind, image.candidate.arch).view(),
+                                  image.offset, what));
+  }
+
+ private:
+  std::vector<std::string>& damage_;
+  image::Decompressor decompressor_;
+};
+
+/// Covers one file: modules by headers alone, or with every kernel.
+class Coverer {
+ public:
+  Coverer(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+          FileCoverage& out)
+      : code_(code), targets_(targets), modules_(code, driver), out_(out), payloads_(out.damage) {
+    for (const image::Arch& target : targets) out_.targets.push_back({target, 0, 0, 0});
+    out_.lacking.resize(targets.size());
+  }
+
+  void by_headers() {
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      if (!modules_.set(code_.modules[index])) continue;
+      std::optional<bool> kernels;
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        const Coverage coverage = modules_.on(targets_[target].cc);
+        count(target, coverage);
+        if (!coverage.lacks()) continue;
+        if (!kernels) kernels = has_kernels(code_.modules[index]);
+        if (*kernels) lack(target, index);
+      }
+    }
+  }
+
+  void by_kernels(KernelTable& table) {
+    table.first.resize(code_.modules.size());
+    for (std::uint32_t index = 0; index < code_.modules.size(); ++index) {
+      const CodeModule& module = code_.modules[index];
+      std::vector<Coverage> on(targets_.size());
+      const bool loadable = modules_.set(module);
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        if (loadable) on[target] = modules_.on(targets_[target].cc);
+        on[target].judged = on[target].judged && loadable;
+      }
+      bool kernels = false;
+      each_image_of(module, [&](std::uint32_t i) {
+        const CodeImage& image = code_.images[i];
+        std::uint64_t served = 0;
+        for (std::size_t target = 0; target < targets_.size(); ++target) {
+          const bool taken = on[target].choice != Choice::none && modules_.reads(image) &&
+                             same_program(on[target].image, image.candidate);
+          // What no driver is to load, or nobody can judge, is not missed.
+          if (taken || !on[target].judged) served |= std::uint64_t{1} << target;
+        }
+        kernels = add_kernels(image, served, table, table.first[index]) || kernels;
+      });
+      for (std::size_t target = 0; target < targets_.size(); ++target) {
+        count(target, on[target]);
+        if (on[target].lacks() && kernels) lack(target, index);
+      }
+    }
+  }
+
+ private:
+  void count(std::size_t target, const Coverage& coverage) {
+    TargetVerdict& verdict = out_.targets[target];
+    if (coverage.choice == Choice::sass) ++verdict.sass;
+    if (coverage.choice == Choice::jit) ++verdict.jit;
+  }
+
+  void lack(std::size_t target, std::uint32_t module) {
+    ++out_.targets[target].lacking;
+    out_.lacking[target].push_back(module);
+  }
+
+  // Any image of the module may be empty, of a part without device code or by __CUDA_ARCH__: all of them have
+  // to be, before a module counts as one without kernels. The small ones are looked at first.
+  bool has_kernels(const CodeModule& module) {
+    std::vector<const CodeImage*> images;
+    each_image_of(module, [&](std::uint32_t i) {
+      if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
+    });
+    std::sort(images.begin(), images.end(),
+              [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    return std::any_of(images.begin(), images.end(),
+                       [&](const CodeImage* image) { return has_kernels(*image); });
+  }
+
+  bool has_kernels(const CodeImage& image) {
+    if (opened_ + image.bytes > kMostOpened) return true;
+    opened_ += image.bytes;
+    const auto clear = payloads_.read(image);
+    if (!clear) return true;
+    note_toolkit(image, *clear);
+    bool any = false;
+    if (image.candidate.kind == ImageKind::tileir) return true;  // its kernels' names are not read
+    const bool whole = each_kernel_name(image.candidate.kind, *clear, [&](std::string_view) {
+      any = true;
+      return false;
+    });
+    return any || !whole;
+  }
+
+  void note_toolkit(const CodeImage& image, Bytes clear) {
+    if (image.candidate.kind != ImageKind::cubin || asked_toolkits_ == kMostToolkits) return;
+    ++asked_toolkits_;
+    out_.toolkit = std::max(out_.toolkit, toolkit_of(image.candidate.kind, clear));
+  }
+
+  bool add_kernels(const CodeImage& image, std::uint64_t served, KernelTable& table, std::string& first) {
+    if (!is_executable(image.candidate)) return false;
+    if (image.candidate.kind == ImageKind::tileir) {
+      table.complete = false;
+      return true;
+    }
+    const auto clear = payloads_.read(image);
+    table.complete = table.complete && clear.has_value();
+    if (!clear) return true;
+    table.clear_bytes += clear->size();
+    const std::uint16_t label = label_of(image.candidate, table);
+    const auto list = lister_.list(image.candidate.kind, *clear);
+    for (const image::KernelSlot& slot : list.kernels) {
+      auto at = table.kernels.find(slot.info.name);
+      if (at == table.kernels.end())
+        at = table.kernels.emplace(std::string(slot.info.name), KernelCoverage{}).first;
+      at->second.served |= served;
+      add_use(slot.info, label, at->second.uses);
+    }
+    if (first.empty() && !list.kernels.empty()) first = list.kernels.front().info.name;
+    if (!list.whole) payloads_.note(image, "has kernels that cannot be listed");
+    table.complete = table.complete && list.whole;
+    note_toolkit(image, *clear);
+    return !list.kernels.empty();
+  }
+
+  std::uint16_t label_of(const Candidate& image, KernelTable& table) {
+    const auto key = std::tuple(image.kind, image.arch.cc.number(), image.arch.suffix);
+    const auto known = labels_.find(key);
+    if (known != labels_.end()) return known->second;
+    const auto index = static_cast<std::uint16_t>(table.labels.size());
+    table.labels.push_back({image.kind, image.arch});
+    labels_.emplace(key, index);
+    return index;
+  }
+
+  const DeviceCode& code_;
+  const std::vector<image::Arch>& targets_;
+  ModuleCoverage modules_;
+  FileCoverage& out_;
+  Payloads payloads_;
+  KernelLister lister_;
+  std::map<std::tuple<ImageKind, unsigned, image::Suffix>, std::uint16_t> labels_;
+  std::uint64_t opened_ = 0;
+  unsigned asked_toolkits_ = 0;
+};
+
+}  // namespace
+
+FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
+                   KernelTable* table) {
+  FileCoverage out;
+  Coverer coverer(code, targets, driver, out);
+  if (table != nullptr) {
+    coverer.by_kernels(*table);
+  } else {
+    coverer.by_headers();
   }
   return out;
 }

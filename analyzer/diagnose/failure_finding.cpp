@@ -6,11 +6,7 @@
 #include <algorithm>
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/attribution.h"
 #include "analyzer/diagnose/places.h"
-#include "analyzer/diagnose/rules.h"
-#include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {

@@ -2,7 +2,6 @@
 // From a judged failure or gap to a finding with evidence, places and advice.
 #pragma once
 #include "analyzer/core/finding.h"
-#include "analyzer/diagnose/file_gaps.h"
 #include "analyzer/diagnose/scene.h"
 
 namespace kshim::analysis {

@@ -4,14 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <set>
-#include <utility>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/library_habits.h"
 #include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {

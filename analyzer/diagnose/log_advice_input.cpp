@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
 #include <algorithm>
-#include <memory>
 
-#include "analyzer/advise/wheel_choice.h"
-#include "analyzer/advise/wheel_fixes.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/log_diagnosis.h"
 
@@ -14,11 +12,6 @@ namespace {
 
 using analysis::AdviceInput;
 using analysis::Cause;
-
-std::string group(const Hit& hit, const char* key) {
-  const auto found = hit.groups.find(key);
-  return found == hit.groups.end() ? std::string() : found->second;
-}
 
 // What refused, and what it was asked for.
 void set_compiler(const Clues& clues, const Hit& hit, AdviceInput& at) {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"
-#include "kshim/base/cuda_error.h"
 
 namespace kshim::explain {
 namespace {
@@ -21,9 +21,6 @@ constexpr double kDecides = 0.35;
 // What one line says and what the facts beside it say, where they contradict each other.
 constexpr double kContradicted = 0.5;
 constexpr double kStrong = 0.7;
-
-std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
-std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
 
 bool on(const Clues& clues, const char* variable) {
   const auto found = clues.env.find(variable);
@@ -65,11 +62,6 @@ double cc_number(const std::string& text) {
 }
 
 double cc_number(image::ComputeCapability cc) { return cc.major + cc.minor / 10.0; }
-
-std::string group(const Hit& hit, const char* key) {
-  const auto found = hit.groups.find(key);
-  return found == hit.groups.end() ? std::string() : found->second;
-}
 
 // PyTorch's own check, "Minimum and Maximum cuda capability ... (8.0) - (12.0)", is no rule: code for 12.0
 // runs on 12.1. The two numbers stand in the next line or the same; what is judged is the list where there is

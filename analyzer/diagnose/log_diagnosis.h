@@ -43,7 +43,7 @@ std::vector<Suspect> suspects_of_surroundings(const Clues& clues, const Hit& hit
 /// A library of a release that, by its maker's own list, does not serve the GPU.
 std::optional<Suspect> library_without(const Clues& clues, image::ComputeCapability device);
 
-/// The hit of messages.def on the deciding line that speaks for the cause; nullptr where none does.
+/// The hit of the table messages on the deciding line that speaks for the cause; nullptr where none does.
 const Hit* message_behind(const Clues& clues, const Judgement& judgement);
 /// For Finding::about.
 std::shared_ptr<const analysis::AdviceInput> advice_input(const Clues& clues, const Judgement& judgement,

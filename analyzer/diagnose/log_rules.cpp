@@ -4,10 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <string_view>
 
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/log_diagnosis.h"
@@ -28,9 +27,6 @@ struct Surroundings {
   const Facts& facts;
 };
 using Rule = std::optional<Suspect> (*)(const Surroundings&);
-
-std::string name(Version version) { return std::string(image::to_name(version).view()); }
-std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
 
 bool is_one_of(int code, std::initializer_list<int> codes) {
   return std::find(codes.begin(), codes.end(), code) != codes.end();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_set>
-#include <utility>
 
 #include "analyzer/diagnose/rules.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analyzer/core/text.h"
-#include "analyzer/data/workers.h"
+#include "analyzer/data/tables.h"
 #include "kshim/report/redact.h"
 
 namespace kshim::analysis {

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 
-#include "analyzer/advise/printable.h"
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/aftermath.h"
+#include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/merge.h"
-#include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {
@@ -137,8 +134,203 @@ std::vector<Finding> findings_of(const Scene& scene) {
   add_coverage(scene, latent);
   for (Finding& finding : latent) merge_into(findings, std::move(finding));
   for (Finding& finding : jit_taxes(scene)) findings.push_back(std::move(finding));
-  if (scene.report.foreign) keep_free_of_paths(scene.report, findings);
   return findings;
+}
+
+namespace {
+
+constexpr double kNoticeable = 1000;  // milliseconds
+constexpr std::size_t kNamed = 8;     // files; the rest is one sum
+constexpr double kSelectedByRule = 0.9;
+
+struct Share {
+  const ModuleRecord* first = nullptr;
+  std::uint64_t modules = 0;
+  double milliseconds = 0;
+  std::set<std::string> ptx;  ///< compute_75 ...
+};
+
+// Loads by file; what has none, from memory, together.
+std::vector<Share> shares_of(const Scene& scene) {
+  std::map<std::uint64_t, Share> by_object;
+  for (const ModuleRecord& module : scene.report.modules) {
+    if (module.jit != true || module.result != 0) continue;
+    Share& share = by_object[module.object.value_or(0)];
+    if (share.first == nullptr) share.first = &module;
+    ++share.modules;
+    share.milliseconds += module.ms;
+    if (!module.selected.empty()) share.ptx.insert(module.selected);
+  }
+  std::vector<Share> out;
+  for (auto& [object, share] : by_object) out.push_back(std::move(share));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Share& a, const Share& b) { return a.milliseconds > b.milliseconds; });
+  return out;
+}
+
+std::string took(const Scene& scene, double milliseconds) {
+  const bool simulated = scene.report.driver && scene.report.driver->simulated;
+  if (simulated) return ": on a real GPU that takes time";
+  return milliseconds < kNoticeable
+             ? fmt::format(", which took {:.0f} ms in this process", milliseconds)
+             : fmt::format(", which took {:.1f} s in this process", milliseconds / 1000);
+}
+
+Finding tax_of(const Scene& scene, const Share& share, Severity severity) {
+  Subject subject;
+  subject.object = scene.index.object(share.first->object);
+  subject.module = share.first;
+  subject.device = scene.index.device(share.first->device);
+  subject.images = find_images({subject.object, share.first->offset, nullptr, {}}, scene.files);
+  subject.facts.device = cc_of(scene, subject.device);
+  subject.facts.driver = driver_of(scene);
+  subject.facts.switches = switches_of(scene.report);
+  subject.facts.images = subject.images.images;
+  subject.facts.scope = subject.images.scope;
+  subject.facts.loose = subject.object == nullptr;
+  Finding finding;
+  finding.cause = Cause::jit_tax;
+  finding.severity = severity;
+  finding.confidence = kSelectedByRule;
+  finding.count = share.modules;
+  if (subject.object != nullptr) {
+    finding.object = subject.object->path;
+    finding.build_id = subject.object->build_id;
+  }
+  const std::string who =
+      subject.object != nullptr ? std::string(basename_of(finding.object)) : "code from memory";
+  finding.headline = fmt::format("{}: {} compiled from PTX at load", who, counted(share.modules, "module"));
+  if (auto device = device_of(scene, subject.device)) finding.devices.push_back(std::move(*device));
+  describe_images(subject, finding);
+  finding.evidence.push_back(
+      {EvidenceId::compiled_modules,
+       fmt::format(
+           "The driver compiled {} of {} from PTX{}{}.", counted(share.modules, "module"), who,
+           share.ptx.empty() ? "" : fmt::format(" ({})", join({share.ptx.begin(), share.ptx.end()}, ", ")),
+           took(scene, share.milliseconds)),
+       location(scene.report, share.first->line),
+       {{"modules", std::to_string(share.modules)}}});
+  set_advice_input(scene, subject, finding);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> jit_taxes(const Scene& scene) {
+  std::vector<Finding> out;
+  std::vector<Share> shares = shares_of(scene);
+  double total = 0;
+  for (const Share& share : shares) total += share.milliseconds;
+  const Severity severity = total > kNoticeable ? Severity::warning : Severity::info;
+  for (std::size_t i = 0; i < shares.size() && i < kNamed; ++i)
+    out.push_back(tax_of(scene, shares[i], severity));
+  if (shares.size() > kNamed) {
+    std::uint64_t modules = 0;
+    double rest = 0;
+    for (std::size_t i = kNamed; i < shares.size(); ++i) {
+      modules += shares[i].modules;
+      rest += shares[i].milliseconds;
+    }
+    out.back().evidence.push_back(
+        {EvidenceId::more,
+         fmt::format("So were {} of {}{}.", counted(modules, "module"),
+                     counted(shares.size() - kNamed, "other file"), took(scene, rest)),
+         location(scene.report, shares[kNamed].first->line),
+         {{"count", std::to_string(shares.size() - kNamed)}}});
+  }
+  return out;
+}
+
+namespace {
+
+constexpr double kSure = 0.9;
+
+/// The objects of the report that hold device code, by what refers to them.
+std::set<std::uint64_t> with_device_code(const Report& report) {
+  std::set<std::uint64_t> out;
+  for (const ObjectRecord& row : report.objects) {
+    if (row.fatbins.value_or(0) != 0) out.insert(row.id);
+  }
+  for (const ModuleRecord& row : report.modules) {
+    if (row.object) out.insert(*row.object);
+  }
+  for (const GapRecord& row : report.gaps) {
+    if (row.object) out.insert(*row.object);
+  }
+  return out;
+}
+
+// With KSHIM_TARGET the shim itself has looked at everything that was registered: no gap record is an answer.
+bool asked_the_shim(const Report& report, image::ComputeCapability cc) {
+  const auto asked = report.process.env.find("KSHIM_TARGET");
+  if (asked == report.process.env.end()) return false;
+  std::string_view rest = asked->second;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(",; "), rest.size());
+    const auto arch = image::parse_arch(rest.substr(0, end));
+    if (arch && arch->cc == cc) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+Finding finding_for(const std::string& need, const std::vector<std::string>& paths, bool assumed) {
+  Finding out;
+  out.cause = Cause::unknown;
+  out.severity = Severity::warning;
+  out.confidence = kSure;
+  out.need = need;
+  const auto arch = image::parse_arch(need);
+  out.devices = {target_device(arch ? std::optional(arch->cc) : std::nullopt)};
+  if (assumed) out.devices.front().kind = Device::Kind::assumed;
+  out.headline = fmt::format(
+      "whether this runs on {} cannot be told: files that it loaded are not on this machine, and the report "
+      "does "
+      "not say what is in them",
+      need);
+  AdviceInput at;
+  at.need = need;
+  at.unread = paths;
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  return out;
+}
+
+}  // namespace
+
+std::vector<Finding> unjudged(const Scene& scene, const std::vector<image::ComputeCapability>& wanted,
+                              const std::set<std::pair<std::string, std::string>>& told) {
+  std::vector<Finding> out;
+  if (wanted.empty()) return out;
+  const std::set<std::uint64_t> holding = with_device_code(scene.report);
+  for (const image::ComputeCapability cc : wanted) {
+    if (asked_the_shim(scene.report, cc)) continue;
+    const std::string need(image::to_name(image::ImageKind::cubin, {cc, image::Suffix::none}).view());
+    std::vector<const ObjectRecord*> gone;
+    for (const ObjectRecord& row : scene.report.objects) {
+      const bool listed = row.images && !row.images->empty();
+      if (listed || row.fatbins == 0U || holding.count(row.id) == 0) continue;
+      if (told.count({row.path, need}) == 0 && scene.files.find(row) == nullptr) gone.push_back(&row);
+    }
+    if (gone.empty()) continue;
+    std::vector<std::string> paths;
+    for (const ObjectRecord* row : gone) paths.push_back(row->path);
+    Finding finding = finding_for(need, paths, scene.options.assume_cc.has_value());
+    for (std::size_t i = 0; i < gone.size() && i < kNamed; ++i) {
+      finding.evidence.push_back({EvidenceId::unread_file,
+                                  fmt::format("{} {}.", gone[i]->path, scene.files.why_not(*gone[i])),
+                                  location(scene.report, gone[i]->line),
+                                  {{"file", gone[i]->path}}});
+    }
+    if (gone.size() > kNamed) {
+      finding.evidence.push_back(
+          {EvidenceId::more, fmt::format("So it is with {}.", counted(gone.size() - kNamed, "more file")),
+           location(scene.report, gone[kNamed]->line)});
+    }
+    finding.count = gone.size();
+    finding.unread = std::move(paths);
+    out.push_back(std::move(finding));
+  }
+  return out;
 }
 
 }  // namespace kshim::analysis

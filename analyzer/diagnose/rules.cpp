@@ -4,16 +4,65 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/tables.h"
 #include "analyzer/diagnose/compilers.h"
-#include "analyzer/diagnose/surroundings.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
+
+constexpr int kInvalidValue = 1;
+constexpr int kNotInitialized = 3;
+constexpr int kInvalidHandle = 400;
+
+std::optional<Match> driver_too_old(const Facts& facts) {
+  if (!facts.has_code(kInsufficientDriver) || !facts.driver_found || !facts.driver.known())
+    return std::nullopt;
+  if (!facts.runtime.known())
+    return Match{0.9,
+                 fmt::format("The driver is one for CUDA {}: 35 means that the runtime needs a newer one",
+                             name(facts.driver))};
+  if (facts.runtime.major <= facts.driver.major) return std::nullopt;
+  return Match{0.97, fmt::format("The runtime is of CUDA {}, and the driver is one for CUDA {}",
+                                 facts.runtime.major, name(facts.driver))};
+}
+
+/// 35 is also what a container without its GPU shows: there is no driver at all.
+std::optional<Match> no_driver(const Facts& facts) {
+  if (!facts.has_code(kInsufficientDriver) || facts.driver_found) return std::nullopt;
+  return Match{
+      0.85,
+      "No libcuda.so.1 was loaded: there is no driver here, or a container was started without its GPU"};
+}
+
+std::optional<Match> foreign_handle(const Facts& facts) {
+  if (!facts.has_code(kInvalidHandle) || !facts.first || facts.devices < 2) return std::nullopt;
+  return Match{
+      0.8, fmt::format("The process uses {} GPUs, and nothing had failed before: the stream, event or kernel "
+                       "belongs to another of them",
+                       facts.devices)};
+}
+
+/// The launch itself is refused, though an image fits.
+std::optional<Match> refused_configuration(const Facts& facts) {
+  if (facts.stage != "launch" || !facts.has_code(kInvalidValue)) return std::nullopt;
+  if (!facts.device || facts.images.empty() ||
+      select(facts.images, facts, facts.switches).choice == image::Choice::none)
+    return std::nullopt;
+  return Match{
+      0.7,
+      "An image fits, and the launch itself is refused as invalid: grid, block or shared memory are beyond "
+      "what the GPU allows, or an argument is missing"};
+}
+
+std::optional<Match> fork_after_init(const Facts& facts) {
+  if (!facts.has_code(kNotInitialized) || !facts.parent_initialised) return std::nullopt;
+  return Match{
+      0.9, "The process was forked from one that had initialised CUDA, and a driver does not survive that"};
+}
 
 using image::Candidate;
 using image::Choice;
@@ -27,25 +76,6 @@ constexpr double kFileKnown = 0.75;
 constexpr double kContradiction = 0.5;  // the code is one that this cause does not usually give
 constexpr double kNameable = 0.35;      // below, `unknown` is the honest answer
 
-struct CodeCause {
-  int code;
-  Cause cause;
-  double confidence;
-  const char* tells;
-};
-constexpr CodeCause kCodeCauses[] = {
-#define KSHIM_CODE_CAUSE(code, cause, confidence, tells) {code, Cause::cause, confidence, tells},
-#include "analyzer/diagnose/code_causes.def"
-#undef KSHIM_CODE_CAUSE
-#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
-                           sources)                                                                     \
-  {code, Cause::cause, confidence, tells},
-#include "analyzer/data/code_meanings.def"
-#undef KSHIM_CODE_MEANING
-};
-
-std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
-std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 std::string name(const Candidate& image) {
   return std::string(image::to_name(image.kind, image.arch).view());
 }
@@ -286,14 +316,16 @@ constexpr std::array kRules = {
 // A code by itself. Where the module's images are known and fit, "no image" cannot be the answer.
 std::optional<Diagnosis> by_code(const Facts& facts) {
   for (const int code : facts.codes) {
-    for (const CodeCause& row : kCodeCauses) {
+    for (const CodeCauseRow& row : code_causes()) {
       if (row.code != code) continue;
       double confidence = row.confidence;
       const bool refuted = row.cause == Cause::no_image_for_arch && judgeable(facts) &&
                            choice(facts, facts.switches) != Choice::none;
       if (refuted) confidence = facts.scope == ImageScope::module ? 0.2 : 0.4;
-      return Diagnosis{row.cause, {confidence, row.tells}};
+      return Diagnosis{row.cause, {confidence, std::string(row.tells)}};
     }
+    for (const CodeMeaningRow& row : code_meanings())
+      if (row.code == code) return Diagnosis{row.cause, {row.confidence, std::string(row.tells)}};
   }
   return std::nullopt;
 }
@@ -303,16 +335,9 @@ std::optional<Diagnosis> by_code(const Facts& facts) {
 std::span<const RuleRow> rules() { return kRules; }
 
 std::string_view headline_of_code(int code) {
-  switch (code) {
-#define KSHIM_CODE_MEANING(code, cause, confidence, headline, tells, kind, title, command, why, caveat, \
-                           sources)                                                                     \
-  case code:                                                                                            \
-    return headline;
-#include "analyzer/data/code_meanings.def"
-#undef KSHIM_CODE_MEANING
-    default:
-      return {};
-  }
+  for (const CodeMeaningRow& row : code_meanings())
+    if (row.code == code) return row.headline;
+  return {};
 }
 
 Diagnosis diagnose(const Facts& facts) {

@@ -7,12 +7,12 @@
 #include <charconv>
 #include <system_error>
 
-#include "analyzer/core/codes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
-#include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/places.h"
-#include "kshim/base/cuda_error.h"
+#include "kshim/image/compute_capability.h"
+#include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
 namespace {
@@ -289,6 +289,323 @@ Subject subject_of(const Scene& scene, const GapRecord& gap, ComputeCapability c
   subject.facts.loose = subject.object == nullptr;
   add_common(scene, subject);
   return subject;
+}
+
+namespace {
+
+using image::Candidate;
+using image::ImageKind;
+
+bool parse_image_name(std::string_view name, Candidate& out) {
+  if (name.starts_with("sm_")) {
+    out.kind = ImageKind::cubin;
+  } else if (name.starts_with("compute_")) {
+    out.kind = ImageKind::ptx;
+  } else if (name.starts_with("lto_")) {
+    out.kind = ImageKind::ltoir;
+  } else {
+    return false;
+  }
+  const auto arch = image::parse_arch(name);
+  if (!arch) return false;
+  out.arch = *arch;
+  return true;
+}
+
+// The PTX ISA that the list of the whole file has for an architecture, where it has one only.
+image::Version isa_of(std::string_view arch, const ObjectRecord* object) {
+  image::Version isa;
+  if (object == nullptr || !object->images) return isa;
+  for (const ImageEntry& entry : *object->images) {
+    if (entry.arch != arch) continue;
+    const auto version = image::parse_version(entry.isa).value_or(image::Version{});
+    if (isa.known() && isa != version) return {};
+    isa = version;
+  }
+  return isa;
+}
+
+void from_gap(const GapRecord& gap, const ObjectRecord* object, ModuleImages& out) {
+  for (const std::string& name : gap.have) {
+    ImageFact fact;
+    if (!parse_image_name(name, fact.candidate)) continue;
+    fact.candidate.isa = isa_of(name, object);
+    out.images.push_back(fact);
+  }
+  if (out.images.empty()) return;
+  out.scope = ImageScope::module;
+  out.source = "as the shim saw it";
+  out.line = gap.line;
+}
+
+// Where something fits there is no gap: what the driver takes is all that is known of the rest.
+void from_selection(const ModuleRecord& module, ModuleImages& out) {
+  ImageFact fact;
+  if (!parse_image_name(module.selected, fact.candidate)) return;
+  fact.toolkit = image::parse_version(module.toolkit).value_or(image::Version{});
+  out.toolkit = fact.toolkit;
+  out.images.push_back(fact);
+  out.scope = ImageScope::module;
+  out.source = "as the shim saw it";
+  out.line = module.line;
+}
+
+void from_report(const ObjectRecord& object, ModuleImages& out) {
+  if (!object.images) return;
+  for (const ImageEntry& entry : *object.images) {
+    ImageFact fact;
+    if (!parse_image_name(entry.arch, fact.candidate)) continue;
+    fact.candidate.isa = image::parse_version(entry.isa).value_or(image::Version{});
+    fact.count = entry.count;
+    out.images.push_back(fact);
+  }
+  if (out.images.empty()) return;
+  out.scope = object.fatbins == 1 ? ImageScope::module : ImageScope::file;
+  out.source = "as the shim listed the file";
+  out.line = object.line;
+}
+
+bool has_kernel(const FileImage& image, const std::string& kernel) {
+  return std::find(image.kernels.begin(), image.kernels.end(), kernel) != image.kernels.end();
+}
+
+void from_module(FileModule module, const ObjectRecord& object, const std::string& kernel,
+                 ModuleImages& out) {
+  out.damage = std::move(module.damage);
+  for (const FileImage& image : module.images) {
+    ImageFact fact;
+    fact.candidate = image.candidate;
+    fact.compression = image.compression;
+    fact.toolkit = image.toolkit;
+    if (image.kernels_read && !kernel.empty()) fact.has_kernel = has_kernel(image, kernel);
+    if (image.toolkit > out.toolkit) out.toolkit = image.toolkit;
+    out.images.push_back(fact);
+  }
+  out.file_images = std::move(module.images);
+  out.complete_kernels = std::all_of(
+      out.file_images.begin(), out.file_images.end(),
+      [](const FileImage& image) { return image.kernels_read || image.candidate.kind == ImageKind::ltoir; });
+  if (out.images.empty()) return;
+  out.scope = ImageScope::module;
+  out.source = "read from the file";
+  out.line = object.line;
+}
+
+void from_counts(const std::vector<ImageCount>& counts, const ObjectRecord& object, std::size_t modules,
+                 ModuleImages& out) {
+  for (const ImageCount& row : counts) {
+    ImageFact fact;
+    fact.candidate = row.candidate;
+    fact.count = row.count;
+    out.images.push_back(fact);
+  }
+  if (out.images.empty()) return;
+  out.scope = modules == 1 ? ImageScope::module : ImageScope::file;
+  out.source = "read from the whole file";
+  out.line = object.line;
+}
+
+}  // namespace
+
+ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files) {
+  ModuleImages out;
+  const ObjectFile* file = question.object != nullptr ? files.find(*question.object) : nullptr;
+  if (file != nullptr) {
+    if (question.offset) {
+      from_module(file->module_at(*question.offset), *question.object, question.kernel, out);
+    } else if (!question.kernel.empty()) {
+      from_module(file->module_with_kernel(question.kernel), *question.object, question.kernel, out);
+    }
+    if (out.scope == ImageScope::none && !question.offset) {
+      from_module(file->only_module_with_kernels(), *question.object, question.kernel, out);
+    }
+    if (out.scope != ImageScope::none) return out;
+  }
+  if (question.gap != nullptr) from_gap(*question.gap, question.object, out);
+  if (out.scope == ImageScope::none && question.object == nullptr && question.module != nullptr)
+    from_selection(*question.module, out);
+  if (out.scope == ImageScope::none && question.object != nullptr) from_report(*question.object, out);
+  if (out.scope == ImageScope::none && file != nullptr) {
+    from_counts(file->image_counts(), *question.object, file->code().modules.size(), out);
+  }
+  return out;
+}
+
+std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts,
+                                         const std::string& first) {
+  std::map<std::string, std::vector<ImageFact>> by_kernel;
+  for (std::size_t i = 0; i < module.file_images.size(); ++i) {
+    for (const std::string& kernel : module.file_images[i].kernels)
+      by_kernel[kernel].push_back(module.images[i]);
+  }
+  // What the driver takes is decided for the module as a whole; a kernel that is not in that image is lacking
+  // too.
+  const image::Selection chosen = select(module.images, facts, facts.switches);
+  std::vector<std::string> out;
+  if (!first.empty()) out.push_back(first);
+  for (const auto& [kernel, images] : by_kernel) {
+    const bool served =
+        chosen.choice != image::Choice::none && has_kernel(module.file_images[chosen.index], kernel);
+    if (!served && kernel != first) out.push_back(kernel);
+  }
+  return out;
+}
+
+namespace {
+
+using image::Suffix;
+
+image::Platform plain(const Facts& facts) { return {*facts.device, facts.driver, {}}; }
+
+// The same image as if it were neither arch- nor family-specific, and of an old PTX ISA.
+Candidate base_of(Candidate image) {
+  image.arch.suffix = Suffix::none;
+  image.isa = {};
+  return image;
+}
+
+std::string why_not_suffix(const Candidate& image) {
+  if (image.arch.suffix == Suffix::a)
+    return fmt::format("runs on {} and on nothing else", name(image.arch.cc));
+  return fmt::format("runs in the family of {} only", name(image.arch.cc));
+}
+
+std::string why_not_cubin(const Candidate& image, ComputeCapability device) {
+  if (image.arch.suffix != Suffix::none) return why_not_suffix(image);
+  const ComputeCapability cc = image.arch.cc;
+  if (cc.major != device.major && image::is_tegra(cc)) return fmt::format("runs on {} GPUs only", name(cc));
+  if (cc.major != device.major && cc.minor == 0) return fmt::format("runs on {}.x GPUs only", cc.major);
+  if (cc.major != device.major || cc.minor > device.minor)
+    return fmt::format("runs on {} and later {}.x GPUs only", name(cc), cc.major);
+  return "desktop and Jetson code do not mix";
+}
+
+std::string why_not_ptx(const Candidate& image, const Facts& facts) {
+  if (image.arch.suffix != Suffix::none && !judge(Candidate{image.kind, image.arch, {}}, plain(facts)).fits) {
+    return why_not_suffix(image);
+  }
+  if (!judge(base_of(image), plain(facts)).fits)
+    return fmt::format("compiles for {} and later GPUs only", name(image.arch.cc));
+  return fmt::format("PTX {} is newer than the driver reads ({})", name(image.isa),
+                     name(image::ptx_isa_of_cuda(facts.driver)));
+}
+
+bool jit_forbidden(const image::JitSwitches& on) {
+  return on.disable_ptx_jit || (on.disable_jit && !on.force_ptx_jit);
+}
+
+}  // namespace
+
+ImageJudgement judge_image(const ImageFact& fact, const Facts& facts) {
+  const Candidate& image = fact.candidate;
+  if (!facts.device) return {false, "the GPU is not known"};
+  if (image.kind == ImageKind::ltoir) return {false, "must be linked before it can run"};
+  const bool fits = judge(image, plain(facts)).fits;
+  if (!fits && image.kind == ImageKind::tileir) {
+    if (judge(base_of(image), plain(facts)).fits)
+      return {false, fmt::format("Tile IR {} is newer than the driver compiles", name(image.isa))};
+    return {false, "Tile IR compiles for 8.0 and later GPUs only"};
+  }
+  if (!fits) {
+    return {false,
+            image.kind == ImageKind::cubin ? why_not_cubin(image, *facts.device) : why_not_ptx(image, facts)};
+  }
+  if (!judge(image, {*facts.device, facts.driver, facts.switches}).fits) {
+    if (image.kind == ImageKind::cubin) return {false, "would fit, but is ignored by a switch", true};
+    return {false,
+            jit_forbidden(facts.switches) ? "would fit, but a switch forbids compiling"
+                                          : "would fit, but the PTX compiler is missing",
+            true};
+  }
+  if (!image::driver_reads(fact.compression, facts.driver))
+    return {false, "would fit, but drivers before CUDA 12.4 cannot decompress it", true};
+  if (fact.has_kernel == false) return {false, "fits, but lacks the kernel", true};
+  return {true, image.kind == ImageKind::cubin ? "fits" : "fits, compiled at load"};
+}
+
+image::Selection select(const std::vector<ImageFact>& images, const Facts& facts,
+                        const image::JitSwitches& switches) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(images.size());
+  for (const ImageFact& image : images) candidates.push_back(image.candidate);
+  return select_image(candidates, {facts.device.value_or(ComputeCapability{}), facts.driver, switches});
+}
+
+namespace {
+
+// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
+constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
+// What is remembered, in bytes of names; beyond, a file is read again.
+constexpr std::size_t kMostNames = std::size_t{64} << 20;
+constexpr std::size_t kMostKnown = 16384;
+
+struct Unserved {
+  std::vector<FileModule> modules;
+  std::size_t served = 0;
+  bool complete = true;  ///< every payload of them could be read
+};
+
+bool is_complete(const FileModule& module) {
+  return std::all_of(module.images.begin(), module.images.end(), [](const FileImage& image) {
+    return image.kernels_read || image.candidate.kind == image::ImageKind::ltoir;
+  });
+}
+
+Unserved unserved_modules(std::string_view path, const ObjectFile& file, ComputeCapability cc,
+                          image::Version driver) {
+  Unserved out;
+  const FileCoverage coverage = cover(file.code(), {{cc, image::Suffix::none}}, driver, nullptr);
+  out.served = coverage.targets[0].sass + coverage.targets[0].jit;
+  std::uint64_t budget = kMostPayload;
+  for (const std::uint32_t index :
+       missed_modules(path, file.code(), coverage.lacking[0], out.served != 0).modules) {
+    FileModule module = file.module(index, budget);
+    out.complete = out.complete && is_complete(module);
+    if (module.has_kernels()) out.modules.push_back(std::move(module));
+  }
+  return out;
+}
+
+FileGap summary_of(const Unserved& unserved) {
+  FileGap out;
+  out.complete = unserved.complete;
+  out.modules = {unserved.modules.size(), unserved.served};
+  std::set<std::string> kernels;
+  std::map<Program, std::size_t> known;
+  for (const FileModule& module : unserved.modules) {
+    for (const FileImage& image : module.images) {
+      kernels.insert(image.kernels.begin(), image.kernels.end());
+      ImageFact fact;
+      fact.candidate = image.candidate;
+      fact.compression = image.compression;
+      fact.toolkit = image.toolkit;
+      out.toolkit = std::max(out.toolkit, image.toolkit);
+      const auto [at, first] = known.try_emplace(program_of(fact.candidate), out.images.size());
+      if (first) {
+        out.images.push_back(fact);
+      } else {
+        ++out.images[at->second].count;
+      }
+    }
+  }
+  out.kernels.assign(kernels.begin(), kernels.end());
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const FileGap> FileGaps::find(const ObjectRecord& object, const ObjectFile& file,
+                                              ComputeCapability cc, image::Version driver) {
+  const std::tuple key(&file, cc, driver);
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  auto out = std::make_shared<const FileGap>(summary_of(unserved_modules(object.path, file, cc, driver)));
+  std::size_t bytes = 0;
+  for (const std::string& kernel : out->kernels) bytes += sizeof(kernel) + kernel.size();
+  if (known_.size() < kMostKnown && bytes_ + bytes <= kMostNames) {
+    bytes_ += bytes;
+    known_.emplace(key, out);
+  }
+  return out;
 }
 
 }  // namespace kshim::analysis

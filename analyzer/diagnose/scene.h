@@ -1,19 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
 // One report with all that is needed to judge it, and what one finding is about.
 #pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analyzer/core/facts.h"
-#include "analyzer/diagnose/file_gaps.h"
+#include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/merge.h"
-#include "analyzer/diagnose/module_images.h"
 #include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/rules.h"
+#include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_index.h"
 
 namespace kshim::analysis {
+
+// What a file lacks for a GPU. Found by reading all of its device code, which is done once for all reports.
+
+/// How many modules of a file lack an image, and how many have one.
+struct ModuleShare {
+  std::size_t lacking = 0;
+  std::size_t served = 0;
+};
+
+struct FileGap {
+  std::vector<ImageFact> images;     ///< of the modules that lack code, each kind once
+  std::vector<std::string> kernels;  ///< of those, mangled
+  image::Version toolkit;            ///< the newest that built one of them
+  bool complete = true;              ///< every payload of them could be read
+  ModuleShare modules;
+};
+
+class FileGaps {
+ public:
+  std::shared_ptr<const FileGap> find(const ObjectRecord& object, const ObjectFile& file,
+                                      image::ComputeCapability cc, image::Version driver);
+
+ private:
+  std::map<std::tuple<const ObjectFile*, image::ComputeCapability, image::Version>,
+           std::shared_ptr<const FileGap>>
+      known_;
+  std::size_t bytes_ = 0;
+};
+
+// The images a failure or gap is about, from the best source there is: the file itself, the report's gap, the
+// report's list of the whole file.
+
+struct ModuleImages {
+  std::vector<ImageFact> images;
+  ImageScope scope = ImageScope::none;
+  std::string damage;
+  std::string source;                  ///< a clause: "read from the file", "as the report says"
+  std::uint32_t line = 0;              ///< of the report, where it says so
+  std::vector<FileImage> file_images;  ///< with kernels, where the file was read
+  bool complete_kernels = false;       ///< file_images names every kernel
+  image::Version toolkit;
+};
+
+struct ModuleQuestion {
+  const ObjectRecord* object = nullptr;
+  std::optional<std::uint64_t> offset;
+  const GapRecord* gap = nullptr;
+  std::string kernel;                    ///< mangled; may be empty
+  const ModuleRecord* module = nullptr;  ///< of code that lies in no file
+};
+
+ModuleImages find_images(const ModuleQuestion& question, ObjectFiles& files);
+
+/// Kernels of the module for which nothing fits the device of `facts`, mangled, `first` in front.
+std::vector<std::string> lacking_kernels(const ModuleImages& module, const Facts& facts,
+                                         const std::string& first);
 
 struct Scene {
   const Report& report;

@@ -7,19 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <climits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <system_error>
-#include <tuple>
-#include <unordered_map>
-#include <utility>
 
-#include "analyzer/core/exit_status.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "analyzer/export/row.h"

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <system_error>
 
-#include "analyzer/core/exit_status.h"
 #include "analyzer/core/user_error.h"
 
 namespace kshim::exports {

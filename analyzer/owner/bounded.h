@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kshim::packages {
@@ -36,5 +37,31 @@ std::vector<std::string> lines_of(std::string_view text);
 
 /// An absolute path without "." and ".."; empty for anything else a report may hold in its place.
 std::string normal_path(std::string_view path);
+
+// Which owners list a path, for the half a million paths of a machine: 16 bytes a path. Paths are known by a
+// hash of 64 bits, so that two of them are taken for one about once in 10^8 machines.
+
+class PathIndex {
+ public:
+  using Owner = std::uint32_t;
+  /// Paths over a number are dropped: no machine has so many.
+  void add(std::string_view path, Owner owner);
+  /// Before the first look-up.
+  void seal();
+  /// In the order of the owners' numbers, each once.
+  std::vector<Owner> owners(std::string_view path) const;
+
+ private:
+  std::vector<std::pair<std::uint64_t, Owner>> rows_;
+};
+
+// The names that one file has: databases of packages know a file by one of them only.
+
+/// The path itself, the path beside /usr where /lib and its like are links into it (or the other way round),
+/// and where links lead. All of them below `root`, without it.
+std::vector<std::string> names_of(const std::filesystem::path& root, const std::string& path);
+
+/// Whether a package of the system may own the path.
+bool may_be_system(const std::string& path);
 
 }  // namespace kshim::packages

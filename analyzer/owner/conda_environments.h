@@ -5,12 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"
-#include "analyzer/owner/path_index.h"
 
 namespace kshim::packages {
 

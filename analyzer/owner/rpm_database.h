@@ -2,14 +2,17 @@
 // Which rpm package a file belongs to, without librpm: the database that rpm 4.16 and later keep in SQLite.
 // Berkeley DB and rpm's own ndb are recognised and not read.
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"
+#include "kshim/base/bytes.h"
 
 namespace kshim::packages {
 
@@ -33,6 +36,35 @@ class RpmDatabase {
   bool opened_ = false;
   std::string unreadable_;
   std::unique_ptr<Connection> connection_;
+};
+
+// A header of the rpm database: a table of tags over a heap of values (rpm.org, "RPM V4 Package format",
+// header structure; in the database without its magic number). No heap, no trust: every read is checked.
+
+class RpmHeader {
+ public:
+  static std::optional<RpmHeader> open(Bytes blob);
+  /// A tag of one text; empty where there is none.
+  std::string text(std::uint32_t tag) const;
+  /// The text at an index of a list of texts.
+  std::optional<std::string_view> text_at(std::uint32_t tag, std::uint64_t index) const;
+  std::optional<std::uint32_t> number_at(std::uint32_t tag, std::uint64_t index) const;
+  /// The path of a file by its number.
+  std::optional<std::string> file(std::uint64_t index) const;
+  /// "1.2.3-4.el9", with the epoch in front where there is one, as `rpm -q` has it: "1:1.2.3-4".
+  std::string version() const;
+
+  static constexpr std::uint32_t kName = 1000;
+
+ private:
+  struct Entry {
+    std::uint32_t type = 0;
+    std::uint32_t offset = 0;
+    std::uint32_t count = 0;
+  };
+  std::optional<Entry> find(std::uint32_t tag) const;
+  Bytes table_;
+  Bytes heap_;
 };
 
 }  // namespace kshim::packages

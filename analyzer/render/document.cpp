@@ -5,9 +5,7 @@
 #include <fmt/core.h>
 
 #include <ctime>
-#include <memory>
 
-#include "analyzer/core/text.h"
 #include "analyzer/render/html_page.h"
 #include "analyzer/render/markdown_page.h"
 #include "analyzer/render/share.h"

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "analyzer/core/finding.h"
-#include "analyzer/core/tone.h"
+#include "analyzer/core/text.h"
+#include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::analysis {

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <unordered_set>
-#include <utility>
 
-#include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
 
 namespace kshim::analysis {

@@ -4,9 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <span>
 
-#include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
 
 namespace kshim::analysis {

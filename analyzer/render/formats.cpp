@@ -6,8 +6,8 @@ namespace kshim::analysis {
 namespace {
 
 constexpr std::array<std::string_view, kFormats.size()> kNames = {
-#define KSHIM_FORMAT(id) #id,
-#include "analyzer/render/formats.def"
+#define KSHIM_FORMAT(id, writer) #id,
+#include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 };
 
@@ -27,17 +27,13 @@ std::string format_names(std::span<const Format> of) {
 
 std::string render(const Analysis& analysis, Format format, const RenderOptions& options) {
   switch (format) {
-    case Format::json:
-      return render_json(analysis, options);
-    case Format::sarif:
-      return render_sarif(analysis);
-    case Format::junit:
-      return render_junit(analysis);
-    case Format::github:
-      return render_github(analysis);
-    default:
-      return render_page(analysis, format, options);
+#define KSHIM_FORMAT(id, writer) \
+  case Format::id:               \
+    return render_##writer(analysis, format, options);
+#include "analyzer/core/formats.def"
+#undef KSHIM_FORMAT
   }
+  return {};
 }
 
 }  // namespace kshim::analysis

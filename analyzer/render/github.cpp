@@ -3,9 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/render.h"
@@ -88,7 +85,7 @@ std::string github_commands(const std::vector<PlacedFinding>& findings, const So
   return commands.text();
 }
 
-std::string render_github(const Analysis& analysis) {
+std::string render_github(const Analysis& analysis, Format, const RenderOptions&) {
   std::vector<std::string> warnings;
   for (const BlindProcess& process : analysis.blind) {
     warnings.push_back(

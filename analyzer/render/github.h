@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analyzer/render/share_place.h"
-#include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
 

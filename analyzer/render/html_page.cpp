@@ -4,10 +4,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 
-#include "analyzer/core/escape.h"
 #include "page_assets.h"
 
 namespace kshim::analysis {

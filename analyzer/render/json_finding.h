@@ -20,6 +20,9 @@ Json package_json(const PackageName& package);
 std::string dumped(const Json& json);
 
 inline Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+inline Json version_or_null(image::Version version) {
+  return version.known() ? Json(image::to_name(version).view()) : Json(nullptr);
+}
 template <class T>
 Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

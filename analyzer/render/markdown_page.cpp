@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-#include "analyzer/core/escape.h"
-#include "analyzer/core/text.h"
-
 namespace kshim::analysis {
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats that render() of analysis.h chooses from:
+// The formats that render() chooses from:
 // - text: for a terminal
 // - markdown: GitHub's, to paste into an issue, short unless verbose
 // - html: a page that needs no other file
@@ -11,15 +11,33 @@
 #pragma once
 #include <string>
 
+#include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/doctor.h"
+#include "analyzer/verbs/explain.h"
 
 namespace kshim::analysis {
 
-/// As text, Markdown or HTML.
-std::string render_page(const Analysis& analysis, Format format, const RenderOptions& options);
-std::string render_json(const Analysis& analysis, const RenderOptions& options);
-std::string render_sarif(const Analysis& analysis);
-std::string render_junit(const Analysis& analysis);
-std::string render_github(const Analysis& analysis);
+std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
+#define KSHIM_FORMAT(id, writer) \
+  std::string render_##writer(const Analysis& analysis, Format format, const RenderOptions& options);
+#include "analyzer/core/formats.def"
+#undef KSHIM_FORMAT
 
 }  // namespace kshim::analysis
+
+namespace kshim::doctor {
+
+/// As text or Markdown.
+std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
+/// Schema kshim-doctor/1.
+std::string render_json(const Facts& facts);
+
+}  // namespace kshim::doctor
+
+namespace kshim::explain {
+
+std::string render_text(const Explanation& explanation, analysis::RenderOptions options);
+std::string render_json(const Explanation& explanation);
+
+}  // namespace kshim::explain

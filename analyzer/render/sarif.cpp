@@ -4,11 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <string>
 
-#include "analyzer/core/escape.h"
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
@@ -29,12 +25,6 @@ constexpr std::size_t kWhole = 1000;          // results that carry all of their
 constexpr const char* kRootId = "%SRCROOT%";  // the name that GitHub and the standard's examples know
 // Files elsewhere on the machine. A URI with a scheme would have GitHub refuse the log.
 constexpr const char* kMachineId = "%MACHINE%";
-
-constexpr std::array kCauses = {
-#define KSHIM_CAUSE(id, name, severity, traits, when, headline) Cause::id,
-#include "analyzer/core/causes.def"
-#undef KSHIM_CAUSE
-};
 
 const char* level_of(Severity severity) {
   switch (severity) {
@@ -63,8 +53,7 @@ std::string rule_name(std::string_view id) {
   return out;
 }
 
-Json rule_json(Cause cause) {
-  const CauseRow& row = row_of(cause);
+Json rule_json(const CauseRow& row) {
   const std::string when = as_sentence(std::string(row.when));
   const std::string more =
       "Each result names the commands that repair it, best first, and what will not help.";
@@ -83,7 +72,7 @@ Json rule_json(Cause cause) {
   out["defaultConfiguration"] = {{"level", level_of(row.severity)}};
   // What GitHub sorts and filters by.
   out["properties"] = {{"tags", {"cuda", "gpu", "compatibility"}},
-                       {"precision", cause == Cause::unknown ? "low" : "high"},
+                       {"precision", row.cause == Cause::unknown ? "low" : "high"},
                        {"problem.severity", row.severity == Severity::error     ? "error"
                                             : row.severity == Severity::warning ? "warning"
                                                                                 : "recommendation"}};
@@ -183,7 +172,7 @@ Json notification(const std::string& text, const char* level) {
 
 std::string sarif_log(const SarifRun& run) {
   Json driver = {{"name", "kshim"}, {"version", KSHIM_VERSION}, {"semanticVersion", KSHIM_VERSION}};
-  driver["rules"] = json_list(kCauses, rule_json);
+  driver["rules"] = json_list(causes(), rule_json);
   Json invocation = {{"executionSuccessful", run.failures.empty()}};
   Json& notifications = invocation["toolExecutionNotifications"];
   notifications = json_list(run.notes, [](const std::string& note) { return notification(note, "note"); });
@@ -210,7 +199,7 @@ std::string sarif_log(const SarifRun& run) {
   return dumped(log);
 }
 
-std::string render_sarif(const Analysis& analysis) {
+std::string render_sarif(const Analysis& analysis, Format, const RenderOptions&) {
   SarifRun run{.id = "kshim-analyze/", .findings = {}, .notes = analysis.notes, .failures = {}};
   run.findings = placed(analysis.findings, run.root,
                         analysis.processes.empty() ? std::string() : analysis.processes.front().report);

@@ -2,11 +2,9 @@
 // SARIF 2.1.0, for code scanning: the rules are the causes.
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/render/share_place.h"
-#include "analyzer/render/source_root.h"
 
 namespace kshim::analysis {
 

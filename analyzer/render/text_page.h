@@ -2,7 +2,12 @@
 // A document as text for a terminal or an issue: labels on the left, text beside them, commands that can be
 // copied.
 #pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "analyzer/render/document.h"
+#include "analyzer/render/formats.h"
 
 namespace kshim::analysis {
 
@@ -55,5 +60,25 @@ class TextPage final : public Document {
 
 /// Columns of a fact's label, its indent included.
 constexpr unsigned kLabelWidth = 12;
+
+struct CommandLine {
+  std::string text;
+  bool continues = false;  ///< the line before it ended with a backslash
+};
+
+/// A shell command broken into lines of at most `width` columns where words allow it: behind `&&`, else with
+/// a backslash, best before an option. Pasted, the lines are the command again. A line that continues is
+/// `hang` columns narrower.
+std::vector<CommandLine> break_command(std::string_view command, std::size_t width, std::size_t hang);
+
+// Names of files in a column: cut to its width so that they still tell one from the other.
+
+/// Columns that a terminal takes for a UTF-8 text: two for East Asian wide characters and emoji, none for
+/// combining marks.
+std::size_t terminal_columns(std::string_view text);
+
+/// Each name in at most `width` columns (16 or more). What is left out is the start, then what follows the
+/// part in which names differ: "...cupy/cuda/cufft...so".
+std::vector<std::string> name_cells(const std::vector<std::string>& names, std::size_t width);
 
 }  // namespace kshim::analysis

@@ -12,10 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/user_error.h"

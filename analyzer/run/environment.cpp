@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/run/environment.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <system_error>
+
+#include "analyzer/core/text.h"
+#include "analyzer/core/user_error.h"
+#include "analyzer/data/gpu_names.h"
+#include "analyzer/device_code/elf_file.h"
+#include "kshim/image/arch.h"
 
 namespace kshim::cli {
 namespace {
@@ -13,15 +20,10 @@ bool is_entry_of(std::string_view entry, std::string_view name) {
   return entry.size() > name.size() && entry.substr(0, name.size()) == name && entry[name.size()] == '=';
 }
 
-std::string_view file_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 bool is_sanitizer_runtime(std::string_view path) {
   constexpr std::array<std::string_view, 7> kRuntimes = {"libasan.",   "liblsan.", "libtsan.",    "libubsan.",
                                                          "libhwasan.", "libmsan.", "libclang_rt."};
-  const std::string_view file = file_name(path);
+  const std::string_view file = analysis::basename_of(path);
   return std::any_of(kRuntimes.begin(), kRuntimes.end(),
                      [&](std::string_view runtime) { return file.substr(0, runtime.size()) == runtime; });
 }
@@ -84,12 +86,110 @@ std::string merge_preload(std::string_view existing, std::string_view shim) {
     const std::size_t end = std::min(existing.find_first_of(": "), existing.size());
     const std::string_view entry = existing.substr(0, end);
     existing.remove_prefix(std::min(end + 1, existing.size()));
-    if (entry.empty() || file_name(entry) == file_name(shim)) continue;
+    if (entry.empty() || analysis::basename_of(entry) == analysis::basename_of(shim)) continue;
     add(is_sanitizer_runtime(entry) ? first : rest, entry);
   }
   add(first, shim);
   if (!rest.empty()) add(first, rest);
   return first;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+fs::path find_program(const std::string& name) {
+  const std::optional<fs::path> program = name.empty() ? std::nullopt : search_path(name);
+  if (program.has_value()) return *program;
+  const bool has_slash = name.find('/') != std::string::npos;
+  const std::optional<fs::path> other =
+      has_slash ? std::optional<fs::path>(name) : (name.empty() ? std::nullopt : find_in_path(name, exists));
+  if (!other.has_value()) {
+    throw UserError(fmt::format("{}: not found in PATH", name.empty() ? "''" : name), exit_status::kNotFound);
+  }
+  std::error_code error;
+  const fs::file_status status = fs::status(*other, error);
+  if (status.type() == fs::file_type::not_found) {
+    throw UserError(fmt::format("{}: no such file", other->string()), exit_status::kNotFound);
+  }
+  if (status.type() == fs::file_type::directory) {
+    throw UserError(fmt::format("{}: is a folder, not a program", other->string()),
+                    exit_status::kNotExecutable);
+  }
+  if (error) {
+    throw UserError(fmt::format("{}: {}", other->string(), error.message()), exit_status::kNotExecutable);
+  }
+  throw UserError(fmt::format("{}: not executable; `chmod +x` it, or name its interpreter", other->string()),
+                  exit_status::kNotExecutable);
+}
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (std::size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',')) {
+    parts.push_back(text.substr(0, comma));
+    text.remove_prefix(comma + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
+
+UserError wrong(std::string_view specification, std::string_view why) {
+  return UserError(fmt::format("--simulate {}: {}", specification, why), exit_status::kRunFailed);
+}
+
+// A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
+explain::GpuChoice parse_device(std::string_view specification, std::string_view text) {
+  try {
+    return explain::choose_gpu(text);
+  } catch (const explain::UnknownGpu& error) {
+    throw wrong(specification, error.what());
+  }
+}
+
+}  // namespace
+
+Simulation parse_simulations(const std::vector<std::string>& specifications) {
+  Simulation simulation;
+  for (const std::string& specification : specifications) {
+    const std::vector<std::string_view> parts = split(specification);
+    const explain::GpuChoice device = parse_device(specification, parts.front());
+    std::string name = device.name;
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::size_t equals = parts[i].find('=');
+      const std::string_view key = parts[i].substr(0, equals);
+      const std::string_view value = equals == std::string_view::npos ? "" : parts[i].substr(equals + 1);
+      if (key == "driver") {
+        const auto version = image::parse_version(value);
+        if (!version.ok()) throw wrong(specification, "driver= takes a CUDA version such as 12.4");
+        const std::string driver(image::to_name(version.value()).view());
+        if (!simulation.driver.empty() && simulation.driver != driver) {
+          throw wrong(specification,
+                      fmt::format("one machine has one driver, and it is {} already", simulation.driver));
+        }
+        simulation.driver = driver;
+      } else if (key == "name") {
+        if (value.empty() || value.find_first_of(";:") != std::string_view::npos) {
+          throw wrong(specification, "name= takes a name without `;` and `:`");
+        }
+        name = value;
+      } else {
+        throw wrong(specification, fmt::format("`{}` is neither driver=X.Y nor name=N", parts[i]));
+      }
+    }
+    if (!simulation.devices.empty()) simulation.devices += ';';
+    simulation.devices += image::to_name(device.cc).view();
+    if (!name.empty()) simulation.devices += ':' + name;
+  }
+  return simulation;
 }
 
 }  // namespace kshim::cli

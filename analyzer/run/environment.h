@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment that CMD gets: ours, plus what brings the shim in.
 #pragma once
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,5 +28,22 @@ class Environment {
 /// behind a sanitizer's runtime, which insists on being the first library. A shim that is there already is
 /// not named twice.
 std::string merge_preload(std::string_view existing, std::string_view shim);
+
+// Which file a command name means, as execvp(3) finds it.
+
+/// The executable that CMD of `kshim run` means: throws UserError with 127 (not found) or 126 (found, but not
+/// executable).
+std::filesystem::path find_program(const std::string& name);
+
+// `--simulate GPU[,driver=X.Y][,name=N]`, as often as there are devices: what the simulator's environment
+// says then.
+
+struct Simulation {
+  std::string devices;  ///< KSHIM_SIM_DEVICES: "6.1;9.0:H100"
+  std::string driver;   ///< KSHIM_SIM_DRIVER: "12.4", or empty for the simulator's own
+};
+
+/// Throws UserError for a GPU, a version or a key that is not one.
+Simulation parse_simulations(const std::vector<std::string>& specifications);
 
 }  // namespace kshim::cli

@@ -39,4 +39,15 @@ class RunFolder {
   std::vector<std::filesystem::path> made_;  ///< outermost first
 };
 
+// What a killed `kshim run` could not remove, the next one does.
+
+/// The caller's own kshim-run-* in `folder` at whose sockets nobody listens any more.
+void remove_dead_sockets(const std::filesystem::path& folder);
+
+/// The empty folders in `folder` of runs that have ended: a run's name ends in the process that made it.
+void remove_empty_runs(const std::filesystem::path& folder);
+
+/// Twelve hexadecimal digits, which only who is told them knows; empty where the system has nothing random.
+std::string unguessable_name();
+
 }  // namespace kshim::cli

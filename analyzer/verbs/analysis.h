@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // From reports to findings and fixes: what `kshim analyze` and `kshim run` call.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,21 +14,6 @@
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
-
-enum class Format : std::uint8_t {
-#define KSHIM_FORMAT(id) id,
-#include "analyzer/render/formats.def"
-#undef KSHIM_FORMAT
-};
-inline constexpr std::array kFormats = {
-#define KSHIM_FORMAT(id) Format::id,
-#include "analyzer/render/formats.def"
-#undef KSHIM_FORMAT
-};
-/// nullopt for a name that is none of those formats.
-std::optional<Format> parse_format(std::string_view name, std::span<const Format> of = kFormats);
-/// "text, json": for messages and help.
-std::string format_names(std::span<const Format> of = kFormats);
 
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
 std::string_view to_name(Verdict verdict);
@@ -90,16 +72,6 @@ struct Analysis {
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
-
-struct RenderOptions {
-  bool colour = false;   ///< ECMA-48 colours
-  bool unicode = false;  ///< UTF-8 beyond ASCII may be written
-  unsigned width = 80;
-  bool verbose = false;
-  bool whole_commands = false;  ///< of another shell than sh: a backslash at a line's end continues nothing
-  bool full = false;            ///< do not shorten home, host and UUID in what is made to be shared
-};
-std::string render(const Analysis& analysis, Format format, const RenderOptions& options);
 
 /// Severity::none where there is no finding.
 Severity worst(const Analysis& analysis);

@@ -2,35 +2,203 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
-#include <string_view>
-#include <tuple>
-#include <unordered_map>
-#include <utility>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/diagnose/rules.h"
+#include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
-#include "analyzer/verbs/bypass.h"
-#include "analyzer/verbs/device_table.h"
-#include "analyzer/verbs/finding_table.h"
+#include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/note_list.h"
 #include "analyzer/verbs/processes.h"
-#include "analyzer/verbs/ranks.h"
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
-#include "analyzer/verbs/unused_gpus.h"
-#include "analyzer/verbs/verdict.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
+
+/// Notes of many reports: what is said of several is said once, with the first place and how many there are.
+class NoteList {
+ public:
+  /// `place`: "r.jsonl:7".
+  void add(std::string place, std::string text);
+  void take(std::vector<std::string>& out);
+
+ private:
+  struct Row {
+    std::string place, text;
+    std::uint64_t more = 0;
+  };
+  std::vector<Row> rows_;
+  std::uint64_t others_ = 0;
+};
+
+constexpr std::size_t kMostNotes = 50;
+constexpr std::size_t kLongestNote = 1024;
+
+void NoteList::add(std::string place, std::string text) {
+  text.resize(std::min(text.size(), kLongestNote));
+  const auto known =
+      std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.text == text; });
+  if (known != rows_.end()) {
+    ++known->more;
+  } else if (rows_.size() < kMostNotes) {
+    rows_.push_back({std::move(place), std::move(text), 0});
+  } else {
+    ++others_;
+  }
+}
+
+void NoteList::take(std::vector<std::string>& out) {
+  for (Row& row : rows_) {
+    std::string note = row.place + ": " + row.text;
+    if (row.more != 0) note += fmt::format(" (and so of {})", counted(row.more, "more file"));
+    out.push_back(std::move(note));
+  }
+  if (others_ != 0) out.push_back(fmt::format("{} more notes were left out", others_));
+  rows_.clear();
+}
+
+/// Whether the processes that asked for GPUs used any.
+class UnusedGpus {
+ public:
+  void add(const Report& report);
+  /// Adds a note where none of them has loaded anything, and nothing else tells why. `analysis`: its findings
+  /// are all there.
+  void note(const Analysis& analysis, NoteList& notes) const;
+
+ private:
+  bool used_ = false;  ///< or something failed, or was not seen: a launcher counts GPUs for others
+  std::vector<std::string> idle_;  ///< reports
+};
+
+constexpr std::size_t kMostIdle = 65536;
+
+bool used_any(const Report& report) {
+  return !report.modules.empty() || !report.failures.empty() || !report.coverage.empty() ||
+         (report.end && (report.end->modules != 0 || report.end->failures != 0));
+}
+
+void UnusedGpus::add(const Report& report) {
+  // Without an end, what came last is not known.
+  used_ = used_ || used_any(report) || !report.end;
+  if (report.driver && !report.devices.empty() && idle_.size() < kMostIdle) idle_.push_back(report.path);
+}
+
+void UnusedGpus::note(const Analysis& analysis, NoteList& notes) const {
+  if (used_ || !analysis.blind.empty()) return;
+  if (analysis.term_signal || analysis.exit_status.value_or(0) != 0) return;  // the verdict says that
+  if (worst(analysis) >= Severity::warning) return;
+  for (const std::string& report : idle_) {
+    notes.add(
+        report,
+        "the program asked the driver for its GPUs and loaded no GPU code that kshim saw: it ran on the "
+        "CPU, or had no work for a GPU; its own log may say why: kshim explain --log FILE");
+  }
+}
+
+/// The GPUs of all reports. The same GPU seen by several processes is one GPU: by UUID, else by host, ordinal
+/// and name.
+class DeviceTable {
+ public:
+  explicit DeviceTable(std::vector<DeviceSummary>& out) : out_(out) {}
+  /// `findings`: of this report.
+  void add(const Report& report, const std::vector<Finding>& findings);
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void add(const Report& report, const DeviceRecord& device, unsigned findings);
+
+  std::vector<DeviceSummary>& out_;
+  std::unordered_map<std::string, std::size_t> known_;
+  std::uint64_t left_out_ = 0;
+};
+
+constexpr std::size_t kMostDevices = 65536;
+constexpr std::size_t kLongestName = 256;
+
+std::string key_of(const Report& report, const DeviceRecord& device, bool by_uuid) {
+  return by_uuid ? fmt::format("{}\n{}", report.process.host, device.uuid)
+                 : fmt::format("{}\n{}\n{}", report.process.host, device.ordinal, device.name);
+}
+
+void DeviceTable::add(const Report& report, const std::vector<Finding>& findings) {
+  for (const DeviceRecord& device : report.devices) {
+    const auto named = std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+      return finding.severity == Severity::error &&
+             std::any_of(finding.devices.begin(), finding.devices.end(), [&](const Device& row) {
+               return row.kind == Device::Kind::present && row.ordinal == device.ordinal;
+             });
+    });
+    add(report, device, static_cast<unsigned>(named));
+  }
+}
+
+void DeviceTable::add(const Report& report, const DeviceRecord& device, unsigned findings) {
+  const std::string key = key_of(report, device, !device.uuid.empty());
+  auto same = known_.find(key);
+  if (same == known_.end() && !device.uuid.empty()) {
+    same = known_.find(key_of(report, device, false));
+    if (same != known_.end() && !out_[same->second].uuid.empty()) same = known_.end();  // another one
+  }
+  if (same != known_.end()) {
+    out_[same->second].findings = std::max(out_[same->second].findings, findings);
+    return;
+  }
+  if (out_.size() == kMostDevices) {
+    ++left_out_;
+    return;
+  }
+  known_.emplace(key, out_.size());
+  // A report that knows no UUID speaks of the same GPU, where ordinal and name agree.
+  if (!device.uuid.empty()) known_.emplace(key_of(report, device, false), out_.size());
+  DeviceSummary summary;
+  summary.host = report.process.host;
+  summary.ordinal = device.ordinal;
+  summary.name = device.name.substr(0, kLongestName);
+  if (const auto arch = image::parse_arch(device.compute_capability)) summary.cc = arch->cc;
+  summary.uuid = device.uuid.substr(0, kLongestName);
+  summary.pci = device.pci.substr(0, kLongestName);
+  if (report.driver) {
+    summary.driver_cuda = report.driver->cuda_version.substr(0, kLongestName);
+    summary.kernel_module = report.driver->kernel_module.substr(0, kLongestName);
+    summary.simulated = report.driver->simulated;
+  }
+  summary.findings = findings;
+  out_.push_back(std::move(summary));
+}
+
+/// The one word for the whole, from findings, processes and blind ones. What failed outweighs what was not
+/// seen.
+Verdict verdict_of(const Analysis& analysis) {
+  const auto any = [&](Severity severity, bool image) {
+    return std::any_of(analysis.findings.begin(), analysis.findings.end(), [&](const Finding& finding) {
+      return finding.severity == severity && is_image_cause(finding.cause) == image;
+    });
+  };
+  if (any(Severity::error, true)) return Verdict::gap;
+  if (any(Severity::error, false)) return Verdict::failure;
+  // A latent gap for a target is what was asked for; one for a present GPU, not hit, is information.
+  if (any(Severity::warning, true)) return Verdict::gap;
+  if (any(Severity::warning, false) &&
+      std::any_of(analysis.findings.begin(), analysis.findings.end(), [](const Finding& finding) {
+        return finding.cause == Cause::unknown && finding.severity == Severity::warning;
+      }))
+    return Verdict::incomplete;  // what was asked could not be answered
+  if (!analysis.blind.empty()) return Verdict::blind;
+  if (analysis.processes.empty()) return Verdict::no_cuda;
+  // What is not in a report may be the failure.
+  const bool whole =
+      std::all_of(analysis.processes.begin(), analysis.processes.end(),
+                  [](const ProcessSummary& process) { return process.complete && process.lost == 0; });
+  return whole ? Verdict::ok : Verdict::incomplete;
+}
 
 // A gap that one process has not run into is no news where another has.
 void drop_known_gaps(std::vector<Finding>& findings) {
@@ -194,6 +362,7 @@ class Run {
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
+    if (report.foreign) keep_free_of_paths(report, findings);
     if (options_.record_packages) record_packages(scene);
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
@@ -272,6 +441,30 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   run.finish();
   out.nothing_readable = out.processes.empty();
   out.verdict = verdict_of(out);
+  return out;
+}
+
+std::string_view to_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ok:
+      return "ok";
+    case Verdict::gap:
+      return "gap";
+    case Verdict::failure:
+      return "failure";
+    case Verdict::no_cuda:
+      return "no-cuda";
+    case Verdict::blind:
+      return "blind";
+    case Verdict::incomplete:
+      return "incomplete";
+  }
+  return "";
+}
+
+Severity worst(const Analysis& analysis) {
+  Severity out = Severity::none;
+  for (const Finding& finding : analysis.findings) out = std::max(out, finding.severity);
   return out;
 }
 

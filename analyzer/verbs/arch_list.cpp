@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstdlib>
-#include <optional>
 #include <set>
 
 #include "analyzer/core/text.h"

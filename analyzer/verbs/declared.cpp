@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/input/files/container.h"
-#include "analyzer/input/files/images.h"
+#include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/verbs/requirements.h"
 

@@ -6,7 +6,6 @@
 
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/input/machine/machine.h"
-#include "analyzer/verbs/analysis.h"
 
 namespace kshim::doctor {
 
@@ -14,11 +13,7 @@ namespace kshim::doctor {
 /// packages looked at, and no others.
 Facts examine(const Machine& machine, const std::string& program);
 
-/// As text or Markdown.
-std::string render_page(const Facts& facts, analysis::Format format, const analysis::RenderOptions& options);
 /// "4 of 9 files (compiled from PTX)".
 std::string coverage_text(const GpuCoverage& gpu);
-/// Schema kshim-doctor/1.
-std::string render_json(const Facts& facts);
 
 }  // namespace kshim::doctor

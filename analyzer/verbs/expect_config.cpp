@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"

@@ -4,16 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
-#include "analyzer/advise/advice.h"
-#include "analyzer/advise/remedies.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
-#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/failure_finding.h"
-#include "analyzer/diagnose/log_diagnosis.h"
-#include "analyzer/diagnose/rules.h"
 #include "analyzer/input/log/log_text.h"
 #include "analyzer/input/log/lookup.h"
 #include "analyzer/input/log/miner.h"
@@ -25,25 +19,11 @@ using analysis::Cause;
 using analysis::EvidenceId;
 using analysis::Finding;
 
-struct AlsoRow {
-  int code;
-  Cause cause;
-  const char* when;
-};
-constexpr AlsoRow kAlso[] = {
-#define KSHIM_ALSO(code, cause, when) {code, Cause::cause, when},
-#include "analyzer/diagnose/also.def"
-#undef KSHIM_ALSO
-};
-
 // What a person pastes; a log is longer, and common words mean less in it.
 constexpr std::uint64_t kBrief = 60;
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kMostFacts = 24;
 constexpr double kUnsure = 0.6;  // what else it can be is worth saying
-
-std::string name(image::ComputeCapability cc) { return std::string(image::to_name(cc).view()); }
-std::string name(image::Version version) { return std::string(image::to_name(version).view()); }
 
 Meaning meaning_of(const CudaError& error) {
   Meaning out;
@@ -74,8 +54,8 @@ void add_also(Explanation& out, int code, Cause first) {
     if (usual.cause != Cause::unknown)
       out.also.push_back({usual.cause, std::string(analysis::row_of(usual.cause).when)});
   }
-  for (const AlsoRow& row : kAlso) {
-    if (row.code == code && row.cause != first) out.also.push_back({row.cause, row.when});
+  for (const analysis::OtherCauseRow& row : analysis::other_causes()) {
+    if (row.code == code && row.cause != first) out.also.push_back({row.cause, std::string(row.when)});
   }
 }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/advise/next_steps.h"
+#include "analyzer/advise/remedies.h"
 #include "analyzer/input/log/clues.h"
 #include "analyzer/verbs/analysis.h"
 
@@ -60,8 +60,5 @@ Explanation explain_text(std::string_view text, const Options& options);
 /// Reads to the end. `progress` is called with the bytes read so far.
 Explanation explain_log(std::istream& in, const std::string& name, const Options& options,
                         const std::function<void(std::uint64_t)>& progress);
-
-std::string render_text(const Explanation& explanation, analysis::RenderOptions options);
-std::string render_json(const Explanation& explanation);
 
 }  // namespace kshim::explain

@@ -3,9 +3,10 @@
 // and what found no driver.
 #pragma once
 #include <filesystem>
-#include <string>
+#include <optional>
 #include <vector>
 
+#include "analyzer/input/report/report.h"
 #include "analyzer/verbs/analysis.h"
 
 namespace kshim::doctor {
@@ -20,3 +21,12 @@ std::vector<analysis::MissingLibrary> missing_at_start(const std::filesystem::pa
 bool lacks_driver(const std::filesystem::path& program, std::string_view search_path);
 
 }  // namespace kshim::doctor
+
+namespace kshim::analysis {
+
+// What the shim itself says it could not see.
+
+/// The process of a report in which files went past the shim; nullopt where none did.
+std::optional<BlindProcess> blind_by_bypass(const Report& report);
+
+}  // namespace kshim::analysis

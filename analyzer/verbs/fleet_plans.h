@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/advise/fleet.h"
 #include "analyzer/input/report/report_index.h"
 #include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/scan.h"
 
 namespace kshim::analysis {
 
@@ -29,3 +31,10 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
                                    const ListedImages& listed, ObjectFiles& files);
 
 }  // namespace kshim::analysis
+
+namespace kshim::scan {
+
+/// Of the files whose findings another list of architectures would mend, the most severe first.
+std::vector<analysis::FleetPlan> fleet_plans(const Scan& scan);
+
+}  // namespace kshim::scan

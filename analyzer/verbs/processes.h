@@ -6,13 +6,49 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "analyzer/core/finding.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/verbs/analysis.h"
-#include "analyzer/verbs/finding_table.h"
 
 namespace kshim::analysis {
+
+// The findings of all reports, each once, and in which processes it was seen. Found by a hash: a thousand
+// ranks with a hundred findings each are no square of them.
+
+/// That a finding was seen in a process, by its place in the list of processes, and how often.
+struct Sighting {
+  std::uint32_t process = 0;
+  std::uint64_t count = 0;
+};
+
+class FindingTable {
+ public:
+  void add(Finding&& finding, std::optional<std::uint32_t> process);
+
+  struct Row {
+    Finding finding;
+    std::vector<Sighting> seen;   ///< by process, ascending
+    std::uint64_t processes = 0;  ///< of `seen` and of those that had no room there
+    std::size_t weight = 0;       ///< bytes of its texts
+  };
+  std::vector<Row>& rows() { return rows_; }
+  /// Findings for which there was no room.
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void see(Row& row, std::optional<std::uint32_t> process, std::uint64_t count);
+
+  std::vector<Row> rows_;
+  std::unordered_map<std::string, std::size_t> by_key_;
+  std::size_t weight_ = 0;
+  std::size_t sightings_ = 0;
+  std::size_t quiet_ = 0;  ///< rows that are no errors
+  std::uint64_t left_out_ = 0;
+};
 
 class Processes {
  public:
@@ -48,5 +84,22 @@ class Processes {
   std::size_t described_ = 0;
   std::uint64_t left_out_ = 0;
 };
+
+// Lists of ranks and process ids on hosts, as short as they can be said.
+
+/// "0-7, 12": ascending, each once.
+std::string ranges_text(std::vector<std::uint64_t> numbers);
+/// "1,024".
+std::string grouped_number(std::uint64_t number);
+
+struct Member {
+  std::string_view host;
+  std::optional<unsigned> rank;
+  std::uint64_t pid = 0;
+};
+/// Which of the members of one run, of which there are `all`: "ranks 0-7 on node01, 8-15 on node02 (16 of
+/// 32)", "all 8 ranks on node01", "rank 3 only, on node02 (1 of 8)"; by process ids where one of `some` has
+/// no rank or all have the same.
+std::string members_text(const std::vector<Member>& some, const std::vector<Member>& all);
 
 }  // namespace kshim::analysis

@@ -6,16 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <optional>
-#include <string>
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/attribution.h"
+#include "analyzer/diagnose/places.h"
 #include "kshim/report/writer.h"
 
 namespace kshim::analysis {

@@ -13,7 +13,7 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/core/python_environment.h"
 #include "analyzer/device_code/object_file.h"
-#include "analyzer/diagnose/file_coverage.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/owner/package.h"
 #include "kshim/image/arch.h"
 

@@ -2,8 +2,6 @@
 #include "analyzer/verbs/scan_images.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <system_error>
 

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
 
+#include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
-#include "analyzer/diagnose/file_coverage.h"
-#include "analyzer/verbs/scan_findings.h"
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/failure_finding.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/rules.h"
 
 namespace kshim::scan {
 namespace {
@@ -156,6 +158,340 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   result.loose = code.host == analysis::HostFormat::none;
   result.has_device_code = true;
   return result;
+}
+
+namespace {
+
+using analysis::Cause;
+using analysis::CodeImage;
+using analysis::EvidenceId;
+using analysis::Finding;
+using analysis::ImageFact;
+using analysis::Severity;
+using image::ImageKind;
+using image::Suffix;
+
+std::string target_name(image::Arch target) {
+  return std::string(image::to_name(ImageKind::cubin, {target.cc, Suffix::none}).view());
+}
+
+// The images of the modules that lack something, each kind of image once.
+std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
+                                 const std::vector<std::uint32_t>& modules) {
+  std::vector<ImageFact> out;
+  const auto add = [&](const CodeImage& image) {
+    const auto at = std::find_if(out.begin(), out.end(), [&](const ImageFact& row) {
+      return analysis::same_program(row.candidate, image.candidate);
+    });
+    if (at != out.end()) {
+      ++at->count;
+      return;
+    }
+    ImageFact fact;
+    fact.candidate = image.candidate;
+    fact.compression = image.compression;
+    out.push_back(fact);
+  };
+  for (const std::uint32_t index : modules)
+    analysis::each_image_of(code.modules[index], [&](std::uint32_t i) { add(code.images[i]); });
+  return out;
+}
+
+// Why code for other GPUs only is no gap, as a sentence.
+std::string text_of(analysis::ByDesign by_design, const std::string& file) {
+  switch (by_design) {
+    case analysis::ByDesign::no:
+      break;
+    case analysis::ByDesign::probing_library: {
+      const auto& library = *analysis::find_probing_library(file);
+      return fmt::format("That is how {}* is made: it {}.", library.prefix, library.habit);
+    }
+    case analysis::ByDesign::loaded_by_choice:
+      return "The program loads these modules by itself, each made for one GPU; what the CUDA runtime "
+             "registers is there.";
+    case analysis::ByDesign::locked:
+      return "All of it is locked to one GPU or family by its suffix: code beside it is for the others.";
+  }
+  return {};
+}
+
+// The images are there, but in a form that this driver is too old for.
+bool unreadable(const analysis::Facts& facts) {
+  return analysis::diagnose(facts).cause == Cause::driver_too_old_for_image;
+}
+
+struct Place {
+  std::string object;   ///< the file, or the innermost member
+  std::string archive;  ///< the .a that it is a member of; empty otherwise
+};
+
+Place place_of(const ScannedObject& object) {
+  const auto archive = [](std::string_view name) { return name.ends_with(".a") || name.ends_with(".lib"); };
+  if (object.member.empty()) return {object.path, archive(object.path) ? object.path : ""};
+  const std::size_t inner = object.member.rfind('!');  // "lib/libfoo.a!foo.o" of a wheel
+  if (inner == std::string::npos) return {object.member, archive(object.path) ? object.path : ""};
+  const std::string outer = object.member.substr(0, inner);
+  return {object.member.substr(inner + 1), archive(outer) ? outer : ""};
+}
+
+// The images that do hold kernels which the target lacks, by name.
+std::vector<std::string> holders(const ObjectFacts& at, image::ComputeCapability cc) {
+  std::vector<std::string> out;
+  if (at.kernels == nullptr) return out;
+  for (std::size_t target = 0; target < at.coverage.targets.size(); ++target) {
+    if (at.coverage.targets[target].target.cc != cc) continue;
+    std::vector<bool> holds(at.kernels->labels.size());
+    for (const auto& [name, coverage] : at.kernels->kernels) {
+      if ((coverage.served >> target & 1) != 0) continue;
+      for (const KernelUse& use : coverage.uses) holds[use.label] = true;
+    }
+    for (std::size_t label = 0; label < holds.size(); ++label) {
+      const KernelTable::Label& row = at.kernels->labels[label];
+      if (holds[label]) out.emplace_back(image::to_name(row.kind, row.arch).view());
+    }
+    break;
+  }
+  return out;
+}
+
+void set_advice_input(const ObjectFacts& at, const analysis::Facts& facts, Finding& finding) {
+  analysis::AdviceInput input = analysis::advice_input(finding, facts, at.coverage.toolkit);
+  Place place = place_of(at.object);
+  input.object = std::move(place.object);
+  input.archive = std::move(place.archive);
+  analysis::FileFacts file{at.object.path, at.object.member.empty() ? at.object.path : std::string(),
+                           at.code.host == analysis::HostFormat::none,
+                           std::any_of(at.code.images.begin(), at.code.images.end(),
+                                       [](const CodeImage& image) { return image.relocatable; }),
+                           at.shared_library};
+  if (finding.cause == Cause::latent_gap)
+    for (const analysis::ImageCount& row : at.object.images) file.images.push_back(row.candidate);
+  set_file(file, input);
+  packages::Package package = at.owner.package;
+  if (package.name.empty()) {
+    package.name = at.object.package.name;
+    package.version = at.object.package.version;
+    package.manager = at.object.package.installer;
+  }
+  if (!package.name.empty()) {
+    const analysis::PackageRecord owner = analysis::record_of(package, 0);
+    set_package(owner, &owner, input);
+  }
+  if (at.object.path.ends_with(".whl")) input.origin = analysis::Origin::python_extension;
+  input.python_env = at.owner.python;
+  for (const TargetVerdict& row : at.coverage.targets)
+    if (row.target.cc != facts.device) input.other_devices.push_back(row.target.cc);
+  if (finding.cause == Cause::latent_gap && facts.device) {
+    input.kernel_images = holders(at, *facts.device);
+    input.guarded =
+        at.kernels != nullptr &&
+        std::any_of(at.coverage.targets.begin(), at.coverage.targets.end(), [&](const TargetVerdict& row) {
+          return row.target.cc == *facts.device && row.lacking == 0;
+        });
+  }
+  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(input));
+}
+
+// Kernels that no module of the file runs on the target.
+std::vector<std::string> unserved_kernels(const KernelTable& table, std::size_t target) {
+  std::vector<std::string> out;
+  for (const auto& [name, coverage] : table.kernels) {
+    if ((coverage.served >> target & 1) == 0) out.push_back(name);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Finding start(const ObjectFacts& at, Cause cause, Severity severity) {
+  Finding finding;
+  finding.cause = cause;
+  finding.severity = severity;
+  finding.object = at.object.name();
+  finding.package = at.object.package;
+  return finding;
+}
+
+void describe(const analysis::Facts& facts, const TargetVerdict& verdict, Finding& finding) {
+  analysis::Subject subject;
+  subject.images.images = facts.images;
+  subject.images.scope = analysis::ImageScope::module;
+  subject.facts = facts;
+  describe_images(subject, finding);
+  finding.need = target_name(verdict.target);
+  finding.devices = {analysis::target_device(verdict.target.cc)};
+}
+
+// Nothing in the file runs on the target: the cause is that of a failure to come.
+Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const analysis::Facts& facts) {
+  const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+  Finding finding = start(at, diagnosis.cause == Cause::unknown ? Cause::no_image_for_arch : diagnosis.cause,
+                          Severity::error);
+  finding.confidence = 0.97;
+  describe(facts, verdict, finding);
+  finding.evidence.push_back({EvidenceId::rule, diagnosis.match.because + ".", {at.object.name()}});
+  return finding;
+}
+
+// "1 of 2 modules has".
+std::string share(std::uint64_t part, std::uint64_t all, std::string_view word) {
+  return fmt::format("{} of {} {}", part, analysis::counted(all, word), part == 1 ? "has" : "have");
+}
+
+std::string runs(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}", analysis::counted(count, word), count == 1 ? "runs" : "run");
+}
+
+Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const analysis::Facts& facts,
+                     const std::vector<std::string>* kernels) {
+  Finding finding = start(at, Cause::latent_gap, Severity::warning);
+  describe(facts, verdict, finding);
+  const std::uint64_t served = verdict.sass + verdict.jit;
+  if (kernels != nullptr) {
+    finding.confidence = 0.9;
+    finding.headline =
+        fmt::format("{}: {} no code for {}", analysis::basename_of(finding.object),
+                    share(kernels->size(), at.kernels->kernels.size(), "kernel"), finding.need);
+    finding.kernels_total = kernels->size();
+    finding.evidence.push_back(
+        {EvidenceId::kernels_served,
+         fmt::format("{} on {}; these are in no image that does.",
+                     runs(at.kernels->kernels.size() - kernels->size(), "kernel"), finding.need),
+         {at.object.name()}});
+  } else {
+    finding.confidence = 0.5;
+    finding.kernels_complete = false;
+    finding.headline = fmt::format("{}: {} no code for {}{}", analysis::basename_of(finding.object),
+                                   share(verdict.lacking, served + verdict.lacking, "module"), finding.need,
+                                   unreadable(facts) ? " that this driver reads" : "");
+    finding.evidence.push_back(
+        {EvidenceId::modules_served,
+         fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
+                     runs(served, "module"), finding.need, verdict.lacking,
+                     verdict.lacking == 1 ? "does" : "do"),
+         {at.object.name()},
+         {{"served", std::to_string(served)}, {"lacking", std::to_string(verdict.lacking)}}});
+  }
+  return finding;
+}
+
+std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version driver) {
+  const TargetVerdict& verdict = at.coverage.targets[target];
+  analysis::Facts facts;
+  facts.device = verdict.target.cc;
+  facts.driver = driver;
+  const analysis::Missed missed = analysis::missed_modules(
+      at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
+  facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);
+  facts.scope = analysis::ImageScope::module;
+  for (ImageFact& image : facts.images) image.toolkit = at.coverage.toolkit;
+  std::optional<Finding> finding;
+  std::vector<std::string> kernels;
+  if (at.kernels != nullptr) {
+    kernels = unserved_kernels(*at.kernels, target);
+    at.object.targets[target].kernels_lacking = kernels.size();
+  }
+  if (verdict.nothing_fits()) {
+    finding = whole_file(at, verdict, facts);
+  } else {
+    // Names decide where they are known: what another module runs under the same name lacks nothing.
+    const bool lacking = at.kernels != nullptr ? !kernels.empty() : verdict.lacking != 0;
+    if (!lacking) return std::nullopt;
+    if (facts.images.empty())  // every module is served, but by an image without the kernel
+      for (const analysis::ImageCount& row : at.object.images)
+        facts.images.push_back(
+            {.candidate = row.candidate, .count = row.count, .has_kernel = {}, .toolkit = {}});
+    finding = part_of_file(at, verdict, facts, at.kernels != nullptr ? &kernels : nullptr);
+    if (missed.by_design != analysis::ByDesign::no) {
+      at.object.targets[target].picks = true;
+      finding->severity = Severity::info;
+      finding->remarks.push_back(text_of(missed.by_design, at.object.name()));
+      return finding;
+    }
+  }
+  for (const std::string& name : kernels) finding->kernels.push_back(analysis::demangle(name));
+  finding->kernels_complete = at.kernels != nullptr && at.kernels->complete;
+  set_advice_input(at, facts, *finding);
+  return finding;
+}
+
+Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
+  constexpr std::size_t kNamed = 8;
+  Finding finding = start(at, Cause::invalid_image, Severity::error);
+  finding.confidence = 0.9;
+  finding.count = clauses.size();
+  finding.headline = fmt::format("{}: device code in it is damaged", analysis::basename_of(finding.object));
+  const std::size_t more = clauses.size() > kNamed ? clauses.size() - kNamed : 0;
+  clauses.resize(clauses.size() - more);
+  for (std::string& clause : clauses)
+    finding.evidence.push_back({EvidenceId::damage, std::move(clause) + ".", {at.object.name()}});
+  if (more != 0)
+    finding.evidence.push_back(
+        {EvidenceId::more, fmt::format("And {} more like these.", more), {at.object.name()}});
+  set_advice_input(at, {}, finding);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
+  std::vector<Finding> out;
+  std::vector<std::string> clauses;
+  for (const analysis::Damage& row : at.code.damage)
+    if (row.of != analysis::Damage::Of::unknown_kind)
+      clauses.push_back(fmt::format("at offset {}, {}", row.offset, row.what));
+  clauses.insert(clauses.end(), at.coverage.damage.begin(), at.coverage.damage.end());
+  if (!clauses.empty()) out.push_back(damage(at, std::move(clauses)));
+  for (std::size_t target = 0; target < at.coverage.targets.size(); ++target) {
+    if (auto finding = gap(at, target, driver)) out.push_back(std::move(*finding));
+  }
+  return out;
+}
+
+namespace {
+
+using analysis::GpuRow;
+
+Finding finding_of(const GpuRow& gpu, image::Version driver) {
+  const std::string target(image::to_name(image::ImageKind::cubin, {gpu.cc, image::Suffix::none}).view());
+  const image::ShortName first = image::to_name(gpu.first_toolkit);
+  const image::ShortName named = image::to_name(driver);
+  Finding finding;
+  finding.cause = analysis::Cause::driver_too_old;
+  finding.severity = analysis::Severity::error;
+  finding.confidence = 0.97;
+  finding.headline = fmt::format("a driver for CUDA {} does not serve {}: CUDA {} is the first that knows it",
+                                 named.view(), target, first.view());
+  finding.devices = {analysis::target_device(gpu.cc)};
+  finding.need = target;
+  finding.evidence.push_back({analysis::EvidenceId::first_toolkit,
+                              fmt::format("CUDA {} is the first toolkit that builds for {}, and the driver "
+                                          "that came with it is the first for such GPUs.",
+                                          first.view(), target),
+                              {},
+                              {{"cuda", std::string(first.view())}, {"architecture", target}}});
+  analysis::AdviceInput at;
+  at.cause = finding.cause;
+  at.device = gpu.cc;
+  at.driver = driver;
+  finding.about = std::make_shared<const analysis::AdviceInput>(std::move(at));
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> old_driver_findings(const std::vector<image::Arch>& targets, image::Version driver) {
+  std::vector<Finding> out;
+  if (!driver.known()) return out;
+  std::vector<image::ComputeCapability> told;
+  for (const image::Arch& target : targets) {
+    const GpuRow* gpu = analysis::find_gpu(target.cc);
+    if (gpu == nullptr || driver >= gpu->first_toolkit) continue;
+    if (std::find(told.begin(), told.end(), target.cc) != told.end()) continue;
+    told.push_back(target.cc);
+    out.push_back(finding_of(*gpu, driver));
+  }
+  advise(out);
+  return out;
 }
 
 }  // namespace kshim::scan

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/core/finding.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/verbs/scan.h"
+#include "kshim/image/arch.h"
 
 namespace kshim::scan {
 
@@ -21,5 +24,25 @@ struct ObjectResult {
 /// nullopt for bytes without device code, and without damage to any. `object` brings path, member and
 /// package.
 std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const Options& options);
+
+// What a scan says about one object and one target.
+
+struct ObjectFacts {
+  ScannedObject& object;  ///< TargetVerdict::picks is set
+  const analysis::DeviceCode& code;
+  const analysis::FileCoverage& coverage;
+  const Owner& owner;
+  const analysis::KernelTable* kernels = nullptr;  ///< with --kernels
+  bool shared_library = false;
+};
+
+/// One finding a target at most, and one for damage.
+std::vector<analysis::Finding> findings_of(ObjectFacts facts, image::Version driver);
+
+// Targets that the driver named with --driver does not know, whatever the files hold.
+
+/// One error a compute capability that came after `driver`; none for an unknown driver.
+std::vector<analysis::Finding> old_driver_findings(const std::vector<image::Arch>& targets,
+                                                   image::Version driver);
 
 }  // namespace kshim::scan

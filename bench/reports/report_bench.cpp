@@ -14,7 +14,6 @@
 #include <system_error>
 #include <vector>
 
-#include "analyzer/input/report/line_buffer.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 

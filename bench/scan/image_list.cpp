@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analyzer/device_code/device_code.h"
-#include "analyzer/device_code/kernel_list.h"
+#include "analyzer/device_code/image_contents.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/image/decompress.h"
 

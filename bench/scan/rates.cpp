@@ -13,7 +13,7 @@
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/mapped_file.h"
-#include "analyzer/diagnose/scan_coverage.h"
+#include "analyzer/diagnose/coverage.h"
 #include "analyzer/verbs/scan.h"
 #include "kshim/image/decompress.h"
 

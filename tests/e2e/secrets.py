@@ -77,7 +77,7 @@ class Secrets(e2e.Case):
         self.assertEqual(process["cwd"], str(self.folder / "…"))
         failure, *_ = e2e.of_type(records, "failure")
         self.assertEqual([frame["function"] for frame in failure["python"]], ["load", "<module>"])
-        for kind in ("text", "json", "markdown", "html", "sarif", "junit", "github"):
+        for kind in e2e.FORMATS:
             done = self.kshim("analyze", "--format", kind, report)
             self.assert_none(done.stdout + done.stderr, {**named, **plain})
         shown = json.loads(self.kshim("analyze", "--format", "json", report).stdout)["processes"][0]["argv"]

@@ -8,8 +8,11 @@
 #include <set>
 #include <string>
 
-#include "analyzer/advise/windows.h"
+#include "analyzer/advise/commands.h"
+#include "analyzer/advise/fixes.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/rules.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 #include "kshim/base/cuda_error.h"
 
@@ -19,11 +22,14 @@ namespace {
 using analysis::Cause;
 using analysis::Finding;
 
-const std::set<std::string_view> kMessages = {
-#define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) #id,
-#include "analyzer/input/log/messages.def"
-#undef KSHIM_MESSAGE
-};
+const std::set<std::string_view>& ids() {
+  static const auto kIds = [] {
+    std::set<std::string_view> out;
+    for (const analysis::MessageRow& row : analysis::messages()) out.insert(row.id);
+    return out;
+  }();
+  return kIds;
+}
 
 Finding finding_of(const char* text, std::optional<image::ComputeCapability> cc = {}) {
   Options options;
@@ -41,26 +47,23 @@ bool any_command(const Finding& finding, const char* part) {
 }
 
 TEST(Remedies, EveryRowIsOfAMessage) {
-  for (const Remedy& row : remedies()) {
+  for (const analysis::MessageFixRow& row : analysis::message_fixes()) {
     constexpr std::string_view kFamily = "of_all_";
     const bool family = row.message.starts_with(kFamily);
     const std::string begins = family ? std::string(row.message.substr(kFamily.size())) + '_' : std::string();
-    const bool known = family ? std::any_of(kMessages.begin(), kMessages.end(),
+    const bool known = family ? std::any_of(ids().begin(), ids().end(),
                                             [&](std::string_view id) { return id.starts_with(begins); })
-                              : kMessages.count(row.message) == 1;
+                              : ids().count(row.message) == 1;
     EXPECT_TRUE(known) << row.message;
     EXPECT_NE(std::string(row.why), "") << row.title;
     // A command is a whole one: quotes and parentheses are closed.
-    const std::string command = row.command;
+    const std::string command(row.command);
     EXPECT_EQ(std::count(command.begin(), command.end(), '"') % 2, 0) << command;
     EXPECT_EQ(std::count(command.begin(), command.end(), '('),
               std::count(command.begin(), command.end(), ')'));
   }
-#define KSHIM_REMEDY(message, kind, rest, title, command, why, caveat)
-#define KSHIM_MESSAGE_TITLE(message, text) EXPECT_EQ(kMessages.count(#message), 1U) << #message;
-#include "analyzer/advise/remedies.def"
-#undef KSHIM_REMEDY
-#undef KSHIM_MESSAGE_TITLE
+  for (const analysis::MessageTitleRow& row : analysis::message_titles())
+    EXPECT_EQ(ids().count(row.message), 1U) << row.message;
 }
 
 TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
@@ -117,23 +120,18 @@ TEST(Remedies, TheTargetOfTheVeryGpu) {
     EXPECT_EQ(fix.title.find("{sm}"), std::string::npos) << fix.title;
 }
 
-TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong){
-#define KSHIM_CODE_MEANING(number, its_cause, sure, first, tells, kind, action, command, why, caveat, \
-                           sources)                                                                   \
-  {                                                                                                   \
-    ASSERT_NE(find_cuda_error(number), nullptr);                                                      \
-    EXPECT_GE(sure, 0.85);                                                                            \
-    EXPECT_EQ(analysis::headline_of_code(number), first);                                             \
-    const Finding found = finding_of(#number);                                                        \
-    EXPECT_EQ(found.cause, Cause::its_cause);                                                         \
-    EXPECT_EQ(found.headline, first);                                                                 \
-    ASSERT_FALSE(found.fixes.empty());                                                                \
-    EXPECT_EQ(found.fixes.front().title, action);                                                     \
-    EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));                                              \
-    EXPECT_NE(std::string(sources), "");                                                              \
+TEST(Remedies, CodesThatSayByThemselvesWhatIsWrong) {
+  for (const analysis::CodeMeaningRow& row : analysis::code_meanings()) {
+    ASSERT_NE(find_cuda_error(row.code), nullptr);
+    EXPECT_GE(row.confidence, 0.85);
+    EXPECT_EQ(analysis::headline_of_code(row.code), row.headline);
+    const Finding found = finding_of(std::to_string(row.code).c_str());
+    EXPECT_EQ(found.cause, row.cause);
+    EXPECT_EQ(found.headline, row.headline);
+    ASSERT_FALSE(found.fixes.empty());
+    EXPECT_EQ(found.fixes.front().title, row.title);
+    EXPECT_FALSE(any_command(found, "KSHIM_LOG=debug"));
   }
-#include "analyzer/data/code_meanings.def"
-#undef KSHIM_CODE_MEANING
 }
 
 TEST(Remedies, ALaunchOfTheWrongShapeIsNotOneOfTooManyRegisters) {
@@ -155,9 +153,11 @@ TEST(Windows, CommandsOfPowerShell) {
 }
 
 TEST(Windows, ItsDriversHaveNumbersOfTheirOwn) {
-  EXPECT_EQ(windows_drivers("it needs driver 525.60.13 or newer"), "it needs driver 527.41 or newer");
-  EXPECT_EQ(windows_drivers("570.26."), "570.65.");
-  EXPECT_EQ(windows_drivers("570.26.1 1570.26 570.261"), "570.26.1 1570.26 570.261");
+  analysis::AdviceInput at;
+  EXPECT_EQ(driver_text(at, "525.60.13"), "525.60.13");
+  at.windows = true;
+  EXPECT_EQ(driver_text(at, "525.60.13"), "527.41");
+  EXPECT_EQ(driver_text(at, "525.60.99"), "525.60.99");
 }
 
 TEST(Windows, ALogOfItIsAnsweredInItsWords) {

@@ -2,7 +2,7 @@
 // What says whose a file is and where a kernel stands: headers of the rpm database, line tables of cubins,
 // PTX. The first byte chooses.
 #include "analyzer/device_code/kernel_lines.h"
-#include "analyzer/owner/rpm_header.h"
+#include "analyzer/owner/rpm_database.h"
 #include "fuzz_target.h"
 
 using namespace kshim;

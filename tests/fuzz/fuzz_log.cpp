@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/input/log/log_text.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 #include "fuzz_target.h"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analyzer/core/text.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
 #include "fuzz_target.h"
 #include "kshim/base/hash.h"

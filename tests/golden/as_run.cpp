@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/analysis.h"
 
 int main(int argc, char** argv) {

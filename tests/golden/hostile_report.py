@@ -15,7 +15,8 @@ import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-FORMATS = ("text", "json", "markdown", "html", "sarif", "junit", "github")
+with open(os.path.join(SOURCE, "analyzer", "core", "formats.def"), encoding="utf-8") as formats:
+    FORMATS = re.findall(r"^KSHIM_FORMAT\((\w+)", formats.read(), re.MULTILINE)
 EVIL = ("\x1b]0;owned\x07\x1b[2J", "<script>alert(1)</script>", "\"><img src=x onerror=alert(2)>", "\u202etxt.exe\u2066",
         "]]><evil/>", "\r\n::error::injected", "![x](https://evil.example/i.png)", "\u009b31m", "\ufeff\u200b")
 # What a field must be for its record to be judged at all.

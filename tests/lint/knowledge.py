@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """knowledge/*.json and tests/knowledge/*.json are as docs/schema/knowledge.json says, as tools/renew_knowledge writes them, and
-every id in `sources` is a row of sources.json."""
+every id in `sources` is a row of sources.json. What the command asks for by name is there: fixes and recipes."""
 import importlib.machinery
 import importlib.util
 import json
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -37,6 +38,16 @@ def main():
             for section, rows in table.items():
                 for row in rows if isinstance(rows, list) else []:
                     wrong += [f"{where}: {section}: source {word} is not known" for word in row.get("sources", "").split() if word not in known]
+    fixes = json.loads((ROOT / "knowledge/fixes.json").read_text(encoding="utf-8"))
+    for call, table in (("fix_of", "fixes"), ("find_recipe", "recipes")):
+        rows = {row["id"] for row in fixes[table]}
+        asked = set()
+        for path in sorted((ROOT / "analyzer").rglob("*.cpp")):
+            for argument in re.findall(call + r'\(([^,{;]*?"[^,{;]*?)[,)]', path.read_text(encoding="utf-8")):
+                asked.update(re.findall(r'"([^"]+)"', argument))
+        wrong += [f"analyzer: {call}(\"{name}\"): knowledge/fixes.json has no such row of `{table}`" for name in sorted(asked - rows)]
+        if call == "fix_of":
+            wrong += [f"knowledge/fixes.json: nothing asks for the fix {name}" for name in sorted(rows - asked)]
     print("\n".join(wrong))
     return int(bool(wrong))
 

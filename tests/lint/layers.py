@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The layers of the kshim command: a folder of analyzer/ includes itself and the folders that stand before it here, nothing
-else. KNOWN lists the includes that still point up; it only gets shorter: an entry that is no longer needed is an error too."""
+else."""
 import re
 import sys
 
@@ -9,12 +9,6 @@ from tree import ROOT, tracked
 
 LAYERS = ["core", "data", "device_code", "owner", "input", "diagnose", "advise", "verbs", "run", "say", "render", "compare", "export", "cli"]
 INCLUDE = re.compile(r'^#\s*include\s*"analyzer/([^"]+)"', re.MULTILINE)
-KNOWN = {
-    ("diagnose/log_advice_input.cpp", "advise/wheel_choice.h"),
-    ("diagnose/log_advice_input.cpp", "advise/wheel_fixes.h"),
-    ("diagnose/report_findings.cpp", "advise/printable.h"),
-    ("verbs/analysis.h", "render/formats.def"),
-}
 
 
 def arrows() -> set:
@@ -36,9 +30,8 @@ def arrows() -> set:
 
 def main() -> int:
     up = arrows()
-    bad = [f"analyzer/{name} includes analyzer/{target}: it points up" for name, target in sorted(up - KNOWN)]
-    bad += [f"{name} -> {target} is gone: take it out of KNOWN in layers.py" for name, target in sorted(KNOWN - up)]
-    print("\n".join(bad) if bad else f"{len(LAYERS)} layers in order but for {len(KNOWN)} known includes")
+    bad = [f"analyzer/{name} includes analyzer/{target}: it points up" for name, target in sorted(up)]
+    print("\n".join(bad) if bad else f"{len(LAYERS)} layers in order")
     return 1 if bad else 0
 
 

@@ -4,6 +4,7 @@ empty working folder, so that "leaves no file" can be looked at."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import unittest
 
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
+FORMATS = re.findall(r"^KSHIM_FORMAT\((\w+)", (SOURCE / "analyzer/core/formats.def").read_text(encoding="utf-8"), re.MULTILINE)
 KSHIM = BUILD / "analyzer" / "kshim"
 # What the tests preload; another build of it, as the release has it: KSHIM_TEST_SHIM.
 SHIM = pathlib.Path(os.environ.get("KSHIM_TEST_SHIM") or BUILD / "shim" / "libkshim.so")

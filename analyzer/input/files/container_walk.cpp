@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/files/container_walk.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <system_error>
 
-#include "analyzer/input/files/container_queue.h"
+#include "analyzer/device_code/mapped_file.h"
+#include "kshim/image/archive.h"
 
 namespace kshim::scan {
 namespace {
@@ -143,6 +147,187 @@ void Walk::container(ContainerKind kind, Bytes bytes, const Place& place) {
     case ContainerKind::tar: {
       MemorySource source({}, bytes, visitor_.passed);
       return walk_stream(*this, Stream::Format::tar, source, bytes, place);
+    }
+  }
+}
+
+void MemberQueue::sort() {
+  // The order of equals is the directory's: runs are alike.
+  std::stable_sort(rows_.begin(), rows_.end(),
+                   [](const Row& a, const Row& b) { return a.compressed_size > b.compressed_size; });
+}
+
+std::optional<MemberQueue::Row> MemberQueue::take() noexcept {
+  const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
+  if (index >= rows_.size()) return std::nullopt;
+  return rows_[index];
+}
+
+namespace {
+
+using image::ArchiveMember;
+using image::ArchiveReader;
+
+/// A thin archive's member is a file beside it, or a member of an archive beside it.
+void thin_member(Walk& walk, const Place& place, const Candidate& candidate, const ArchiveMember& member) {
+  const auto path = std::filesystem::path(walk.path()).parent_path() / std::string(member.name);
+  // The kernel would stop at a NUL and open something else.
+  if (member.name.find('\0') != std::string_view::npos)
+    return walk.note(place, candidate.name, candidate.offset, "has a name that no file has");
+  // Asked first: merely opening some devices does something.
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
+    return walk.note(place, candidate.name, candidate.offset, "is not a regular file with contents");
+  const auto file = analysis::MappedFile::open(path);
+  if (const auto* clause = std::get_if<std::string>(&file))
+    return walk.note(place, candidate.name, candidate.offset, *clause);
+  Bytes bytes = std::get<analysis::MappedFile>(file).bytes();
+  if (member.origin != 0) {
+    auto inner = ArchiveReader::open(bytes);
+    if (!inner) return walk.note(place, candidate.name, candidate.offset, describe(inner.error().code));
+    ArchiveReader reader = *inner;
+    const auto found = reader.at(member.origin);
+    if (!found) return walk.note(place, candidate.name, candidate.offset, describe(found.error().code));
+    bytes = found->bytes;
+    const std::string name = std::string(candidate.name) + "!" + std::string(found->name);
+    const Candidate named{name, bytes.size(), candidate.offset};
+    if (walk.wanted(place, named)) walk.member(place, named, bytes);
+    return;
+  }
+  if (bytes.size() > walk.limits().member_bytes)
+    return walk.note(place, candidate.name, candidate.offset, "is larger than what is read of one member");
+  walk.member(place, candidate, bytes);
+}
+
+}  // namespace
+
+void walk_ar(Walk& walk, Bytes bytes, const Place& place) {
+  const auto opened = ArchiveReader::open(bytes);
+  if (!opened) return walk.note(place, {}, opened.error().offset, describe(opened.error().code));
+  ArchiveReader reader = *opened;
+  if (reader.thin() && place.depth != 0)
+    return walk.note(place, {}, 0, "is a thin archive within a container: its members are not here");
+  for (;;) {
+    const auto member = reader.next();
+    if (!member && member.error().code == Errc::not_found) return walk.progress(place, bytes.size());
+    if (!walk.count_member(place)) return;
+    if (!member) {
+      walk.note(place, reader.name(), member.error().offset, describe(member.error().code));
+      continue;
+    }
+    walk.progress(place, member->offset);
+    const Candidate candidate{member->name, member->size, member->offset};
+    // A thin archive's reference into another archive is named, and asked about, when that is open.
+    if (member->origin == 0 && !walk.wanted(place, candidate)) continue;
+    if (reader.thin())
+      thin_member(walk, place, candidate, *member);
+    else
+      walk.member(place, candidate, member->bytes);
+  }
+}
+
+namespace {
+
+constexpr std::uint64_t kHeaderBytes = 512;
+
+Candidate candidate_of(const Stream& stream) {
+  const char* name = archive_entry_pathname(stream.entry());
+  const bool sized =
+      archive_entry_size_is_set(stream.entry()) != 0 && archive_entry_size(stream.entry()) >= 0;
+  return {name == nullptr ? std::string_view() : std::string_view(name),
+          sized ? static_cast<std::uint64_t>(archive_entry_size(stream.entry())) : kUnknownSize,
+          stream.header_offset()};
+}
+
+bool is_file(archive_entry* entry) {
+  return archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr;
+}
+
+/// Where a member's bytes lie in the archive's own, if they do: an uncompressed tar without holes.
+Bytes in_place(Bytes memory, Bytes block, const Candidate& member, archive_entry* entry) {
+  if (block.data() < memory.data() || block.data() >= memory.data() + memory.size()) return {};
+  if (member.size == kUnknownSize || archive_entry_sparse_count(entry) != 0) return {};
+  return slice(memory, static_cast<std::uint64_t>(block.data() - memory.data()), member.size).value_or({});
+}
+
+void skip_rest(Stream& stream, EntrySource& source) {
+  if (!stream.compressed()) {
+    archive_read_data_skip(stream.handle());
+    return;
+  }
+  while (!source.next_stored().empty()) {
+  }
+}
+
+void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
+  const Candidate member = candidate_of(stream);
+  if (place.depth == 0 && walk.visitor().entry)
+    walk.visitor().entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
+  EntrySource source(stream, member.size, walk.budget());
+  if (!is_file(stream.entry()) || !walk.wanted(place, member)) return skip_rest(stream, source);
+  if (archive_entry_is_encrypted(stream.entry()) != 0) {
+    walk.note(place, member.name, member.offset, "is encrypted");
+    return skip_rest(stream, source);
+  }
+  const Bytes first = memory.empty() || stream.compressed() ? Bytes() : source.next();
+  const Bytes whole = in_place(memory, first, member, stream.entry());
+  if (!whole.empty()) {
+    walk.member(place, member, whole);
+  } else {
+    ResumedSource all(first, source);
+    walk.member(place, member, all, buffer);
+  }
+  if (!walk.stopped()) skip_rest(stream, source);
+}
+
+std::string_view link_of(archive_entry* entry) {
+  const char* link = archive_entry_hardlink(entry);
+  if (link == nullptr) link = archive_entry_symlink(entry);
+  return link == nullptr ? std::string_view() : std::string_view(link);
+}
+
+}  // namespace
+
+void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
+  MemorySource input({}, tar);
+  Stream stream(Stream::Format::tar, input);
+  Budget budget(tar.size());
+  while (stream.next_entry() == Stream::Step::entry && !stream.compressed()) {
+    const Candidate member = candidate_of(stream);
+    TarEntry entry{member.name, link_of(stream.entry()), {}};
+    if (is_file(stream.entry()) && member.size != 0) {
+      EntrySource source(stream, member.size, budget);
+      entry.bytes = in_place(tar, source.next(), member, stream.entry());
+    }
+    if (!visit(entry)) return;
+    archive_read_data_skip(stream.handle());
+  }
+}
+
+void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place) {
+  Stream stream(format, input);
+  Buffer buffer(walk.memory());
+  bool damage_told = false;
+  for (;;) {
+    const Stream::Step step = stream.next_entry();
+    if (!walk.count_member(place) || !walk.budget().spend(kHeaderBytes)) return;
+    walk.progress(place, stream.input_done());
+    switch (step) {
+      case Stream::Step::end:
+        return;
+      case Stream::Step::failed:
+        return walk.note(place, {}, stream.header_offset(),
+                         "cannot be read further (" + stream.failure() + ")");
+      case Stream::Step::damaged:
+        if (!damage_told)
+          walk.note(place, {}, stream.header_offset(), "is damaged (" + stream.failure() + ")");
+        damage_told = true;
+        break;
+      case Stream::Step::entry:
+        damage_told = false;
+        present_entry(walk, stream, memory, buffer, place);
+        break;
     }
   }
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the walks of the different containers share: limits, names, and what becomes of one member.
 #pragma once
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_buffer.h"
@@ -75,5 +80,33 @@ void walk_zip(Walk& walk, Bytes bytes, const Place& place);
 void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit);
 /// `memory`: the archive's bytes where they are in memory, so that members need not be copied.
 void walk_stream(Walk& walk, Stream::Format format, Source& input, Bytes memory, const Place& place);
+
+// One zip for several threads.
+
+/// Shared by calls of each_member() on the same bytes: each visits what no other has taken, the largest
+/// members first, so that all end at about the same time. What is no zip is visited by the first that comes.
+class MemberQueue {
+ public:
+  MemberQueue() = default;
+  MemberQueue(const MemberQueue&) = delete;
+  MemberQueue& operator=(const MemberQueue&) = delete;
+
+ private:
+  friend class Walk;
+  friend class ZipWalk;
+  struct Row {
+    std::uint64_t compressed_size = 0;
+    std::uint64_t directory_offset = 0;
+  };
+  void sort();
+  std::optional<Row> take() noexcept;
+  bool take_whole() noexcept { return !whole_.exchange(true); }
+
+  std::once_flag listed_;
+  std::vector<Row> rows_;  // not changed after listed_
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::uint64_t> read_{0};  // compressed bytes of members so far
+  std::atomic<bool> whole_{false};
+};
 
 }  // namespace kshim::scan

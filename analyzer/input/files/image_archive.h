@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analyzer/device_code/mapped_file.h"
+#include "analyzer/input/files/walk.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
@@ -70,5 +71,20 @@ class LayerNames {
 /// An entry's name as a path of the image: "./usr//lib/a.so" is "usr/lib/a.so". Empty for one that leads out
 /// of it.
 std::string image_path(std::string_view name);
+
+// Images of containers among the files to read.
+
+/// An archive or folder of images, with what its bytes lie in.
+struct OpenImages {
+  std::vector<UnnamedFile> kept;
+  std::vector<analysis::MappedFile> files;
+  ImageArchive archive;
+};
+/// nullopt for an input that holds none. An archive that is compressed as a whole is unpacked into a file
+/// without a name.
+std::optional<OpenImages> open_images(const Input& input, std::vector<std::string>& notes);
+
+/// Whether the bytes are a compressed tar, whatever the file is called.
+bool is_compressed_tar(Bytes bytes);
 
 }  // namespace kshim::scan

@@ -6,12 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <map>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"

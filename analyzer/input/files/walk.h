@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/input/files/unnamed_file.h"
+#include "analyzer/input/files/container_buffer.h"
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {

@@ -3,25 +3,49 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/core/finding.h"
-#include "analyzer/input/log/course.h"
 #include "kshim/image/select.h"
 
 namespace kshim::explain {
+
+// How a log goes on after a failing line: whether the program did without what failed, and what it died of
+// in the end.
+
+struct Hit;
+
+/// The last line of a Python traceback that names nothing of CUDA's.
+struct Death {
+  std::uint64_t line = 0;
+  std::string quote;
+  std::vector<analysis::Place> frames;  ///< outermost first
+};
+
+struct Course {
+  std::vector<std::uint64_t> goes_on;  ///< lines that say that the program does without something
+  std::uint64_t last_works = 0;        ///< 0 = none
+  std::string last_works_quote;
+  std::uint64_t last_finished = 0;
+  std::string last_finished_quote;
+  std::vector<Death> deaths;
+};
+
+/// Why the failing line was survived, as a sentence; empty where nothing says so.
+std::string survived(const Course& course, const Hit& hit, analysis::Cause cause);
+/// What ended the program after a line that it had survived; nullptr for none.
+const Death* death_after(const Course& course, const Hit& hit);
 
 /// A line that tells of a failure.
 struct Hit {
   std::uint64_t line = 0;  ///< number in the log, from 1
   std::size_t column = 0;  ///< where in the line
   std::string quote;       ///< the line, cleaned, cut
-  std::string id;          ///< of the row of messages.def; empty for CUDA's own names, messages and numbers
-  std::string who;         ///< who says it; empty likewise
-  int code = 0;            ///< CUDA's of today, 0 = none
-  int old_code = 0;        ///< as it stood there, where that is a number of before CUDA 10.1
+  std::string id;    ///< of the row of the table messages; empty for CUDA's own names, messages and numbers
+  std::string who;   ///< who says it; empty likewise
+  int code = 0;      ///< CUDA's of today, 0 = none
+  int old_code = 0;  ///< as it stood there, where that is a number of before CUDA 10.1
   std::string as_written;  ///< the name as it stood there, where the headers have another
   analysis::Cause cause = analysis::Cause::unknown;
   double confidence = 0;  ///< 0: by the code alone
@@ -30,10 +54,16 @@ struct Hit {
   bool hint = false;                          ///< a warning: the failure itself may come later
   bool goes_on = false;                       ///< the line says that the program does without what failed
   bool thrown = false;                        ///< an exception, or the end of the program
-  std::vector<std::string> software;          ///< packages that the line names (software.def)
+  std::vector<std::string> software;          ///< packages that the line names (the table software)
   std::vector<analysis::Place> frames;        ///< of the Python traceback that ends here, outermost first
   std::map<std::string, std::string> groups;  ///< named groups of the row
 };
+
+/// A named group of the row; empty where it took no part.
+inline std::string group(const Hit& hit, const char* key) {
+  const auto found = hit.groups.find(key);
+  return found == hit.groups.end() ? std::string() : found->second;
+}
 
 /// A failure that is none of CUDA's.
 struct OtherFailure {
@@ -59,7 +89,7 @@ struct ImageList {
 };
 
 struct PackageClue {
-  std::string name;     ///< as software.def spells it
+  std::string name;     ///< as the table software spells it
   std::string written;  ///< as the log does: "cupy-cuda12x"
   std::string version;  ///< "2.9.1"; empty where none stood there
   std::string variant;  ///< "cu128", of a local version

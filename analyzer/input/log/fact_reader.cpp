@@ -6,14 +6,16 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <utility>
 
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 
 namespace kshim::explain {
 namespace {
 
+using analysis::ClueKind;
+using analysis::knowledge;
 using image::ComputeCapability;
 using image::Version;
 
@@ -25,79 +27,28 @@ constexpr std::size_t kMostPackages = 200;
 constexpr std::size_t kMostFrames = 200;
 constexpr std::size_t kMostEnv = 32;
 
-enum class Kind : std::uint8_t {
-  cc,
-  cc_found,
-  cc2,
-  sm,
-  driver_module,
-  driver_cuda,
-  toolkit,
-  toolkit_tag,
-  cubin,
-  ptx,
-  file,
-  arch_list,
-  arch_words,
-  ptx_words,
-  arch100,
-  traceback,
-  frame,
-  env,
-  container,
-  nccl,
-  sanitizer,
-  run_time_compiler,
-  python,
-  windows,
-  posix,
-  build_make,
-  build_cmake,
-  build_meson,
-  build_bazel,
-};
-struct ClueRow {
-  Kind kind;
-  const char* pattern;
-};
-constexpr ClueRow kClues[] = {
-#define KSHIM_CLUE(kind, pattern) {Kind::kind, pattern},
-#include "analyzer/input/log/clues.def"
-#undef KSHIM_CLUE
-};
-
-struct SoftwareRow {
-  const char* package;
-  const char* pattern;
-};
-constexpr SoftwareRow kSoftware[] = {
-#define KSHIM_SOFTWARE(package, pattern) {package, pattern},
-#include "analyzer/input/log/software.def"
-#undef KSHIM_SOFTWARE
-};
-
 // The name, and perhaps its version and local version: torch==2.9.1+cu128, "PyTorch version: 2.9.1", "cuDNN
 // >= 9.11".
-std::string software_pattern(const SoftwareRow& row) {
+std::string software_pattern(const analysis::SoftwareRow& row) {
   return fmt::format(
       R"((?:^|[^\w.])({})(?:(?: wheel| version| aarch64| \(?source\)?)?[ =:@>(v-]{{1,6}}(\d+\.\d+[\w.]*)(?:\+(\w+))?|[^\w]|$))",
       row.pattern);
 }
 
-const char* build_system_of(Kind kind) {
-  return kind == Kind::build_make    ? "make"
-         : kind == Kind::build_cmake ? "cmake"
-         : kind == Kind::build_meson ? "meson"
-                                     : "bazel";
+const char* build_system_of(ClueKind kind) {
+  return kind == ClueKind::build_make    ? "make"
+         : kind == ClueKind::build_cmake ? "cmake"
+         : kind == ClueKind::build_meson ? "meson"
+                                         : "bazel";
 }
 
 }  // namespace
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
-  for (const ClueRow& row : kClues) patterns.add(row.pattern);
+  for (const auto& row : knowledge().clues) patterns.add(row.pattern);
   gpu_name = patterns.add(gpu_name_pattern());
   first_software = patterns.size();
-  for (const SoftwareRow& row : kSoftware) patterns.add(software_pattern(row));
+  for (const auto& row : knowledge().software) patterns.add(software_pattern(row));
   end = patterns.size();
 }
 
@@ -209,7 +160,8 @@ void FactReader::add_numbers(const std::string& words, image::ImageKind kind, co
 }
 
 void FactReader::add_software(int pattern, const std::string& text) {
-  const char* name = kSoftware[pattern - own_.first_software].package;
+  const std::string name(
+      knowledge().software[static_cast<std::size_t>(pattern - own_.first_software)].package);
   constexpr int kMostInALine = 8;
   std::size_t from = 0;
   for (int i = 0; i < kMostInALine; ++i) {
@@ -262,90 +214,90 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const Kind kind = kClues[index - own_.first].kind;
+  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind;
   const std::string fact = patterns_.first_group(index, text);
   if (fact.empty()) return;
   switch (kind) {
-    case Kind::cc:
+    case ClueKind::cc:
       add_capabilities(index, text);
       break;
-    case Kind::cc_found:
+    case ClueKind::cc_found:
       add_device(known_cc(fact));
       break;
-    case Kind::cc2:
+    case ClueKind::cc2:
       add_cc2(fact);
       break;
-    case Kind::sm:
+    case ClueKind::sm:
       add_device(known_cc("sm_" + fact));
       break;
-    case Kind::driver_module:
+    case ClueKind::driver_module:
       set_module(fact);
       break;
-    case Kind::driver_cuda:
+    case ClueKind::driver_cuda:
       set_driver(leading_version(fact));
       break;
-    case Kind::toolkit:
+    case ClueKind::toolkit:
       set_toolkit(leading_version(fact));
       break;
-    case Kind::toolkit_tag:
+    case ClueKind::toolkit_tag:
       set_tag(fact);
       break;
-    case Kind::cubin:
+    case ClueKind::cubin:
       add_image(image::ImageKind::cubin, fact, file_, false);
       break;
-    case Kind::ptx:
+    case ClueKind::ptx:
       add_image(image::ImageKind::ptx, fact, file_, false);
       break;
-    case Kind::file:
+    case ClueKind::file:
       file_ = fact;
       break;
-    case Kind::arch_list:
+    case ClueKind::arch_list:
       add_words(fact, file_);
       break;
-    case Kind::arch_words:
+    case ClueKind::arch_words:
       add_numbers(fact, image::ImageKind::cubin, file_, false);
       break;
-    case Kind::ptx_words:
+    case ClueKind::ptx_words:
       add_numbers(fact, image::ImageKind::ptx, file_, false);
       break;
-    case Kind::arch100:
+    case ClueKind::arch100:
       add_numbers(fact, image::ImageKind::cubin, "ggml", true);
       break;
-    case Kind::traceback:
+    case ClueKind::traceback:
       traceback_.clear();
       break;
-    case Kind::frame:
+    case ClueKind::frame:
       add_frame(patterns_.groups(index, text));
       break;
-    case Kind::env:
+    case ClueKind::env:
       add_env(fact);
       break;
-    case Kind::container:
+    case ClueKind::container:
       clues_.container = true;
       break;
-    case Kind::nccl:
+    case ClueKind::nccl:
       clues_.nccl = true;
       break;
-    case Kind::sanitizer:
+    case ClueKind::sanitizer:
       clues_.sanitizer = true;
       break;
-    case Kind::run_time_compiler:
+    case ClueKind::run_time_compiler:
       clues_.run_time_compiler = true;
       if (clues_.compiler.empty()) clues_.compiler = fact;
       break;
-    case Kind::python:
+    case ClueKind::python:
       clues_.python = true;
       break;
-    case Kind::windows:
+    case ClueKind::windows:
       clues_.windows = true;
       break;
-    case Kind::posix:
+    case ClueKind::posix:
       clues_.posix = true;
       break;
-    case Kind::build_make:
-    case Kind::build_cmake:
-    case Kind::build_meson:
-    case Kind::build_bazel:
+    case ClueKind::build_make:
+    case ClueKind::build_cmake:
+    case ClueKind::build_meson:
+    case ClueKind::build_bazel:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
       break;
   }
@@ -386,6 +338,202 @@ void FactReader::add_env(const std::string& fact) {
       std::remove_if(value.begin(), value.end(), [](char c) { return c == '"' || c == '\'' || c == ' '; }),
       value.end());
   if (clues_.env.size() < kMostEnv) clues_.env.emplace(std::move(key), std::move(value));
+}
+
+namespace {
+
+struct AnswerPatterns {
+  RE2 question;
+  RE2 answer;
+};
+const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
+  static const auto kPatterns = [] {
+    std::vector<std::unique_ptr<AnswerPatterns>> out;
+    for (const analysis::AnswerRow& row : analysis::answers())
+      out.push_back(std::unique_ptr<AnswerPatterns>(
+          new AnswerPatterns{RE2(std::string(row.question)), RE2(std::string(row.answer))}));
+    return out;
+  }();
+  return kPatterns;
+}
+
+// GPUs before Kepler have no rows any more, and users.
+bool is_known(ComputeCapability cc) {
+  return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
+}
+
+RE2::Options without_case() {
+  RE2::Options options;
+  options.set_case_sensitive(false);
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  return options;
+}
+
+}  // namespace
+
+Version leading_version(std::string_view text) {
+  // 2.1.0 and 13.0.96 are versions too: the first two numbers count.
+  std::size_t dots = 0;
+  std::size_t end = 0;
+  while (end < text.size() &&
+         (std::isdigit(static_cast<unsigned char>(text[end])) != 0 || text[end] == '.')) {
+    if (text[end] == '.' && ++dots == 2) break;
+    ++end;
+  }
+  const auto version = image::parse_version(text.substr(0, end));
+  return version ? *version : Version{};
+}
+
+std::optional<ComputeCapability> known_cc(std::string_view text) {
+  const auto arch = image::parse_arch(text);
+  if (!arch || !is_known(arch->cc)) return std::nullopt;
+  return arch->cc;
+}
+
+bool is_requirement(std::string_view before, std::string_view after) {
+  static const RE2 kAfter(
+      R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
+      without_case());
+  static const RE2 kBefore(
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      without_case());
+  constexpr std::size_t kNear = 100;
+  const std::string_view near = before.substr(before.size() - std::min(before.size(), kNear));
+  re2::StringPiece rest(after.data(), after.size());
+  return RE2::Consume(&rest, kAfter) || RE2::FullMatch({near.data(), near.size()}, kBefore);
+}
+
+// "(11.8)" behind the words for what built it is CUDA's version and no release of the package.
+bool is_toolkit_of_build(std::string_view before, std::string_view whole, Version version) {
+  static const RE2 kBuilt(R"(.*\b(?:compiled?|built|build)(?: with| against| for)?\s*)", without_case());
+  const analysis::ToolkitRow* row = analysis::toolkit_at_most(version);
+  return whole.find('(') != std::string_view::npos && row != nullptr && row->version == version &&
+         RE2::FullMatch({before.data(), before.size()}, kBuilt);
+}
+
+void FactReader::begin_line(const std::string& text) {
+  software_.clear();
+  if (asked_ >= 0 && text.find_first_not_of(' ') != std::string::npos) {
+    std::string fact;
+    if (RE2::FullMatch(text, answer_patterns()[static_cast<std::size_t>(asked_)]->answer, &fact))
+      take_answer(asked_, fact);
+    asked_ = -1;
+  }
+  // Most lines ask nothing; the patterns need not look at them.
+  if (text.find("get_") == std::string::npos && text.find("torch.") == std::string::npos) return;
+  for (std::size_t row = 0; row < answer_patterns().size(); ++row) {
+    if (RE2::PartialMatch(text, answer_patterns()[row]->question)) asked_ = static_cast<int>(row);
+  }
+}
+
+void FactReader::take_answer(int row, const std::string& fact) {
+  switch (analysis::answers()[static_cast<std::size_t>(row)].kind) {
+    case analysis::Answer::cc2:
+      add_cc2(fact);
+      break;
+    case analysis::Answer::arch_list:
+      add_words(fact, file_);
+      break;
+    case analysis::Answer::toolkit:
+      set_toolkit(leading_version(fact));
+      break;
+    case analysis::Answer::torch: {
+      const std::size_t plus = fact.find('+');
+      PackageClue package;
+      package.name = "torch";
+      package.written = "torch";
+      package.version = fact.substr(0, plus);
+      if (plus != std::string::npos) package.variant = fact.substr(plus + 1);
+      package.line = clues_.lines;
+      note_package(package);
+      break;
+    }
+  }
+}
+
+namespace {
+
+// The automaton of all patterns grows with what lines show it; beyond this RE2 starts it anew.
+constexpr std::int64_t kMemory = std::int64_t{64} << 20;
+
+re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace
+
+PatternSet::PatternSet() {
+  options_.set_case_sensitive(false);
+  options_.set_log_errors(false);
+  // Logs are of any encoding: bytes, not code points.
+  options_.set_encoding(RE2::Options::EncodingLatin1);
+  RE2::Options many = options_;
+  many.set_max_mem(kMemory);
+  set_ = std::make_unique<RE2::Set>(many, RE2::UNANCHORED);
+}
+
+int PatternSet::add(std::string_view pattern) {
+  std::string error;
+  if (set_->Add(piece(pattern), &error) != size())
+    throw std::logic_error("a pattern of kshim explain is wrong: " + std::string(pattern) + ": " + error);
+  single_.push_back({std::string(pattern), nullptr});
+  return size() - 1;
+}
+
+const RE2& PatternSet::single(int index) const {
+  Single& found = single_[static_cast<std::size_t>(index)];
+  if (!found.compiled) found.compiled = std::make_unique<RE2>(found.pattern, options_);
+  return *found.compiled;
+}
+
+void PatternSet::compile() {
+  if (!set_->Compile()) throw std::logic_error("the patterns of kshim explain do not compile");
+}
+
+void PatternSet::match(std::string_view line, std::vector<int>& found) const {
+  found.clear();
+  set_->Match(piece(line), &found);
+  std::sort(found.begin(), found.end());
+}
+
+std::string PatternSet::first_group(int index, std::string_view line) const {
+  const auto all = groups(index, line);
+  return all.size() > 1 ? all[1] : std::string();
+}
+
+std::vector<std::string> PatternSet::groups(int index, std::string_view line) const {
+  std::size_t from = 0;
+  return next_groups(index, line, from);
+}
+
+std::vector<std::string> PatternSet::next_groups(int index, std::string_view line, std::size_t& from) const {
+  const RE2& pattern = single(index);
+  std::vector<re2::StringPiece> parts(static_cast<std::size_t>(pattern.NumberOfCapturingGroups()) + 1);
+  if (from > line.size() || !pattern.Match(piece(line), from, line.size(), RE2::UNANCHORED, parts.data(),
+                                           static_cast<int>(parts.size())))
+    return {};
+  from = static_cast<std::size_t>(parts[0].data() - line.data()) + parts[0].size();
+  std::vector<std::string> out;
+  out.reserve(parts.size());
+  for (const re2::StringPiece& part : parts)
+    out.emplace_back(part.data() != nullptr ? part.data() : "", part.size());
+  return out;
+}
+
+std::size_t PatternSet::position(int index, std::string_view line) const {
+  re2::StringPiece whole;
+  if (!single(index).Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole, 1)) return 0;
+  return static_cast<std::size_t>(whole.data() - line.data());
+}
+
+std::map<std::string, std::string> PatternSet::named_groups(int index, std::string_view line) const {
+  std::map<std::string, std::string> out;
+  const auto all = groups(index, line);
+  if (all.empty()) return out;
+  out.emplace("", all.front());
+  for (const auto& [name, number] : single(index).NamedCapturingGroups()) {
+    if (const std::string& text = all[static_cast<std::size_t>(number)]; !text.empty())
+      out.emplace(name, text);
+  }
+  return out;
 }
 
 }  // namespace kshim::explain

@@ -2,16 +2,53 @@
 // The facts of a line that tell of no failure: GPU, driver, toolkit, what files hold, packages, the user's
 // frames.
 #pragma once
+#include <re2/re2.h>
+#include <re2/set.h>
+
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analyzer/input/log/clues.h"
-#include "analyzer/input/log/patterns.h"
 
 namespace kshim::explain {
+
+// Many regular expressions over one line at once. RE2: its time is linear in the text whatever a log holds.
+
+class PatternSet {
+ public:
+  PatternSet();
+  /// The index of the pattern. All must be added before compile().
+  int add(std::string_view pattern);
+  void compile();
+  int size() const { return static_cast<int>(single_.size()); }
+  /// Indices of the patterns that occur in `line`, ascending, into `found`.
+  void match(std::string_view line, std::vector<int>& found) const;
+  /// The text of the first group of pattern `index`, "" where it has none.
+  std::string first_group(int index, std::string_view line) const;
+  /// All groups by number, [0] the whole match; empty where it does not match after all.
+  std::vector<std::string> groups(int index, std::string_view line) const;
+  /// The same from byte `from` on, which is set behind the match.
+  std::vector<std::string> next_groups(int index, std::string_view line, std::size_t& from) const;
+  /// Where its first match begins.
+  std::size_t position(int index, std::string_view line) const;
+  /// Named groups that took part in the match, and "" for the whole match.
+  std::map<std::string, std::string> named_groups(int index, std::string_view line) const;
+
+ private:
+  RE2::Options options_;
+  std::unique_ptr<RE2::Set> set_;
+  /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
+  struct Single {
+    std::string pattern;
+    std::unique_ptr<RE2> compiled;
+  };
+  const RE2& single(int index) const;
+  mutable std::vector<Single> single_;
+};
 
 /// Where the patterns of a FactReader are among the others.
 struct FactPatterns {
@@ -41,11 +78,11 @@ class FactReader {
       : patterns_(patterns), own_(own), clues_(clues) {}
 
   void take(int pattern, const std::string& text);
-  /// What a failing line says by the named groups of its row (messages.def).
+  /// What a failing line says by the named groups of its row (the table messages).
   void take_groups(const std::map<std::string, std::string>& groups);
   /// Packages that the line at hand names.
   const std::vector<std::string>& software() const { return software_; }
-  /// What the line before asked for may be what this one answers (answers.def).
+  /// What the line before asked for may be what this one answers (the table answers).
   void begin_line(const std::string& text);
   /// The Python traceback as it stands.
   const std::vector<analysis::Place>& traceback() const { return traceback_; }
@@ -74,7 +111,7 @@ class FactReader {
   std::string file_;  ///< heading of the images that follow
   std::vector<std::string> software_;
   std::vector<analysis::Place> traceback_;
-  int asked_ = -1;  ///< row of answers.def whose question stood in the line before
+  int asked_ = -1;  ///< row of the table answers whose question stood in the line before
 };
 
 }  // namespace kshim::explain

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/input/report/foreign_file.h"
+#include "analyzer/input/report/report_reader.h"
 
 namespace kshim::explain {
 namespace {

@@ -4,33 +4,15 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
-#include <map>
 #include <system_error>
-#include <utility>
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge_file.h"
 
 namespace kshim::explain {
 namespace {
-
-constexpr OldCode kOldCodes[] = {
-#define KSHIM_OLD_CODE(old, now, name) {old, now, name},
-#include "analyzer/input/log/old_codes.def"
-#undef KSHIM_OLD_CODE
-};
-
-struct OtherName {
-  std::string_view name;
-  int code;
-};
-constexpr OtherName kOtherNames[] = {
-#define KSHIM_OTHER_NAME(name, code) {name, code},
-#include "analyzer/input/log/names.def"
-#undef KSHIM_OTHER_NAME
-};
 
 constexpr int kLastCode = 1000;
 
@@ -110,9 +92,9 @@ std::string header_name(const CudaError& error) {
 }  // namespace
 
 const OldCode* find_old_code(int number) {
-  const auto* row = std::find_if(std::begin(kOldCodes), std::end(kOldCodes),
-                                 [&](const OldCode& code) { return code.old == number; });
-  return row == std::end(kOldCodes) ? nullptr : row;
+  for (const OldCode& row : analysis::old_codes())
+    if (row.old == number) return &row;
+  return nullptr;
 }
 
 // "error code 209", "#209", "CUDA failure 46": a number, and words that only say that it is one of an error.
@@ -153,7 +135,7 @@ NamedError find_by_name(std::string_view name) {
       if (known != nullptr && folded(known) == key) return {error, name == known ? "" : known, false};
     }
   }
-  for (const OtherName& other : kOtherNames) {
+  for (const analysis::ErrorNameRow& other : analysis::error_names()) {
     if (folded(other.name) != key) continue;
     const CudaError* error = find_cuda_error(other.code);
     return {error, header_name(*error), false};

@@ -6,15 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"
 
 namespace kshim::explain {
 
-struct OldCode {
-  int old;
-  int now;
-  std::string_view name;  ///< of the runtime before CUDA 10.1
-};
+using OldCode = analysis::OldCodeRow;
 /// nullptr for a number that was the same before CUDA 10.1, or none.
 const OldCode* find_old_code(int number);
 

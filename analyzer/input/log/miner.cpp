@@ -2,16 +2,17 @@
 #include "analyzer/input/log/miner.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
-#include <utility>
 
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/lookup.h"
-#include "analyzer/input/log/patterns.h"
+#include "kshim/base/cuda_error.h"
 
 namespace kshim::explain {
 namespace {
+
+using analysis::MessageScope;
+using analysis::Sign;
 
 // What is kept of a log; the first of each kind decides, so what comes later is worth less and less.
 constexpr std::size_t kMostHits = 200;
@@ -21,46 +22,6 @@ constexpr std::size_t kMostFiles = 32;
 constexpr std::size_t kLongestLine = std::size_t{64} << 10;
 constexpr std::size_t kLongestQuote = 300;
 
-enum class Scope : std::uint8_t { anywhere, hint, brief };
-struct MessageRow {
-  const char* id;
-  const char* who;
-  const char* pattern;
-  int code;
-  analysis::Cause cause;
-  double confidence;
-  Scope scope;
-  const char* tells;
-};
-constexpr MessageRow kMessages[] = {
-#define KSHIM_MESSAGE(id, who, pattern, code, cause, confidence, scope, tells, sources) \
-  {#id, who, pattern, code, analysis::Cause::cause, confidence, Scope::scope, tells},
-#include "analyzer/input/log/messages.def"
-#undef KSHIM_MESSAGE
-};
-
-struct OtherRow {
-  const char* pattern;
-  const char* what;
-  const char* remedy;
-};
-constexpr OtherRow kOthers[] = {
-#define KSHIM_NOT_CUDA(pattern, what, remedy) {pattern, what, remedy},
-#include "analyzer/input/log/not_cuda.def"
-#undef KSHIM_NOT_CUDA
-};
-
-enum class Sign : std::uint8_t { goes_on, works, finished, dies, thrown };
-struct SignRow {
-  Sign sign;
-  const char* pattern;
-};
-constexpr SignRow kSigns[] = {
-#define KSHIM_SIGN(kind, pattern) {Sign::kind, pattern},
-#include "analyzer/input/log/signs.def"
-#include "kshim/base/cuda_error.h"
-#undef KSHIM_SIGN
-};
 // AMD's HIP speaks in CUDA's words: its lines are none of CUDA's.
 constexpr const char* kHipPattern =
     R"(\bHIP (?:runtime |driver )?error\b|\bHIP out of memory|\bNo HIP GPUs|(?-i:\bhip[A-Z]\w+)|\bHSA_STATUS|\brocBLAS\b|\bMIOpen\b|\bTensileLibrary|\bAMD_SERIALIZE_KERNEL|\bgfx\d{3,4}[a-f]?\b|\d\+rocm\d)";
@@ -88,7 +49,7 @@ constexpr const char* kCudaWordPattern =
     R"(cuda|nvidia|\bGPUs?\b|nvrtc|\bptx|\bkernel (?:image|launch)|(?-i:\bcu[A-Z]\w+))";
 // What looks like one of CUDA's numbers in such a line: HTTP's 404 and 500 are not.
 bool is_telling_number(int code) {
-  constexpr int kNoImageBeforeCuda10 = 48;  // old_codes.def
+  constexpr int kNoImageBeforeCuda10 = 48;  // the table old_codes
   return code_has(code, code_trait::telling_number) || code == kNoImageBeforeCuda10;
 }
 
@@ -139,6 +100,7 @@ namespace {
 
 // Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
+  const analysis::Knowledge& tables = analysis::knowledge();
   PatternSet patterns;
   FactPatterns facts{patterns};
   int first_message = 0;
@@ -154,9 +116,9 @@ struct Vocabulary {
 
   Vocabulary() {
     first_message = patterns.size();
-    for (const MessageRow& row : kMessages) patterns.add(row.pattern);
+    for (const auto& row : tables.messages) patterns.add(row.pattern);
     first_other = patterns.size();
-    for (const OtherRow& row : kOthers) patterns.add(row.pattern);
+    for (const auto& row : tables.not_cuda) patterns.add(row.pattern);
     name = patterns.add(kNamePattern);
     short_name = patterns.add(kShortNamePattern);
     message_text = patterns.add(message_pattern());
@@ -164,12 +126,17 @@ struct Vocabulary {
     first_number = patterns.size();
     for (const char* pattern : kNumberPatterns) patterns.add(pattern);
     first_sign = patterns.size();
-    for (const SignRow& row : kSigns) patterns.add(row.pattern);
+    for (const auto& row : tables.signs) patterns.add(row.pattern);
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     patterns.compile();
   }
 };
+
+template <class Row>
+const Row& row_of(const std::vector<Row>& rows, int index) {
+  return rows[static_cast<std::size_t>(index)];
+}
 
 const Vocabulary& vocabulary() {
   static const Vocabulary words;
@@ -188,7 +155,8 @@ struct Miner::State {
   bool has(int pattern) const { return std::binary_search(found.begin(), found.end(), pattern); }
   bool has(Sign sign) const {
     return std::any_of(found.begin(), found.end(), [&](int index) {
-      return index >= words.first_sign && index < words.hip && kSigns[index - words.first_sign].sign == sign;
+      return index >= words.first_sign && index < words.hip &&
+             row_of(words.tables.signs, index - words.first_sign).kind == sign;
     });
   }
 
@@ -213,7 +181,7 @@ struct Miner::State {
   }
 
   void message(int index, const std::string& text) {
-    const MessageRow& row = kMessages[index - words.first_message];
+    const analysis::MessageRow& row = row_of(words.tables.messages, index - words.first_message);
     Hit hit;
     if (row.confidence > 0) hit.id = row.id;  // else: CUDA's own words
     hit.who = row.who;
@@ -221,8 +189,8 @@ struct Miner::State {
     hit.cause = row.cause;
     hit.confidence = row.confidence;
     hit.tells = row.tells;
-    hit.brief = row.scope == Scope::brief;
-    hit.hint = row.scope == Scope::hint;
+    hit.brief = row.scope == MessageScope::brief;
+    hit.hint = row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
@@ -328,9 +296,10 @@ void Miner::line(std::string_view bytes) {
   for (const int index : state.found) {
     if (words.facts.has(index) || index >= words.first_sign) continue;
     if (index >= words.first_other && index < words.name) {
-      const OtherRow& row = kOthers[index - words.first_other];
+      const analysis::NotCudaRow& row = row_of(words.tables.not_cuda, index - words.first_other);
       if (state.clues.others.size() < kMostOthers)
-        state.clues.others.push_back({state.clues.lines, cut(text), row.what, row.remedy});
+        state.clues.others.push_back(
+            {state.clues.lines, cut(text), std::string(row.what), std::string(row.remedy)});
     } else if (!hip && index >= words.name) {
       state.own_words(index, text);
     } else if (!hip) {

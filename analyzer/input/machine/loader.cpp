@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/machine/loader.h"
 
-#include <cstdint>
-#include <utility>
-
-#include "kshim/base/bytes.h"
-
 namespace kshim::doctor {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/device_code/elf_facts.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/input/machine/machine.h"
 
 namespace kshim::doctor {

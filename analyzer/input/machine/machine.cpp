@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/machine/machine.h"
 
+#include <gnu/libc-version.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
-#include <utility>
 
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/device_code/elf_file.h"
+#include "analyzer/input/machine/gather.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::doctor {
@@ -144,5 +150,192 @@ std::map<std::string, std::string> own_environment() {
 }
 
 Machine this_machine() { return {"/", own_environment()}; }
+
+namespace {
+
+/// "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." stands in libc.so.6 itself.
+std::string glibc_of(const Machine& machine, const Loader& loader) {
+  if (machine.live()) return gnu_get_libc_version();
+  const auto found = loader.find("libc.so.6");
+  if (!found) return {};
+  constexpr std::size_t kMost = std::size_t{8} << 20;
+  constexpr std::string_view kMark = "stable release version ";
+  const std::string text = machine.read(found->path, kMost);
+  const std::size_t at = text.find(kMark);
+  if (at == std::string::npos) return {};
+  const std::size_t end = text.find_first_not_of("0123456789.", at + kMark.size());
+  std::string version = text.substr(at + kMark.size(), end - at - kMark.size());
+  while (version.ends_with('.')) version.pop_back();
+  return version;
+}
+
+}  // namespace
+
+std::string pretty_name(std::string_view os_release) {
+  for (const std::string& line : split(os_release, "\n")) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    std::string_view value = trim(std::string_view(line).substr(kKey.size()));
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
+    return std::string(value);
+  }
+  return {};
+}
+
+System look_at_system(const Machine& machine, const Loader& loader) {
+  System out;
+  for (const char* file : {"/etc/os-release", "/usr/lib/os-release"})
+    if (out.os.empty()) out.os = pretty_name(machine.read(file));
+  out.glibc = glibc_of(machine, loader);
+  struct utsname name {};
+  if (machine.live() && ::uname(&name) == 0) {
+    out.kernel = name.release;
+    out.machine = name.machine;
+  }
+  return out;
+}
+
+namespace {
+
+// What programs and libraries open by name. A soname that is not here is named where a program is linked to
+// it.
+constexpr std::string_view kNames[] = {
+    "libcuda.so.1",       "libnvidia-ml.so.1",  "libcudart.so.11.0", "libcudart.so.12",
+    "libcudart.so.13",    "libnvrtc.so.11.2",   "libnvrtc.so.12",    "libnvrtc.so.13",
+    "libnvJitLink.so.12", "libnvJitLink.so.13", "libcublas.so.11",   "libcublas.so.12",
+    "libcublas.so.13",    "libcublasLt.so.11",  "libcublasLt.so.12", "libcublasLt.so.13",
+    "libcudnn.so.8",      "libcudnn.so.9",      "libcufft.so.10",    "libcufft.so.11",
+    "libcufft.so.12",     "libcurand.so.10",    "libcusolver.so.11", "libcusolver.so.12",
+    "libcusparse.so.11",  "libcusparse.so.12",  "libnccl.so.2",      "libnvidia-ptxjitcompiler.so.1"};
+
+}  // namespace
+
+std::string version_in_name(std::string_view path) {
+  const std::string_view name = analysis::basename_of(path);
+  const std::size_t mark = name.find(".so.");
+  if (mark == std::string_view::npos) return {};
+  const std::string_view version = name.substr(mark + 4);
+  return version.find('.') == std::string_view::npos ? std::string() : std::string(version);
+}
+
+bool is_cuda_library(std::string_view name) {
+  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
+         (name.find(".so") != std::string_view::npos && analysis::find_vendor_library(name) != nullptr);
+}
+
+std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
+  std::vector<Library> out;
+  for (const std::string_view name : kNames) {
+    const auto found = loader.find(name);
+    if (!found) continue;
+    out.push_back({std::string(name), *found, version_in_name(machine.real(found->path))});
+  }
+  return out;
+}
+
+std::vector<Preload> find_preloads(const Machine& machine) {
+  std::vector<Preload> out;
+  std::vector<std::string> entries = split(machine.env("LD_PRELOAD"), ": ");
+  // ld.so(8): a list of libraries that are preloaded into every program of the machine.
+  for (const std::string& entry : split(machine.read("/etc/ld.so.preload"), ": \t\n"))
+    entries.push_back(entry);
+  for (const std::string& entry : entries) {
+    if (entry.empty()) continue;
+    Preload preload{.path = entry, .note = {}, .there = true};
+    if (entry.substr(0, 1) == "/") {
+      preload.there = machine.is_file(entry);
+      const auto file = preload.there ? analysis::elf_facts(machine.at(entry)) : std::nullopt;
+      const std::string_view name = analysis::basename_of(entry);
+      if (name == "libkshim.so") {
+        preload.note = "the shim";
+      } else if (name.starts_with("libasan.") || name.starts_with("libtsan.") ||
+                 name.starts_with("libclang_rt.")) {
+        preload.note = "a sanitizer's runtime, which must stand before libkshim.so";
+      } else if (file && !file->same_class) {
+        preload.note = "of another word size or machine";
+      } else if (file && file->defines_dlsym) {
+        preload.note = "stands in for dlsym, as libkshim.so does: whichever comes first is asked first";
+      }
+    }
+    out.push_back(std::move(preload));
+  }
+  return out;
+}
+
+namespace {
+
+constexpr int kScriptDepth = 5;           // Linux follows at most 5
+constexpr std::size_t kMostFiles = 2000;  // of one program's libraries
+
+/// `#!/usr/bin/env -S NAME ...`: what env(1) starts.
+std::string started_by_env(const Machine& machine, std::string_view argument) {
+  if (argument.substr(0, 3) == "-S ") argument.remove_prefix(3);
+  return in_path(machine, argument.substr(0, argument.find(' ')));
+}
+
+/// The last file of the chain; its interpreters are added to `program`.
+std::optional<cli::Executable> follow(const Machine& machine, Program& program) {
+  for (int depth = 0; depth <= kScriptDepth; ++depth) {
+    if (!machine.is_file(program.path)) return std::nullopt;
+    auto executable = cli::inspect(machine.at(program.path));
+    if (!executable || executable->kind != cli::Executable::Kind::script) return executable;
+    program.chain.push_back(program.path);
+    program.path = executable->interpreter;
+    if (analysis::basename_of(program.path) == "env" && !executable->argument.empty()) {
+      std::string started = started_by_env(machine, executable->argument);
+      if (!started.empty()) program.path = std::move(started);
+    }
+  }
+  return std::nullopt;
+}
+
+struct Open {
+  std::string path;
+  analysis::ElfFacts file;
+};
+
+/// Everything that is loaded before the program's own code runs, breadth first as the linker does it.
+void walk_libraries(const Machine& machine, const Loader& loader, const Open& first, Program& program) {
+  std::vector<Open> files = {first};
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < files.size() && files.size() < kMostFiles; ++i) {
+    const Open asking = files[i];
+    if (asking.file.names_dlmopen) program.dlmopen.push_back(asking.path);
+    for (const std::string& name : asking.file.needed) {
+      if (!seen.insert(name).second) continue;
+      const auto found = loader.find(name, asking.path, &asking.file);
+      // ld.so itself is there before anything is searched for.
+      if (!found && !name.starts_with("ld-linux")) program.missing.push_back(name + ", for " + asking.path);
+      if (!found) continue;
+      const auto file = analysis::elf_facts(machine.at(found->path));
+      if (is_cuda_library(name)) program.libraries.push_back({name, *found, version_in_name(found->real)});
+      if (file) files.push_back({found->path, *file});
+    }
+  }
+}
+
+}  // namespace
+
+Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name) {
+  Program program;
+  program.path = name.find('/') == std::string::npos ? in_path(machine, name) : name;
+  if (program.path.empty()) {
+    program.path = name;
+    return program;
+  }
+  const auto executable = follow(machine, program);
+  program.found = executable.has_value();
+  if (!program.found) return program;
+  program.elf = executable->kind == cli::Executable::Kind::elf;
+  const auto file = analysis::elf_facts(machine.at(program.path));
+  program.library = program.elf && file && file->same_class && file->is_library;
+  if (!program.library) program.blind = cli::blind_reason(*executable);
+  for (const analysis::DeepbindUserRow& user : analysis::deepbind_users())
+    if (analysis::basename_of(program.path) == user.name) program.deepbind = user.why;
+  if (file && file->same_class && (program.library || !executable->loader.empty()))
+    walk_libraries(machine, loader, {program.path, *file}, program);
+  return program;
+}
 
 }  // namespace kshim::doctor

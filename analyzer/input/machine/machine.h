@@ -5,7 +5,6 @@
 #pragma once
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,11 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
-#include <array>
-#include <cstdint>
-#include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "analyzer/device_code/own_process.h"
 

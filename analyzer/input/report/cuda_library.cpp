@@ -6,13 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <system_error>
-#include <variant>
 
 #include "analyzer/core/text.h"
-#include "analyzer/device_code/mapped_file.h"
-#include "kshim/image/elf.h"
 
 namespace kshim::analysis {
 namespace {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <span>
-#include <string_view>
-#include <utility>
 
+#include "analyzer/input/report/same_stacks.h"
 #include "kshim/base/hash.h"
+#include "kshim/image/arch.h"
+#include "kshim/image/compute_capability.h"
 #include "kshim/report/schema.h"
 
 namespace kshim::analysis {
@@ -262,6 +262,194 @@ std::string RecordParser::end(const Fields& from, std::uint32_t line) {
   if (report_.end) return "a second `end` record, ignored";
   report_.end = filled<RecordType::end, EndRecord>(from, line);
   return {};
+}
+
+void RecordParser::note(std::string text, std::uint32_t line) {
+  report_.notes.push_back({line, std::move(text)});
+}
+
+void RecordParser::count(const Fields& from) {
+  const auto seq = from.seq();
+  if (!seq) return;
+  unordered_ = unordered_ || (seq_ && *seq <= *seq_);
+  seq_ = std::max(*seq, seq_.value_or(0));
+}
+
+void RecordParser::note_left_out() {
+  for (const report::RecordRow& row : report::kRecords) {
+    const Kept& kept = this->kept(static_cast<RecordType>(&row - report::kRecords));
+    if (kept.left_out == 0) continue;
+    note(fmt::format("{} `{}` records are judged, {} more are left out: so many are in no report of a shim",
+                     kept.records, row.type, kept.left_out));
+  }
+}
+
+// Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
+void RecordParser::note_missing(std::uint64_t skipped) {
+  if (unordered_)
+    note("the records are not in the order in which they were written, or some are there twice");
+  const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
+  if (dropped != 0)
+    note(fmt::format("{} could not be written, as the shim says at the end: there was no space left, or "
+                     "there were more than it keeps",
+                     dropped == 1 ? std::string("a record") : fmt::format("{} records", dropped)),
+         report_.end->line);
+  if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
+  const std::uint64_t missing = *seq_ - records_ - skipped + 1;
+  if (missing <= dropped) return;
+  report_.missing += missing - dropped;
+  note(fmt::format("{} that the shim wrote {} missing, as the numbers of the others tell",
+                   missing == 1 ? std::string("a record") : fmt::format("{} records", missing),
+                   missing == 1 ? "is" : "are"));
+}
+
+void RecordParser::finish(std::uint64_t skipped) {
+  const std::size_t used = kept(RecordType::failure).bytes;
+  report_.kept += fill_same_stacks(report_, limit_of(RecordType::failure).bytes - used);
+  note_left_out();
+  note_missing(skipped);
+  if (after_end_ != 0 && report_.end)
+    note(fmt::format(
+             "{} after it: of threads that outlived the end, or lines were moved",
+             after_end_ == 1 ? std::string("a record stands") : fmt::format("{} records stand", after_end_)),
+         report_.end->line);
+  check_report(report_, {.objects = left_out(RecordType::object) == 0,
+                         .modules = left_out(RecordType::module) == 0,
+                         .devices = left_out(RecordType::device) == 0,
+                         .failures = left_out(RecordType::failure) == 0});
+}
+
+namespace {
+
+/// References of one kind of record to another: how many lead nowhere, and how many to what comes later.
+class References {
+ public:
+  References(Report& report, std::string_view what) : report_(report), what_(what) {}
+  void add(std::uint64_t id, std::uint32_t line) { lines_.emplace(id, line); }
+  void check(std::optional<std::uint64_t> id, const Record& from, std::string_view who) {
+    if (!id) return;
+    const auto at = lines_.find(*id);
+    if (at != lines_.end() && at->second <= from.line) return;
+    Wrong& wrong = at == lines_.end() ? nowhere_ : later_;
+    if (wrong.count++ == 0) {
+      wrong.line = from.line;
+      wrong.text = fmt::format("`{}` refers to {} {}", who, what_, *id);
+    }
+  }
+  void note(bool whole) {
+    if (whole) say(nowhere_, ", which is not there");
+    say(later_, ", which comes later: the lines are not in their order");
+  }
+
+ private:
+  struct Wrong {
+    std::uint64_t count = 0;
+    std::uint32_t line = 0;
+    std::string text;
+  };
+  void say(const Wrong& wrong, std::string_view how) {
+    if (wrong.count == 0) return;
+    const std::string more = wrong.count > 1 ? fmt::format(" ({} more like this)", wrong.count - 1) : "";
+    report_.notes.push_back({wrong.line, fmt::format("{}{}{}", wrong.text, how, more)});
+  }
+  Report& report_;
+  std::string_view what_;
+  std::unordered_map<std::uint64_t, std::uint32_t> lines_;
+  Wrong nowhere_, later_;
+};
+
+void check_references(Report& report, Whole whole) {
+  References objects(report, "object");
+  References modules(report, "module");
+  References devices(report, "GPU");
+  for (const ObjectRecord& row : report.objects) objects.add(row.id, row.line);
+  for (const ModuleRecord& row : report.modules) modules.add(row.id, row.line);
+  for (const DeviceRecord& row : report.devices) devices.add(row.ordinal, row.line);
+  for (const ModuleRecord& row : report.modules) {
+    objects.check(row.object, row, "module");
+    devices.check(row.device, row, "module");
+  }
+  for (const FailureRecord& row : report.failures) {
+    objects.check(row.object, row, "failure");
+    modules.check(row.module, row, "failure");
+    // Asking for a GPU that is not there is a failure of its own.
+    if (row.stage != "init" && row.stage != "other") devices.check(row.device, row, "failure");
+  }
+  for (const ReadRecord& row : report.reads) objects.check(row.object, row, "read");
+  for (const GapRecord& row : report.gaps) {
+    objects.check(row.object, row, "gap");
+    devices.check(row.device, row, "gap");
+  }
+  for (const PackageRecord& row : report.packages) objects.check(row.object, row, "package");
+  for (const CoverageRecord& row : report.coverage) {
+    objects.check(row.object, row, "coverage");
+    modules.check(row.module, row, "coverage");
+  }
+  objects.note(whole.objects);
+  modules.note(whole.modules);
+  devices.note(whole.devices);
+}
+
+// What the tables do not know may be newer than this kshim; it is judged by its number all the same.
+void check_devices(Report& report) {
+  for (const DeviceRecord& row : report.devices) {
+    const auto arch = image::parse_arch(row.compute_capability);
+    if (!arch || arch->suffix != image::Suffix::none) {
+      report.notes.push_back({row.line, fmt::format("GPU {}: `{}` is no compute capability", row.ordinal,
+                                                    row.compute_capability.substr(0, 40))});
+    } else if (image::find_compute_capability(arch->cc) == nullptr) {
+      report.notes.push_back(
+          {row.line,
+           fmt::format(
+               "GPU {}: this kshim knows no GPU of compute capability {}, and judges it by the number",
+               row.ordinal, image::to_name(arch->cc).view())});
+    }
+  }
+}
+
+void check_driver(Report& report) {
+  if (!report.driver || report.driver->cuda_version.empty()) return;
+  if (image::parse_version(report.driver->cuda_version)) return;
+  report.notes.push_back({report.driver->line, fmt::format("`{}` is no CUDA version of a driver",
+                                                           report.driver->cuda_version.substr(0, 40))});
+}
+
+// Of loads that failed, equal ones have one record, and of those that succeed the first 4096 have one
+// (shim/track/modules.cpp): with neither, as many records as loads.
+std::uint64_t loads_missing(const Report& report) {
+  constexpr std::size_t kMostWritten = 4096;
+  const bool failed = std::any_of(report.modules.begin(), report.modules.end(),
+                                  [](const ModuleRecord& row) { return row.result != 0; });
+  if (failed || report.modules.size() >= kMostWritten || report.modules.size() >= report.end->modules)
+    return 0;
+  return report.end->modules - report.modules.size();
+}
+
+// Fewer failures or loads than the end counts, with nothing dropped: lines were damaged or taken out. Lines
+// that could not be read have a note of their own.
+void check_end(Report& report, Whole whole) {
+  if (!report.end || report.end->dropped != 0) return;
+  const auto check = [&](bool all_kept, std::uint64_t missing, std::string_view what, std::uint64_t counted,
+                         std::size_t there) {
+    if (!all_kept || missing == 0) return;
+    if (report.missing == 0)
+      report.notes.push_back(
+          {report.end->line, fmt::format("it counts {} {}, {} are there", counted, what, there)});
+    report.missing = std::max(report.missing, missing);
+  };
+  const std::uint64_t failures = report.failures.size();
+  check(whole.modules, loads_missing(report), "loads", report.end->modules, report.modules.size());
+  check(whole.failures, report.end->failures - std::min(failures, report.end->failures), "failures",
+        report.end->failures, report.failures.size());
+}
+
+}  // namespace
+
+void check_report(Report& report, Whole whole) {
+  check_references(report, whole);
+  check_devices(report);
+  check_driver(report);
+  check_end(report, whole);
 }
 
 }  // namespace kshim::analysis

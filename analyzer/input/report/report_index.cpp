@@ -2,9 +2,13 @@
 #include "analyzer/input/report/report_index.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
+#include <system_error>
 
+#include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
+#include "kshim/base/hash.h"
 
 namespace kshim::analysis {
 namespace {
@@ -103,6 +107,283 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
   };
   if (const GapRecord* exact = in(gaps_at_, std::pair(object, offset))) return exact;
   return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
+}
+
+namespace {
+
+// Failures whose frames tell where packages are installed.
+constexpr std::size_t kMostAsked = 64;
+constexpr std::size_t kMostBuildIds = 50'000;
+constexpr std::size_t kMostPlaces = 4;
+constexpr std::size_t kMostAddresses = 64;
+// Each costs a process of its own.
+constexpr std::size_t kMostSourceReads = 200;
+
+/// Whether the path is one of another root than ours; what lies below that root already is not.
+bool is_of_root(const std::filesystem::path& root, const std::string& path) {
+  return root != "/" && !path.starts_with(root.string() + "/");
+}
+
+/// Where the file of a report lies below another root than ours. Links are that root's own: an absolute one
+/// begins at it, and none leads out of it.
+std::string below_root(const std::filesystem::path& root, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (!is_of_root(root, path)) return path;
+  constexpr int kMostLinks = 40;
+  std::string rest = fs::path(path).lexically_normal().relative_path().string();
+  for (int link = 0; link < kMostLinks; ++link) {
+    fs::path here;
+    bool moved = false;
+    for (const fs::path& part : fs::path(rest)) {
+      if (moved) {
+        here /= part;
+        continue;
+      }
+      std::error_code error;
+      const fs::path target = fs::read_symlink(root / here / part, error);
+      moved = !error;
+      here = error
+                 ? here / part
+                 : (target.is_absolute() ? target : ("/" / here / target)).lexically_normal().relative_path();
+    }
+    rest = here.string();
+    if (!moved) break;
+  }
+  return (root / rest).string();
+}
+
+}  // namespace
+
+void ObjectFiles::learn(const Report& report) {
+  const auto add = [this](const std::string& path, const std::string& build_id) {
+    if (build_id.empty() || path.empty()) return;
+    const auto known = places_.find(build_id);
+    if (known == places_.end() && places_.size() >= kMostBuildIds) return;
+    std::vector<std::string>& paths = places_[build_id];
+    if (paths.size() < kMostPlaces && std::find(paths.begin(), paths.end(), path) == paths.end())
+      paths.push_back(path);
+  };
+  for (const ObjectRecord& row : report.objects) add(row.path, row.build_id);
+  for (const LibraryRecord& row : report.libraries) add(row.path, row.build_id);
+  for (const FailureRecord& failure : report.failures) {
+    for (const NativeFrame& frame : failure.native) add(frame.object, frame.build_id);
+  }
+  note_environments(report);
+}
+
+void ObjectFiles::note_environments(const Report& report) {
+  for (const ObjectRecord& row : report.objects) packages_.note(row.path);
+  for (const LibraryRecord& row : report.libraries) packages_.note(row.path);
+  for (std::size_t i = 0; i < std::min(report.failures.size(), kMostAsked); ++i) {
+    for (const PythonFrame& frame : report.failures[i].python) packages_.note(frame.file);
+  }
+  if (report.process.argv.empty()) return;
+  const std::filesystem::path program = report.process.argv.front();
+  if (program.has_parent_path())
+    packages_.note_program((std::filesystem::path(report.process.cwd) / program).string());
+}
+
+ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {
+  const Key key(object.path, object.build_id);
+  auto found = files_.find(key);
+  if (found == files_.end()) {
+    Entry added{ObjectFile::open(below_root(root_, object.path), object.build_id), {}, {}};
+    if (const auto* why = std::get_if<std::string>(&added.file)) {
+      added.why_not = *why;
+      look_elsewhere(object, added);
+    }
+    found = files_.emplace(key, std::move(added)).first;
+    if (logs_debug()) {
+      const std::string& why_not = found->second.why_not;
+      log_debug(harmless(object.path) + ": " +
+                (why_not.empty() ? "read beside the report" : harmless(why_not)));
+    }
+  }
+  return found->second;
+}
+
+void ObjectFiles::look_elsewhere(const ObjectRecord& object, Entry& entry) {
+  const auto places = object.build_id.empty() ? places_.end() : places_.find(object.build_id);
+  if (places == places_.end()) return;
+  for (const std::string& path : places->second) {
+    if (path == object.path) continue;
+    auto opened = ObjectFile::open(below_root(root_, path), object.build_id);
+    if (!std::holds_alternative<ObjectFile>(opened)) continue;
+    entry.file = std::move(opened);
+    entry.elsewhere = path;
+    return;
+  }
+}
+
+const ObjectFile* ObjectFiles::find(const ObjectRecord& object) {
+  return std::get_if<ObjectFile>(&entry(object).file);
+}
+
+const std::string& ObjectFiles::why_not(const ObjectRecord& object) { return entry(object).why_not; }
+
+const std::string& ObjectFiles::elsewhere(const ObjectRecord& object) { return entry(object).elsewhere; }
+
+std::optional<packages::Package> ObjectFiles::package(const ObjectRecord& object) {
+  if (object.path.empty()) return std::nullopt;
+  const auto package_at = [&](const std::string& path) {
+    return is_of_root(root_, path) ? packages_.in_root(std::filesystem::path(path).relative_path().string())
+                                   : packages_.of(path);
+  };
+  const Entry& file = entry(object);
+  if (std::holds_alternative<ObjectFile>(file.file))
+    return package_at(file.elsewhere.empty() ? object.path : file.elsewhere);
+  auto out = package_at(object.path);
+  if (out) {
+    out->version.clear();
+    out->build.clear();
+    out->also.clear();
+  }
+  return out;
+}
+
+void ObjectFiles::read_sources(const ObjectRecord& object, const std::vector<std::uint64_t>& addresses) {
+  const ObjectFile* opened = find(object);
+  if (opened == nullptr) return;
+  auto& known = sources_[Key(object.path, object.build_id)];
+  std::vector<std::uint64_t> wanted;
+  for (const std::uint64_t address : addresses) {
+    if (wanted.size() < kMostAddresses && known.emplace(address, source::SourceFrames()).second)
+      wanted.push_back(address);
+  }
+  const std::string& other = elsewhere(object);
+  const source::HostFile file{below_root(root_, other.empty() ? object.path : other), object.build_id, root_};
+  if (wanted.empty() || source_reads_ >= kMostSourceReads ||
+      !(opened->has_dwarf() || source::has_debug_file(file)))
+    return;
+  ++source_reads_;
+  auto frames = source::host_lines(file, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i) known[wanted[i]] = std::move(frames[i]);
+}
+
+const source::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, std::uint64_t address) {
+  static const source::SourceFrames none;
+  const auto file = sources_.find(Key(object.path, object.build_id));
+  if (file == sources_.end()) return none;
+  const auto at = file->second.find(address);
+  return at == file->second.end() ? none : at->second;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostQuestions = 256;
+constexpr int kDeepest = 8;
+// Some write a checksum in front of the code (CuPy), or end a text with a NUL.
+constexpr std::uint64_t kMostAround = 256;
+constexpr std::uint64_t kLargest = std::uint64_t{256} << 20;
+
+// The folders that a row stands for: what the variable says, else the default.
+std::vector<fs::path> folders_of(const CacheRow& row, const CacheSearch::Environment& environment) {
+  const auto set = environment.find(std::string(row.variable));
+  if (set != environment.end() && !set->second.empty()) return {fs::path(set->second)};
+  fs::path place(row.fallback);
+  if (place.is_relative()) {
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0') return {};
+    return {fs::path(home) / place};
+  }
+  const std::string pattern = place.filename().string();
+  if (!pattern.ends_with('*')) return {place};
+  std::vector<fs::path> out;
+  std::error_code error;
+  fs::directory_iterator at(place.parent_path(), error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->path().filename().string().starts_with(pattern.substr(0, pattern.size() - 1)) &&
+        at->symlink_status(ignored).type() == fs::file_type::directory)
+      out.push_back(at->path());
+  }
+  return out;
+}
+
+bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size) {
+  const auto opened = MappedFile::open(path);
+  const auto* file = std::get_if<MappedFile>(&opened);
+  if (file == nullptr || file->bytes().size() < size) return false;
+  const Bytes bytes = file->bytes();
+  const auto at = [&](std::uint64_t offset) {
+    return content_hash(bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size))) ==
+           hash;
+  };
+  return at(0) || (bytes.size() > size && at(bytes.size() - size));
+}
+
+// Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
+bool is_key(std::string_view folder) {
+  constexpr std::size_t kShortest = 26;
+  return folder.size() >= kShortest && std::all_of(folder.begin(), folder.end(), [](char letter) {
+           return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+                  (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
+         });
+}
+
+std::string entry_of(const CacheRow& row, const std::string& file, const std::string& folder) {
+  const fs::path parent = fs::path(file).parent_path();
+  const bool whole = row.whole_folder && parent != fs::path(folder) && is_key(parent.filename().string());
+  return whole ? parent.string() : file;
+}
+
+}  // namespace
+
+const std::multimap<std::uint64_t, CacheSearch::Known>& CacheSearch::files_in(const std::string& folder,
+                                                                              const CacheRow& cache) {
+  const auto [found, first] = folders_.try_emplace(folder);
+  if (!first) return found->second;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end && files_left_ != 0;
+       at.increment(error)) {
+    if (at.depth() >= kDeepest) at.disable_recursion_pending();
+    std::error_code ignored;
+    if (at->symlink_status(ignored).type() != fs::file_type::regular) continue;
+    --files_left_;
+    const std::uint64_t size = at->file_size(ignored);
+    if (!ignored) found->second.emplace(size, Known{at->path().string(), size, &cache, folder});
+  }
+  return found->second;
+}
+
+std::optional<CachedCode> CacheSearch::find(std::uint64_t hash, std::uint64_t size,
+                                            const Environment& environment) {
+  if (hash == 0 || size == 0 || size > kLargest) return std::nullopt;
+  const auto known = answers_.find(hash);
+  if (known != answers_.end()) return known->second;
+  if (answers_.size() == kMostQuestions) return std::nullopt;
+  return answers_[hash] = look_for(hash, size, environment);
+}
+
+std::optional<CachedCode> CacheSearch::look_for(std::uint64_t hash, std::uint64_t size,
+                                                const Environment& environment) {
+  for (const CacheRow& row : caches()) {
+    for (const fs::path& folder : folders_of(row, environment)) {
+      const auto& files = files_in(folder.string(), row);
+      for (auto at = files.lower_bound(size); at != files.end() && at->first <= size + kMostAround; ++at) {
+        if (hashed_left_ < 2 * size) return std::nullopt;
+        hashed_left_ -= 2 * size;
+        if (!has_content(at->second.path, hash, size)) continue;
+        return CachedCode{&row, folder.string(), at->second.path,
+                          entry_of(row, at->second.path, folder.string())};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CachedCode> CacheSearch::holding(const std::string& path, const Environment& environment) {
+  for (const CacheRow& row : caches()) {
+    for (const fs::path& folder : folders_of(row, environment)) {
+      const std::string prefix = folder.lexically_normal().string() + "/";
+      if (path.starts_with(prefix))
+        return CachedCode{&row, folder.string(), path, entry_of(row, path, folder.string())};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace kshim::analysis

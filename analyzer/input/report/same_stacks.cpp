@@ -3,9 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "analyzer/input/report/limits.h"
 

@@ -10,19 +10,82 @@
 #include "analyzer/render/finding_page.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"
+#include "analyzer/render/formats.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/render/scan/sizes.h"
-#include "analyzer/say/kernel_needs.h"
+#include "analyzer/say/sentences.h"
+#include "analyzer/verbs/scan.h"
 
 namespace kshim::scan {
 namespace {
+
+struct SizeRow {
+  std::string name;          ///< "sm_90a"; a file with the offset of a module in it; a kernel, demangled
+  std::uint64_t bytes = 0;   ///< as stored in the file; of a kernel its machine code
+  std::uint64_t clear = 0;   ///< uncompressed; 0 where that says nothing
+  std::uint64_t images = 0;  ///< of a kernel: architectures
+  std::string more = {};     ///< of a module: its first kernel
+};
+
+struct SizeTable {
+  const char* what;                ///< "architecture", "module", "kernel"
+  std::vector<SizeRow> rows = {};  ///< the largest first
+  std::uint64_t total = 0;         ///< of `bytes`, those of rows that are left out too
+};
+
+/// The tables that have rows, each with `most` rows at most but the first, which has all.
+std::vector<SizeTable> size_tables(const Scan& scan, std::size_t most) {
+  SizeTable archs{.what = "architecture"};
+  SizeTable modules{.what = "module"};
+  SizeTable kernels{.what = "kernel"};
+  std::map<std::pair<bool, std::string>, SizeRow> by_arch;
+  std::map<std::string, SizeRow> by_kernel;
+  for (const ScannedObject& object : scan.objects) {
+    for (const analysis::ImageCount& row : object.images) {
+      const std::string name(image::to_name(row.candidate.kind, row.candidate.arch).view());
+      SizeRow& sum = by_arch[{row.candidate.kind != image::ImageKind::cubin, name}];
+      sum.name = name;
+      sum.bytes += row.stored;
+      sum.clear += row.bytes;
+      sum.images += row.count;
+    }
+    for (const ModuleSize& module : object.largest)
+      modules.rows.push_back({fmt::format("{}+{}", analysis::basename_of(object.name()), module.offset),
+                              module.stored, module.bytes, module.images, analysis::demangle(module.kernel)});
+    if (!object.kernels) continue;
+    for (const ScannedKernel& kernel : *object.kernels) {
+      SizeRow& sum = by_kernel[kernel.name];
+      if (sum.name.empty()) sum.name = kernel.demangled;
+      for (const KernelNeeds& image : kernel.images)
+        sum.bytes += image.code_bytes, sum.images += image.code_bytes != 0;
+    }
+  }
+  for (auto& [key, row] : by_arch) archs.rows.push_back(std::move(row));
+  for (auto& [key, row] : by_kernel) kernels.total += row.bytes, kernels.rows.push_back(std::move(row));
+  for (const SizeRow& row : archs.rows) archs.total += row.bytes;
+  modules.total = archs.total;
+  std::vector<SizeTable> out;
+  for (SizeTable* table : {&archs, &modules, &kernels}) {
+    std::stable_sort(table->rows.begin(), table->rows.end(),
+                     [](const SizeRow& a, const SizeRow& b) { return a.bytes > b.bytes; });
+    if (table != &archs && table->rows.size() > most) table->rows.resize(most);
+    if (!table->rows.empty()) out.push_back(std::move(*table));
+  }
+  return out;
+}
+
+/// "12 %"
+std::string share_text(std::uint64_t part, std::uint64_t all) {
+  return fmt::format("{:.0f} %",
+                     all == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
 
 using analysis::code;
 using analysis::counted;
 using analysis::Detail;
 using analysis::Document;
 using analysis::Finding;
+using analysis::is_problem;
 using analysis::Line;
 using analysis::Row;
 using analysis::Severity;
@@ -31,8 +94,6 @@ using image::ImageKind;
 
 constexpr std::size_t kFindings = 12;
 constexpr std::size_t kNamedKernels = 3;
-
-bool is_problem(const Finding& finding) { return finding.severity > Severity::info; }
 
 std::string name_of(image::Arch arch) { return std::string(image::to_name(ImageKind::cubin, arch).view()); }
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
-#include "analyzer/say/verdict_line.h"
+#include "analyzer/say/sentences.h"
 
 namespace kshim::analysis {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bypass` records: what went past the shim, in words.
-#include "analyzer/verbs/bypass.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/verbs/failed_start.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose code a frame is: every row of frames.def has an example here that it decides, and what looks like it
+// Whose code a frame is: every row of the tables has an example here that it decides, and what looks like it
 // decides otherwise.
 #include "analyzer/data/frames.h"
 
@@ -71,7 +71,7 @@ TEST(PythonFrames, AreWhoseTheTableSays) {
 }
 
 /// Whether a row alone would take the example.
-bool takes(const FrameRow& row, const PythonExample& example) {
+bool takes(const PythonFrameRow& row, const PythonExample& example) {
   const std::string file = example.file;
   switch (row.match) {
     case FrameMatch::begins:
@@ -85,11 +85,11 @@ bool takes(const FrameRow& row, const PythonExample& example) {
 }
 
 TEST(PythonFrames, EveryRowDecidesAnExample) {
-  for (const FrameRow& row : python_frames()) {
+  for (const PythonFrameRow& row : python_frames()) {
     const bool decides =
         std::any_of(std::begin(kPythonExamples), std::end(kPythonExamples), [&](const auto& example) {
           const auto first = std::find_if(python_frames().begin(), python_frames().end(),
-                                          [&](const FrameRow& each) { return takes(each, example); });
+                                          [&](const PythonFrameRow& each) { return takes(each, example); });
           return first != python_frames().end() && first->match == row.match && first->text == row.text &&
                  first->owner == row.owner && example.owner == row.owner;
         });
@@ -99,7 +99,7 @@ TEST(PythonFrames, EveryRowDecidesAnExample) {
 
 TEST(NativeFrames, EveryRowTakesWhatItIsFor) {
   std::set<std::string> seen;
-  for (const FrameRow& row : native_frames()) {
+  for (const NativeFrameRow& row : native_frames()) {
     const std::string text(row.text);
     switch (row.match) {
       case FrameMatch::file_begins:

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a fix goes: to the Python that failed, with what is installed there.
-#include "analyzer/advise/interpreter.h"
-
 #include <gtest/gtest.h>
 
 #include "analyzer/advise/advice.h"
+#include "analyzer/advise/commands.h"
 #include "analyzer/owner/python_environment.h"
 #include "report_text.h"
 

@@ -10,7 +10,7 @@
 
 #include "analyze_fixture.h"
 #include "analyzer/advise/advice.h"
-#include "analyzer/data/library_habits.h"
+#include "analyzer/data/knowledge.h"
 
 namespace kshim::analysis {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "analyze_fixture.h"
 #include "analyzer/diagnose/merge.h"
-#include "analyzer/verbs/finding_table.h"
+#include "analyzer/verbs/processes.h"
 
 namespace kshim::analysis {
 namespace {

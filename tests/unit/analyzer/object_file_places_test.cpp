@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "analyze_fixture.h"
-#include "analyzer/diagnose/module_images.h"
+#include "analyzer/diagnose/scene.h"
 #include "object_file_fixture.h"
 
 namespace kshim::analysis {

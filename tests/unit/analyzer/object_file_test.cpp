@@ -6,7 +6,7 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 
-#include "analyzer/diagnose/module_images.h"
+#include "analyzer/diagnose/scene.h"
 #include "object_file_fixture.h"
 
 namespace kshim::analysis {

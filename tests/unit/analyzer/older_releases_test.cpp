@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyzer/advise/advice.h"
-#include "analyzer/advise/wheel_fixes.h"
+#include "analyzer/advise/fixes.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 

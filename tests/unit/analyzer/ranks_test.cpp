@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/verbs/ranks.h"
-
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+
+#include "analyzer/verbs/processes.h"
 
 namespace kshim::analysis {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several findings of one environment: no fix contradicts another, and none that another makes needless is
 // shown.
-#include "analyzer/advise/settle.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -5,24 +5,15 @@
 #include <set>
 
 #include "analyzer/core/finding.h"
+#include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"
 
 namespace kshim::analysis {
 namespace {
 
-struct Row {
-  int code;
-  Cause cause;
-};
-constexpr Row kCodeCauses[] = {
-#define KSHIM_CODE_CAUSE(code, cause, confidence, tells) {code, Cause::cause},
-#include "analyzer/diagnose/code_causes.def"
-#undef KSHIM_CODE_CAUSE
-};
-
 // What a code says of its cause has to be what the code's own row says of it.
 TEST(Traits, ACodeAndItsCauseAgree) {
-  for (const Row& row : kCodeCauses) {
+  for (const CodeCauseRow& row : code_causes()) {
     if (is_image_cause(row.cause)) {
       EXPECT_TRUE(code_has(row.code, code_trait::about_code)) << row.code;
     }

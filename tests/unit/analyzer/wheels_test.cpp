@@ -12,7 +12,6 @@
 #include <string>
 
 #include "analyzer/data/knowledge.h"
-#include "analyzer/data/pythons.h"
 #include "analyzer/data/reach.h"
 
 namespace kshim::analysis {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/compare.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "analyzer/compare/diff.h"
 #include "analyzer/compare/render.h"
 
 namespace kshim::diff {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/match.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/compare/diff.h"
 
 namespace kshim::diff {
 namespace {

@@ -2,8 +2,9 @@
 // Scans and analyses in JSON, from any source.
 #include <gtest/gtest.h>
 
+#include "analyzer/compare/diff.h"
 #include "analyzer/compare/render.h"
-#include "analyzer/compare/side.h"
+#include "analyzer/render/render.h"
 
 namespace kshim::diff {
 namespace {

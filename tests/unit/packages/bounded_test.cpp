@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "analyzer/owner/path_index.h"
+#include "analyzer/owner/finder.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/direct_url.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "analyzer/owner/python_distributions.h"
 
 namespace kshim::packages {
 namespace {

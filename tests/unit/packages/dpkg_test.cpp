@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "analyzer/owner/dpkg_database.h"
-#include "analyzer/owner/system_paths.h"
+#include "analyzer/owner/finder.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

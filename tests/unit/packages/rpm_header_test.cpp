@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/rpm_header.h"
-
 #include <gmock/gmock.h>
 
+#include "analyzer/owner/rpm_database.h"
 #include "rpm_fixture.h"
 
 namespace kshim::packages {

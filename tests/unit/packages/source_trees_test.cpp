@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/source_trees.h"
-
 #include <gmock/gmock.h>
 
+#include "analyzer/owner/finder.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is printed over several lines must be, to a shell, the command it was.
-#include "analyzer/render/command_lines.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "analyzer/core/text.h"
+#include "analyzer/render/text_page.h"
 
 namespace kshim::analysis {
 namespace {

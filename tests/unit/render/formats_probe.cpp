@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"
 
@@ -26,10 +27,11 @@ int main(int argc, char** argv) {
   for (std::size_t shift = 0; shift < kshim::test::hostile_texts().size(); ++shift) {
     const auto analysis = kshim::test::hostile_analysis(shift);
     const auto scan = kshim::test::hostile_scan(shift);
-    for (const auto& [format, name] :
-         {std::pair{Format::json, "json"}, std::pair{Format::markdown, "md"}, std::pair{Format::html, "html"},
-          std::pair{Format::sarif, "sarif"}, std::pair{Format::junit, "xml"},
-          std::pair{Format::github, "github"}, std::pair{Format::text, "txt"}}) {
+    for (const Format format : kshim::analysis::kFormats) {
+      const std::string name = format == Format::markdown ? "md"
+                               : format == Format::junit  ? "xml"
+                               : format == Format::text   ? "txt"
+                                                          : kshim::analysis::format_names({&format, 1});
       const std::string number = std::to_string(shift) + "." + name;
       write(folder / ("analysis" + number), render(analysis, format, options));
       write(folder / ("scan" + number), render(scan, format, options));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "analyzer/render/junit.h"
+#include "analyzer/render/render.h"
 #include "analyzer/render/scan/render.h"
 #include "hostile.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "analyzer/render/render.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/render/markdown_page.h"
+#include "analyzer/render/render.h"
 #include "analyzer/render/sarif.h"
 #include "analyzer/render/share_place.h"
 #include "analyzer/verbs/analysis.h"

@@ -5,7 +5,6 @@
 
 #include <chrono>
 
-#include "analyzer/core/escape.h"
 #include "analyzer/render/finding_text.h"
 #include "analyzer/render/text_page.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/run/announced.h"
-
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyzer/run/watch.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::cli {

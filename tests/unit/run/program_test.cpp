@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/run/program.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/environment.h"
 
 namespace kshim::cli {
 namespace {

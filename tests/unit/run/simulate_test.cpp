@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/run/simulate.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/environment.h"
 
 namespace kshim::cli {
 namespace {

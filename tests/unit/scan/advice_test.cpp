@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/device_code/elf_facts.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/render/finding_text.h"
-#include "analyzer/verbs/old_driver.h"
-#include "analyzer/verbs/scan_findings.h"
+#include "analyzer/verbs/scan_object.h"
 #include "dynamic_elf.h"
 
 namespace kshim::scan {

@@ -10,7 +10,7 @@
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_buffer.h"
-#include "analyzer/input/files/container_queue.h"
+#include "analyzer/input/files/container_walk.h"
 #include "container_probe.h"
 
 namespace kshim::scan {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images of containers as docker, podman, skopeo and buildah write them: every layout, every compression, and
 // what the layers make of each other.
-#include "analyzer/input/files/images.h"
-
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
@@ -11,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "analyzer/input/files/image_archive.h"
 #include "analyzer/verbs/scan.h"
 #include "container_fixture.h"
 #include "fatbin_builder.h"

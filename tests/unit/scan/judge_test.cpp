@@ -4,8 +4,8 @@
 
 #include <deque>
 
-#include "analyzer/diagnose/file_coverage.h"
-#include "analyzer/verbs/scan_findings.h"
+#include "analyzer/diagnose/coverage.h"
+#include "analyzer/verbs/scan_object.h"
 
 namespace kshim::scan {
 namespace {

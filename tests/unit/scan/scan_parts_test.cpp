@@ -15,10 +15,11 @@
 #include <string>
 
 #include "analyzer/input/files/walk.h"
-#include "analyzer/render/name_cell.h"
+#include "analyzer/render/render.h"
 #include "analyzer/render/scan/matrix.h"
 #include "analyzer/render/scan/render.h"
-#include "analyzer/say/kernel_needs.h"
+#include "analyzer/render/text_page.h"
+#include "analyzer/say/sentences.h"
 #include "kshim/image/cubin.h"
 
 namespace kshim::scan {

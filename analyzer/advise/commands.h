@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which commands may be printed: a person pastes them into bash, zsh, fish or PowerShell.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/core/finding.h"
+#include "analyzer/core/python_environment.h"
+#include "analyzer/input/report/report.h"
+
+namespace kshim::analysis {
+
+/// Takes out the commands that hold a word which not every shell takes as it is (shell_quote).
+void keep_printable(std::vector<Fix>& fixes);
+
+/// Takes out the commands that hold one of these strings, or the name or the stem of one that is a path. For
+/// a report of another user: nothing of it gets into a command.
+void keep_free_of(const std::vector<std::string>& strings, std::vector<Fix>& fixes);
+
+/// The same for every path, source and channel that a report of another user gives, in all of its findings.
+void keep_free_of_paths(const Report& report, std::vector<Finding>& findings);
+
+/// Where a path leads, if that is something of the caller's own in one of the caches that data/ names, below
+/// the caller's home: what a command may delete. Empty for anything else, whatever its name pretends.
+std::string removable_cache_entry(std::string_view path);
+
+// Commands that install go to the interpreter that failed: the first `pip` of a shell is often another one's.
+
+/// "pip install X" as `PREFIX/bin/python -m pip install X`; as `uv pip install --python PREFIX X` where the
+/// environment has no pip; "conda install X" with --prefix. As it is where no environment is known.
+std::string for_interpreter(std::string_view command, const PythonEnvironment& python);
+void for_interpreter(std::vector<Fix>& fixes, const PythonEnvironment& python);
+
+}  // namespace kshim::analysis
+
+namespace kshim::explain {
+
+// Commands for who pasted a log of Windows.
+
+/// A command of sh as PowerShell takes it, which most of them are in cmd as well; nullopt for what Windows
+/// has nothing like.
+std::optional<std::string> for_windows(const std::string& command);
+/// All commands of an advice; those without a counterpart are dropped.
+void translate(analysis::Advice& advice);
+
+}  // namespace kshim::explain

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/advise/build_plan.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/data/reach.h"
+#include "analyzer/core/text.h"
+
+namespace kshim::analysis {
+
+/// The row of the table fixes with its words filled in, and `program` for PROGRAM. "a/b": variant b of fix a.
+Fix fix_of(std::string_view id, const TemplateWords& words = {}, std::string_view program = {});
+/// Deletes what of the caller's own caches may be deleted; empty where nothing may.
+std::string remove_command(const AdviceInput& at);
+
+/// Rebuilding the file with code for the device: with the toolkit that built it where that can, else with the
+/// one that can.
+void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes);
+/// Rebuilding a package that was compiled against PyTorch, where it is not known which.
+void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes);
+/// Rebuilding the file with a toolkit whose cubins the driver reads.
+void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
+
+// What comes built from somebody else: another release of it is the answer.
+
+/// The toolkits that build for all of a plan: "CUDA 8.0 to 12.9", "CUDA 12.8 and newer"; empty where none
+/// does.
+std::string toolkit_range(const BuildPlan& plan);
+std::string toolkit_range(image::ComputeCapability cc);
+
+/// Whether the file, or the archive it is in, is a library that comes built from NVIDIA.
+bool is_vendors(const AdviceInput& at);
+void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+/// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
+void add_listed_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+
+/// "cuDNN", "TensorRT": the library whose releases the table library_support knows; empty where it knows
+/// none.
+std::string_view listed_library(const AdviceInput& at);
+/// The release of such a library that serves the GPU: "<9.11", ">=10.8"; empty where none does, or where it
+/// is there.
+std::string release_range(const AdviceInput& at);
+
+/// Building the release of a project that still goes with a toolkit that has the GPU. False where the tables
+/// know of none.
+bool add_source_build(const AdviceInput& at, std::vector<Fix>& fixes);
+
+/// The CUDA that the source asks for at least, where the GPU was dropped before that; unknown otherwise.
+image::Version source_asks_beyond(const AdviceInput& at);
+
+// Another build of a package that exists already: a flavour for another CUDA, or another release, that has
+// code for the GPU.
+
+/// Adds the command where one is known. `distribution` overrides what the file is of. True where the build is
+/// known, not second hand, to have machine code for the GPU, and known to be another than the one that is
+/// there.
+bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
+/// 35: a build that the driver runs. False where none is known.
+bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
+/// What is installed has code for the GPU: which file has none, and how it is built anew.
+void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
+/// Says so where no published build is known to serve the GPU.
+void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
+/// Other flavours of the same release, which people of other GPUs recommend and which have no code for this
+/// one.
+std::vector<std::string> useless_variants(const AdviceInput& at);
+
+// What pip built here, from a folder or a repository (`pip install -e .`): it is built again from there, not
+// from what an index has under its name.
+
+struct RecipeCommand {
+  std::string command;
+  std::string caveat;
+};
+
+/// A recipe's command, and its caveat with what tells where to run it.
+RecipeCommand build(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
+/// The same with what pip installs replaced by `source` (owner/direct_url.h), or run in that folder; the
+/// caveat tells what an earlier build leaves behind. As build() where the steps need a checkout and none is
+/// at hand, or have nothing to do with one.
+RecipeCommand build_from(std::string_view source, const RecipeRow& recipe, const BuildPlan& plan,
+                         const RecipeWords& words);
+
+/// How pip installs it again from there.
+std::string install_from(std::string_view source);
+
+/// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one
+/// extension; empty for any other file.
+std::string extension_folder(const AdviceInput& at);
+/// A file in PyTorch's cache of compiled extensions: it is compiled anew once it is gone.
+void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+/// What conda, apt or dnf installed, where nothing better is known.
+void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes);
+
+// Packages that no rebuild mends, and what helps in its place: the table workarounds.
+
+bool has_other_ways(const AdviceInput& at);
+/// Whether the package is one of them. Its fixes, where a row has the cause, are added.
+bool add_other_ways(const AdviceInput& at, std::vector<Fix>& fixes);
+
+// What to do about CUDA libraries that do not belong into one process, or not to this GPU.
+
+void add_missing_library_advice(const MissingLibrary& missing, Advice& out);
+/// AdviceInput::conflict is there.
+void add_library_advice(const AdviceInput& at, Advice& out);
+
+// What to do when NVRTC or nvJitLink does not compile for a GPU.
+
+void add_compiler_fixes(const AdviceInput& at, Advice& advice);
+
+// A driver update where it helps, and never past the last branch that drives the GPU.
+
+/// A driver of Linux, or what Windows has in its place where the log is of Windows.
+std::string driver_text(const AdviceInput& at, std::string_view of_linux);
+/// The newest toolkit whose PTX the driver's compiler reads; nullptr where that is not known.
+const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at);
+/// 222: PTX that is newer than the driver.
+void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice);
+/// 200: cubins or compression that the driver does not read.
+void add_newer_driver_fixes(const AdviceInput& at, Advice& advice);
+/// 35: a runtime that wants a newer driver.
+void add_runtime_fixes(const AdviceInput& at, Advice& advice);
+
+// A driver that does not drive the GPU: nothing else helps before that is mended.
+
+/// What the driver is to the GPU, as far as both are known.
+Serving serving_of(const AdviceInput& at);
+/// The driver to install, where the one that is there does not drive the GPU.
+void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes);
+/// The situation once the driver has been mended.
+AdviceInput with_serving_driver(const AdviceInput& at, Serving serving);
+/// That the driver is fine; or that it is not, and so contradicts that the program met this GPU.
+void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks);
+
+/// What people try in this situation although it cannot help, with why not.
+void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice);
+
+// What is true and useful beside the ways out: that the driver is fine, or that no rebuild mends it.
+
+/// People would suspect the driver: whether it is fine is worth saying.
+bool asks_for_the_driver(const AdviceInput& at);
+void add_remarks(const AdviceInput& at, Serving serving, Advice& advice);
+
+}  // namespace kshim::analysis

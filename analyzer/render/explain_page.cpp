@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// An explanation on one screen: what it means, what is behind it, what to do, what to run to know more.
+#include <fmt/core.h>
+
+#include "analyzer/core/text.h"
+#include "analyzer/render/finding_page.h"
+#include "analyzer/render/json_finding.h"
+#include "analyzer/render/render.h"
+#include "analyzer/verbs/explain.h"
+
+namespace kshim::explain {
+namespace {
+
+using analysis::Document;
+using analysis::Tone;
+
+std::string names_of(const Meaning& meaning) {
+  if (meaning.driver_name.empty()) return meaning.runtime_name;
+  if (meaning.runtime_name.empty()) return meaning.driver_name;
+  return meaning.runtime_name + ", " + meaning.driver_name;
+}
+
+class ExplanationWriter {
+ public:
+  ExplanationWriter(const Explanation& explanation, Document& document)
+      : explanation_(explanation), doc_(document) {}
+
+  void write() {
+    head();
+    if (!explanation_.recognised) not_recognised();
+    facts();
+    write_findings(explanation_.findings,
+                   doc_.brief() ? analysis::Detail::full : analysis::Detail::everything, doc_);
+    also();
+    next();
+    std::vector<analysis::Note> notes;
+    for (const std::string& note : explanation_.notes) notes.push_back({note});
+    doc_.notes(notes);
+  }
+
+ private:
+  void head() {
+    for (const Meaning& meaning : explanation_.meanings) {
+      doc_.say(Tone::strong, fmt::format("{}:", meaning.code), meaning.message, Tone::strong);
+      doc_.paragraph({{names_of(meaning)}}, 2);
+      if (!meaning.note.empty()) doc_.paragraph({{meaning.note}}, 2);
+    }
+    if (explanation_.asked != Asked::log || explanation_.line == 0) return;
+    doc_.gap();
+    doc_.facts({{"line", {{fmt::format("{} of {}", explanation_.line, explanation_.subject)}}},
+                {"says", {{explanation_.quote}}}});
+  }
+
+  void not_recognised() {
+    doc_.say(Tone::warning, "not recognized:",
+             explanation_.asked == Asked::log
+                 ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
+                 : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));
+    if (!explanation_.nearest.empty())
+      doc_.paragraph(
+          {{fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", "))}}, 2);
+    doc_.paragraph(
+        {{"Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
+          "really fails."}},
+        2);
+  }
+
+  void facts() {
+    std::vector<analysis::Fact> facts;
+    for (const std::string& fact : explanation_.facts)
+      facts.push_back({facts.empty() ? "read" : "", {{fact}}});
+    doc_.gap();
+    doc_.facts(std::move(facts));
+  }
+
+  void also() {
+    if (explanation_.also.empty()) return;
+    doc_.heading(2, {{"It can also be"}});
+    std::vector<analysis::Line> items;
+    for (const Possibility& also : explanation_.also)
+      items.push_back({{fmt::format("{}: {}", analysis::row_of(also.cause).name, also.when)}});
+    doc_.list(std::move(items));
+  }
+
+  void next() {
+    if (explanation_.next.empty()) return;
+    doc_.heading(2, {{"To know for certain"}});
+    for (const NextStep& step : explanation_.next) {
+      doc_.commands({step.command});
+      doc_.paragraph({{analysis::as_sentence(step.why)}}, 6);
+    }
+  }
+
+  const Explanation& explanation_;
+  Document& doc_;
+};
+
+}  // namespace
+
+std::string render_text(const Explanation& explanation, analysis::RenderOptions options) {
+  options.whole_commands = explanation.windows;
+  return analysis::write_document(
+      analysis::Format::text, "kshim explain", options, {},
+      [&](Document& document) { ExplanationWriter(explanation, document).write(); });
+}
+
+using analysis::Json;
+using analysis::json_list;
+using analysis::text_or_null;
+
+std::string render_json(const Explanation& explanation) {
+  Json out = {{"schema", "kshim-explain/1"}};
+  out["findings"] =
+      json_list(explanation.findings, [](const analysis::Finding& finding) { return to_json(finding); });
+  out["asked"] = {{"as", to_name(explanation.asked)}, {"subject", explanation.subject}};
+  out["recognised"] = explanation.recognised;
+  out["meanings"] = json_list(explanation.meanings, [](const Meaning& meaning) {
+    return Json{{"code", meaning.code},
+                {"driver_name", text_or_null(meaning.driver_name)},
+                {"runtime_name", text_or_null(meaning.runtime_name)},
+                {"message", text_or_null(meaning.message)},
+                {"note", text_or_null(meaning.note)}};
+  });
+  out["line"] = explanation.line == 0 ? Json(nullptr) : Json(explanation.line);
+  out["quote"] = text_or_null(explanation.quote);
+  out["also"] = json_list(explanation.also, [](const Possibility& also) {
+    return Json{{"cause", analysis::row_of(also.cause).name}, {"when", also.when}};
+  });
+  out["next"] = json_list(explanation.next, [](const NextStep& step) {
+    return Json{{"command", step.command}, {"why", step.why}};
+  });
+  out["facts"] = explanation.facts;
+  out["notes"] = explanation.notes;
+  out["nearest"] = explanation.nearest;
+  analysis::add_knowledge(out);
+  return analysis::dumped(out);
+}
+
+}  // namespace kshim::explain

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict in a sentence, where there is no finding to say it.
+#include "analyzer/say/sentences.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "analyzer/advise/fleet.h"
+#include "analyzer/core/text.h"
+
+namespace kshim::analysis {
+namespace {
+
+// The simulator's names say so themselves.
+std::string gpu_text(const DeviceSummary& device) {
+  constexpr std::string_view kSimulated = " (simulated)";
+  std::string_view name = device.name;
+  if (name.ends_with(kSimulated)) name.remove_suffix(kSimulated.size());
+  return fmt::format("{} ({}{})", name, device.cc ? image::to_name(*device.cc).view() : "?",
+                     device.simulated ? ", simulated" : "");
+}
+
+std::string gpus_text(const Analysis& analysis) {
+  // In the order of their ordinals, as the reports have them.
+  std::vector<std::string> names;
+  for (const DeviceSummary& device : analysis.devices) {
+    std::string name = gpu_text(device);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+  }
+  if (names.size() > 3) return fmt::format("{} kinds of GPUs", names.size());
+  return enumerate(names);
+}
+
+std::string modules_text(const Analysis& analysis) {
+  std::uint64_t modules = 0;
+  for (const ProcessSummary& process : analysis.processes) modules += process.modules;
+  std::string text = fmt::format("{} loaded", counted(modules, "kernel module"));
+  if (analysis.processes.size() > 1) text += fmt::format(" in {} processes", analysis.processes.size());
+  return text;
+}
+
+// Of many, some names and how many more.
+template <class Which>
+std::vector<std::string> reports_that(const Analysis& analysis, Which&& which) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::string> out;
+  std::size_t more = 0;
+  for (const ProcessSummary& process : analysis.processes) {
+    if (!which(process)) continue;
+    if (out.size() < kNamed) {
+      out.emplace_back(basename_of(process.report));
+    } else {
+      ++more;
+    }
+  }
+  if (more != 0) out.push_back(fmt::format("{} more", more));
+  return out;
+}
+
+// A gap that nobody ran into leaves the verdict "ok", but something is missing.
+std::string outcome(const Analysis& analysis) {
+  const bool gap = std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                               [](const Finding& finding) { return finding.cause == Cause::latent_gap; });
+  return gap ? "nothing failed" : "nothing missing";
+}
+
+// A driver that was asked for nothing: no claim is made of images that were never needed.
+bool used_nothing(const Analysis& analysis) {
+  return analysis.devices.empty() && analysis.findings.empty() &&
+         std::all_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules == 0; });
+}
+
+bool failed_by_itself(const Analysis& analysis) {
+  return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
+}
+
+std::string ending_text(const Analysis& analysis) {
+  if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
+  if (std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                  [](const DeviceSummary& device) { return device.simulated; }))
+    return fmt::format(
+        "the program ended with {}: a simulated GPU runs no kernel, so results stay zero, and a program that "
+        "checks them fails",
+        *analysis.exit_status);
+  return fmt::format("the program ended with {} for a reason that no report shows", *analysis.exit_status);
+}
+
+VerdictLine ok_line(const Analysis& analysis) {
+  const std::string gpus = gpus_text(analysis);
+  if (failed_by_itself(analysis)) {
+    return {Tone::strong, outcome(analysis) == "nothing failed" ? "no failure seen:" : "no gap seen:",
+            fmt::format("{}{}{}; {}", modules_text(analysis), gpus.empty() ? "" : " on ", gpus,
+                        ending_text(analysis))};
+  }
+  if (used_nothing(analysis)) {
+    return {Tone::good, "ok:", "CUDA was initialized, and neither a GPU nor a kernel module was used"};
+  }
+  return {
+      Tone::good, "ok:",
+      fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
+}
+
+bool recorded_any(const Analysis& analysis) {
+  return std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules != 0; });
+}
+
+}  // namespace
+
+VerdictLine verdict_line(const Analysis& analysis) {
+  switch (analysis.verdict) {
+    case Verdict::ok:
+      return ok_line(analysis);
+    case Verdict::no_cuda:
+      return {Tone::strong, "no CUDA:", "no watched process initialized CUDA"};
+    case Verdict::incomplete: {
+      const auto reports =
+          reports_that(analysis, [](const ProcessSummary& process) { return !process.complete; });
+      const auto lossy =
+          reports_that(analysis, [](const ProcessSummary& process) { return process.lost != 0; });
+      if (reports.empty() && !lossy.empty()) {
+        const bool damaged = std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                                         [](const ProcessSummary& process) { return process.damaged; });
+        return {Tone::warning, "incomplete:",
+                fmt::format("{}, {} in what is there; {} {} records that {}", modules_text(analysis),
+                            outcome(analysis), enumerate(lossy), lossy.size() == 1 ? "lacks" : "lack",
+                            damaged ? "are damaged or gone" : "could not be written")};
+      }
+      if (reports.empty()) {
+        return {
+            Tone::warning, "incomplete:",
+            fmt::format("{}, {}; some questions have no answer", modules_text(analysis), outcome(analysis))};
+      }
+      return {Tone::warning, "incomplete:",
+              fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
+                          modules_text(analysis), outcome(analysis), enumerate(reports),
+                          reports.size() == 1 ? "has" : "have")};
+    }
+    case Verdict::blind:
+      return {Tone::warning, "blind:",
+              recorded_any(analysis) ? fmt::format("{}, {}, and not all of it was watched",
+                                                   modules_text(analysis), outcome(analysis))
+                                     : "kshim could not watch the program, and nothing is recorded"};
+    case Verdict::gap:
+    case Verdict::failure:
+      break;
+  }
+  return {};
+}
+
+}  // namespace kshim::analysis
+
+namespace kshim::scan {
+namespace {
+
+constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
+
+/// Smallest and largest over all images that tell; empty where none does, or all say 0.
+std::string range_of(const ScannedKernel& kernel, std::uint32_t KernelNeeds::*member) {
+  std::uint32_t least = kUnknown;
+  std::uint32_t most = 0;
+  for (const KernelNeeds& image : kernel.images) {
+    if (image.*member == kUnknown) continue;
+    least = std::min(least, image.*member);
+    most = std::max(most, image.*member);
+  }
+  if (most == 0) return {};
+  return least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+}
+
+}  // namespace
+
+std::string needs_text(const ScannedKernel& kernel) {
+  std::vector<std::string> out;
+  const auto add = [&](std::uint32_t KernelNeeds::*member, std::string_view before, std::string_view after) {
+    const std::string range = range_of(kernel, member);
+    if (!range.empty()) out.push_back(fmt::format("{}{} {}", before, range, after));
+  };
+  add(&KernelNeeds::registers, "", "registers");
+  add(&KernelNeeds::shared_bytes, "", "bytes shared");
+  add(&KernelNeeds::local_bytes, "", "bytes local");
+  add(&KernelNeeds::max_threads, "up to ", "threads");
+  return analysis::join(out, ", ");
+}
+
+}  // namespace kshim::scan
+
+namespace kshim::analysis {
+namespace {
+
+std::string real_name(image::Arch arch) {
+  return std::string(image::to_name(image::ImageKind::cubin, arch).view());
+}
+
+// The first and the last toolkit that emit code which serves a GPU.
+std::string toolkit_range(image::ComputeCapability gpu) {
+  const image::Arch own{gpu, image::Suffix::none};
+  const ToolkitRow* first = first_toolkit_for(own);
+  const ToolkitRow* last = last_toolkit_for(own);
+  if (first == nullptr) return fmt::format("no toolkit that is known builds for {}", name(gpu));
+  const bool ended = last != nullptr && last->version < toolkits().back().version;
+  return ended ? fmt::format("CUDA {} is the last for {}", name(last->version), name(gpu))
+               : fmt::format("CUDA {} is the first for {}", name(first->version), name(gpu));
+}
+
+}  // namespace
+
+std::string names_of(const std::vector<image::ComputeCapability>& gpus) {
+  std::vector<std::string> names;
+  for (const image::ComputeCapability gpu : gpus) names.push_back(name(gpu));
+  return join(names, ", ");
+}
+
+std::string list_text(const FleetList& list) {
+  std::string out;
+  for (const FleetArch& row : list.archs) {
+    if (!out.empty()) out += ' ';
+    out += real_name(row.arch);
+    const bool own = row.serves.size() == 1 && row.serves.front() == row.arch.cc;
+    if (!own && !row.serves.empty()) out += fmt::format(" (for {})", names_of(row.serves));
+  }
+  return out;
+}
+
+std::string cmake_text(const FleetPlan& plan) {
+  std::vector<std::string> parts;
+  for (const FleetArch& row : plan.smallest.archs) {
+    const std::string digits = real_name(row.arch).substr(3);  // without sm_
+    parts.push_back(row.arch == plan.ptx ? digits : digits + "-real");
+  }
+  return join(parts, ";");
+}
+
+std::string toolkits_text(const FleetPlan& plan) {
+  std::string which;
+  if (plan.toolkits.size() == 1) {
+    which = fmt::format("CUDA {}", name(plan.toolkits.front()));
+  } else if (plan.toolkits.size() == 2) {
+    which = fmt::format("CUDA {} or {}", name(plan.toolkits.front()), name(plan.toolkits.back()));
+  } else if (!plan.toolkits.empty()) {
+    which = fmt::format("CUDA {} to {}", name(plan.toolkits.front()), name(plan.toolkits.back()));
+  }
+  if (plan.compiled.empty() && plan.unserved.empty())
+    return which.empty() ? "no single toolkit builds all of it" : which + " builds all of it";
+  std::vector<image::ComputeCapability> left = plan.compiled;
+  left.insert(left.end(), plan.unserved.begin(), plan.unserved.end());
+  std::vector<std::string> reasons;
+  for (const image::ComputeCapability gpu : left) reasons.push_back(toolkit_range(gpu));
+  // Of those that are built, the one that keeps the others out: with the earliest last toolkit.
+  const FleetArch* oldest = nullptr;
+  for (const FleetArch& row : plan.smallest.archs) {
+    const ToolkitRow* last = last_toolkit_for(row.arch);
+    const ToolkitRow* known = oldest != nullptr ? last_toolkit_for(oldest->arch) : nullptr;
+    if (last != nullptr && (known == nullptr || last->version < known->version)) oldest = &row;
+  }
+  if (oldest != nullptr && !oldest->serves.empty() &&
+      last_toolkit_for(oldest->arch)->version < toolkits().back().version)
+    reasons.push_back(toolkit_range(oldest->arch.cc));
+  std::string out = fmt::format("no single toolkit builds for all of them ({})", enumerate(reasons));
+  if (!which.empty()) {
+    out += fmt::format("; the list is what {} builds", which);
+    if (!plan.compiled.empty())
+      out += fmt::format(", and {} compiles its PTX at load", names_of(plan.compiled));
+    if (!plan.unserved.empty())
+      out += fmt::format(", and {} needs a build of its own", names_of(plan.unserved));
+  }
+  return out;
+}
+
+std::string size_text(const FleetPlan& plan, const FleetList& list) {
+  const auto added =
+      std::count_if(list.archs.begin(), list.archs.end(), [](const FleetArch& row) { return row.added; });
+  if (added == 0 || !list.bytes) return {};
+  return fmt::format("about {}", size_text(*list.bytes)) +
+         (added > 1 ? fmt::format(", {} each", size_text(plan.bytes_each)) : std::string());
+}
+
+std::string breaks_text(const FleetPlan& plan) {
+  constexpr std::size_t kNamed = 4;
+  std::vector<std::pair<std::string, std::uint64_t>> hosts;  // GPUs of one kind on one host, and how many
+  std::uint64_t told = 0;
+  for (const FleetBreak& row : plan.breaks) {
+    std::string text =
+        fmt::format("{} ({}, {})", row.host.empty() ? "this machine" : row.host, row.gpu, name(row.cc));
+    const auto known =
+        std::find_if(hosts.begin(), hosts.end(), [&](const auto& host) { return host.first == text; });
+    if (known == hosts.end() && hosts.size() == kNamed) continue;
+    if (known != hosts.end()) {
+      ++known->second;
+    } else {
+      hosts.emplace_back(std::move(text), 1);
+    }
+    ++told;
+  }
+  std::vector<std::string> parts;
+  for (const auto& [text, count] : hosts)
+    parts.push_back(count == 1 ? text : fmt::format("{} GPUs of {}", count, text));
+  if (plan.breaks_total > told) parts.push_back(counted(plan.breaks_total - told, "more GPU"));
+  return enumerate(parts);
+}
+
+}  // namespace kshim::analysis
