@@ -200,7 +200,7 @@ std::string completion_script(std::string_view shell) {
 
 Command completion_command() {
   return {.name = "completion",
-          .synopsis = "print the script that completes kshim's commands in bash, zsh or fish",
+          .synopsis = "print a completion script for bash, zsh or fish",
           .usage = "bash|zsh|fish",
           .details = {},
           .example =

@@ -141,19 +141,18 @@ void add_common_options(CLI::App& app, const Command& command, CommonOptions& to
   constexpr unsigned kPatience = 60;
   constexpr unsigned kMostPatience = 86'400;
   if (command.name == "path") return;
-  app.add_option(
-         "--knowledge", to.knowledge,
-         "newer tables of GPUs, CUDA releases and packages than the built-in ones: a file, or a folder of "
-         "files (also KSHIM_KNOWLEDGE)")
+  app.add_option("--knowledge", to.knowledge,
+                 "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+                 "(also KSHIM_KNOWLEDGE)")
       ->type_name("FILE");
-  app.add_option(
-         "--max-memory", to.memory,
-         "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
+  app.add_option("--max-memory", to.memory,
+                 "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
       ->type_name("SIZE");
   if (command.name == "run") return;  // what it runs may wait for as long as it likes
   to.io_timeout = kPatience;
   app.add_option("--io-timeout", to.io_timeout,
-                 "end where a file system (NFS, FUSE) does not answer for so long (default: 60; 0: wait)")
+                 "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
+                 "forever)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0U, kMostPatience));
 }

@@ -31,7 +31,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// What `entry` (O_PATH) is, opened to read. Without /proc by its name, and then compared.
+/// Opens the file of `entry` (O_PATH) for reading. Without /proc, opens the name and compares the files.
 int open_again(const Descriptor& entry, const struct stat& status, const fs::path& path) {
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(entry.get());
   const int fd = ::open(by_descriptor.c_str(), kRead);
@@ -162,13 +162,13 @@ std::optional<std::string> read_open(const OpenFile& file, std::size_t most) {
   std::string out;
   while (out.size() < most) {
     const std::size_t before = out.size();
-    // What the file says of its size is only a hint: those of /proc say 0, others may be growing.
+    // The file's size is only a hint: files in /proc have size 0, others may be growing.
     const auto told = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
     const std::size_t piece = std::max(kPiece, told > before ? told - before : 0);
     out.resize(before + std::min(most - before, piece));
     const std::optional<std::size_t> got =
         read_at(file.fd.get(), before, {out.data() + before, out.size() - before});
-    // A file in /proc fails with ESRCH once its process is gone: what came before counts.
+    // A file in /proc fails with ESRCH after its process has ended: the bytes read before count.
     const std::size_t more = got.value_or(0);
     const bool end = before + more < out.size();
     out.resize(before + more);
@@ -201,7 +201,7 @@ std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
   std::vector<DataRange> out;
   if (size == 0) return out;
   out.push_back({0, size});
-  // Not sparse: nearly every file. One call would tell as well, but this costs none.
+  // Nearly all files are not sparse. This check needs no system call.
   if (static_cast<std::uint64_t>(status.st_blocks) * kBlock >= size) return out;
   out.clear();
   for (std::uint64_t at = 0; at < size && out.size() < kMostRanges;) {
@@ -239,14 +239,14 @@ class FileStream::Buffer : public std::streambuf {
   }
 
  private:
-  /// Moves on to where there is data. Of a file that is not sparse nothing is asked.
+  /// Moves to the next range with data. Makes no system call for a file that is not sparse.
   bool only_hole_left() const {
     constexpr off_t kBlock = 512;
     if (file_.status.st_blocks * kBlock >= file_.status.st_size) return false;
     const int fd = file_.fd.get();
     return ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO;
   }
-  /// False where no writer has come, or one is silent for too long.
+  /// False if there is no writer, or the writer is silent for too long.
   bool wait() {
     pollfd what{.fd = file_.fd.get(), .events = POLLIN, .revents = 0};
     const auto patience = begun_ ? patience_.next : patience_.first;

@@ -42,7 +42,7 @@ def main():
         check(re.search(rf"FLAGS_1\).*\b{flag}\b", dynamic), f"not linked with -z {flag.lower()}")
     check("TEXTREL" not in dynamic and "(RPATH)" not in dynamic and "(RUNPATH)" not in dynamic, "text relocations, or a path to libraries")
     constructors = re.search(r"\(INIT_ARRAYSZ\)\s+(\d+)", dynamic)
-    check(constructors is None or int(constructors.group(1)) <= 8, "a global is not constant-initialised")
+    check(constructors is None or int(constructors.group(1)) <= 8, "a global is not constant-initialized")
     segments = output("readelf", "-W", "-l", path)
     check(re.search(r"GNU_STACK\s.*\sRW\s", segments), "the stack is executable")
     size = sum(int(load, 16) for load in re.findall(r"^\s*LOAD\s+\S+\s+\S+\s+\S+\s+(0x[0-9a-f]+)", segments, re.MULTILINE))

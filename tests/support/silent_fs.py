@@ -16,7 +16,7 @@ CODES = {"LOOKUP": 1, "FORGET": 2, "GETATTR": 3, "OPEN": 14, "READ": 15, "RELEAS
 NAMES = {code: name for name, code in CODES.items()}
 SIZE = 1 << 20
 FOREVER = 1 << 30
-ASYNC_READ = 1  # as every daemon has it: who waits for a page can be killed
+ASYNC_READ = 1  # as every daemon has it: a process that waits for a page can be killed
 ENOSYS, ENOENT = 38, 2
 
 
@@ -78,7 +78,7 @@ def main():
         if done:
             return os.waitstatus_to_exitcode(status) % 256
     os.kill(child, signal.SIGKILL)
-    os.close(device)  # who waits for it goes on
+    os.close(device)  # a process that waits for it goes on
     os.waitpid(child, 0)
     return 98
 

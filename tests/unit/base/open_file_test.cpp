@@ -64,7 +64,7 @@ TEST_F(Pipe, EndsWithItsWriter) {
   EXPECT_FALSE(stream.has_timed_out());
 }
 
-// shows: a link to a file of the kernel's, of which a reader takes away what it reads
+// shows: a link to a kernel file that loses what a reader reads
 TEST_F(Pipe, NoLinkLeadsToFilesOfTheKernels) {
   const std::filesystem::path link = folder_ / "report.jsonl";
   std::filesystem::create_symlink("/proc/uptime", link);
