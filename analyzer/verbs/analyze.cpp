@@ -17,6 +17,7 @@
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/bypass.h"
+#include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/device_table.h"
 #include "analyzer/verbs/finding_table.h"
 #include "analyzer/verbs/fleet_plans.h"
@@ -73,7 +74,12 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 class Run {
  public:
   Run(const Options& options, Analysis& out)
-      : options_(options), out_(out), files_(options.root), processes_(out), devices_(out.devices) {}
+      : options_(options),
+        out_(out),
+        files_(options.root),
+        processes_(out),
+        devices_(out.devices),
+        compilers_(options, files_, notes_) {}
 
   void read(const std::vector<ReportFile>& files) {
     for (const ReportFile& file : files) total_ += file.bytes;
@@ -86,6 +92,7 @@ class Run {
     for (const Report& report : waiting_) judge(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);
+    compilers_.judge(findings_);
   }
 
   void judge_idle() {
@@ -197,6 +204,7 @@ class Run {
     if (options_.record_packages) record_packages(scene);
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
+    compilers_.note(report, process);
     devices_.add(report, findings);
     unused_.add(report);
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
@@ -229,6 +237,7 @@ class Run {
   DeviceTable devices_;
   UnusedGpus unused_;
   NoteList notes_;
+  CompilerFailures compilers_;
   ListedImages listed_;
   /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
   std::unordered_map<std::uint64_t, std::uint64_t> initialised_;
