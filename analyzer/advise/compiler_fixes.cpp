@@ -49,7 +49,8 @@ void add_other_package(const AdviceInput& at, std::string_view compiler, Version
 
 // Triton asks its own ptxas, which is a program: another one does as well.
 bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes) {
-  if (!at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
+  const bool selected = at.compiler && at.compiler->selects.starts_with("TRITON_");
+  if (!selected && !at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
   fixes.push_back(
       {FixKind::environment,
        fmt::format("Let Triton use the ptxas of CUDA {} or newer", name(good)),
@@ -113,16 +114,19 @@ bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
     command = fmt::format("export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{}", toolkit);
   if (compiler.selects == "CUDA_HOME")
     command = fmt::format("export CUDA_HOME={0} PATH={0}/bin:\"$PATH\"", toolkit);
-  fixes.push_back({FixKind::environment,
-                   fmt::format("Use the {} of CUDA {} that is on this machine", compiler.name.substr(0, compiler.name.find('-')),
-                               name(compiler.other_version)),
-                   {std::move(command)},
-                   fmt::format("{} takes what {} refused", compiler.other, compiler.path),
-                   compiler.selects == "CUDA_HOME"
-                       ? "start again in an empty build folder: a build keeps the compiler that it found"
-                       : "",
-                   "select-compiler",
-                   {{"variable", compiler.selects}, {"path", compiler.other}}});
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Use the {} of CUDA {} that is on this machine",
+                   compiler.name.substr(0, compiler.name.find('-')), name(compiler.other_version)),
+       {std::move(command)},
+       fmt::format("{} takes what {} refused", compiler.other, compiler.path),
+       compiler.selects == "CUDA_HOME"
+           ? "start again in an empty build folder: a build keeps the compiler that it found"
+       : compiler.other_version.major != compiler.version.major && compiler.selects.starts_with("TRITON_")
+           ? "Triton takes only releases that it knows: 3.4.0 refuses those of CUDA 13"
+           : "",
+       "select-compiler",
+       {{"variable", compiler.selects}, {"path", compiler.other}}});
   return true;
 }
 
@@ -132,8 +136,9 @@ void add_tile_fix(const CompilerFacts& compiler, Advice& advice) {
   const std::string asked(image::to_name(image::ImageKind::cubin, plain).view());
   const ToolkitRow* first = first_release_for(compiler.name, plain);
   if (first == nullptr) {
-    advice.dead_ends.push_back({"installing another tileiras",
-                                fmt::format("none up to CUDA {} compiles tiles for {}", name(toolkits().back().version), asked)});
+    advice.dead_ends.push_back(
+        {"installing another tileiras",
+         fmt::format("none up to CUDA {} compiles tiles for {}", name(toolkits().back().version), asked)});
     return;
   }
   advice.fixes.push_back(
@@ -155,13 +160,14 @@ bool add_isa_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
   if (reads == toolkits().end()) return false;
   const std::string good = name(reads->version);
   const std::string variable = compiler.selects.starts_with("TRITON_") ? compiler.selects : "PATH";
-  fixes.push_back({FixKind::environment,
-                   fmt::format("Use the ptxas of CUDA {} or newer", good),
-                   {variable == "PATH" ? fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"", good)
-                                       : fmt::format("export {}=/usr/local/cuda-{}/bin/ptxas", variable, good)},
-                   fmt::format("it is the first that reads PTX of ISA {}", image::to_name(compiler.input_isa).view()),
-                   "",
-                   "use-newer-ptxas"});
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Use the ptxas of CUDA {} or newer", good),
+       {variable == "PATH" ? fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"", good)
+                           : fmt::format("export {}=/usr/local/cuda-{}/bin/ptxas", variable, good)},
+       fmt::format("it is the first that reads PTX of ISA {}", image::to_name(compiler.input_isa).view()),
+       "",
+       "use-newer-ptxas"});
   return true;
 }
 
@@ -170,7 +176,8 @@ bool add_program_fixes(CompilerFacts& compiler, Advice& advice) {
   if (compiler.path.empty()) return false;
   const ToolkitRow* row = find_toolkit(compiler.version);
   const bool knows = row != nullptr && compiles_for(compiler.name, *row, compiler.asked);
-  if (add_selecting_fix(compiler, advice.fixes) || ((knows || compiler.asked.cc.major == 0) && add_isa_fix(compiler, advice.fixes)))
+  if (add_selecting_fix(compiler, advice.fixes) ||
+      ((knows || compiler.asked.cc.major == 0) && add_isa_fix(compiler, advice.fixes)))
     return true;
   if (is_tile_compiler(compiler.name)) {
     add_tile_fix(compiler, advice);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules for compilers, libraries (NVRTC, nvJitLink) and programs (ptxas, tileiras, nvcc, cicc, nvlink): one does not know an
-// architecture yet, or no longer.
+// The rules for compilers, libraries (NVRTC, nvJitLink) and programs (ptxas, tileiras, nvcc, cicc, nvlink):
+// one does not know an architecture yet, or no longer.
 #pragma once
 #include <optional>
 #include <string_view>

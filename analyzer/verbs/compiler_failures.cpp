@@ -25,8 +25,8 @@ constexpr std::size_t kMostWaiters = 65536;
 
 // A build starts its compilers through these.
 bool is_between(std::string_view program) {
-  static constexpr std::string_view kNames[] = {"sh",    "bash", "dash", "ninja", "make", "gmake", "cmake",
-                                                "ccache", "env",  "nvcc", "timeout"};
+  static constexpr std::string_view kNames[] = {"sh",    "bash",   "dash", "ninja", "make",   "gmake",
+                                                "cmake", "ccache", "env",  "nvcc",  "timeout"};
   return std::find(std::begin(kNames), std::end(kNames), program) != std::end(kNames);
 }
 
@@ -53,7 +53,8 @@ image::Arch refused_arch(const CompilerRecord& record, const CompilerFacts& fact
 }
 
 std::string version_text(const CompilerFacts& facts) {
-  return facts.version.known() ? fmt::format("{} {}", facts.name, image::to_name(facts.version).view()) : facts.name;
+  return facts.version.known() ? fmt::format("{} {}", facts.name, image::to_name(facts.version).view())
+                               : facts.name;
 }
 
 }  // namespace
@@ -62,10 +63,12 @@ void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> p
   const ProcessRecord& here = report.process;
   for (const ChildRecord& child : report.children) {
     // It could write nothing itself.
-    if (const std::string exe = child.signal && options_.exe_of ? options_.exe_of(static_cast<long>(child.pid)) : "";
+    if (const std::string exe =
+            child.signal && options_.exe_of ? options_.exe_of(static_cast<long>(child.pid)) : "";
         image::is_compiler_program(basename_of(exe)))
-      notes_.add(exe, fmt::format("process {} was ended by signal {}{}", child.pid, *child.signal,
-                                  *child.signal == SIGKILL ? ", as the system does where memory runs out" : ""));
+      notes_.add(exe,
+                 fmt::format("process {} was ended by signal {}{}", child.pid, *child.signal,
+                             *child.signal == SIGKILL ? ", as the system does where memory runs out" : ""));
     if (waiters_.size() == kMostWaiters) break;
     FailureRecord waited;
     waited.python = child.python;
@@ -96,7 +99,8 @@ void CompilerFailures::judge(FindingTable& findings) {
   }
 }
 
-const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report, const ProcessEntry*& by) const {
+const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report,
+                                                            const ProcessEntry*& by) const {
   const std::vector<ProcessEntry>& parents = report.compiler->parent;
   std::uint64_t child = report.process.pid;
   for (const ProcessEntry& parent : parents) {
@@ -144,9 +148,10 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
     if (program.path == facts.path || row == nullptr || refused_by_program(other)) continue;
     // Triton's folder is no toolkit.
     if (!facts.selects.starts_with("TRITON_") && program.path.find("/triton/") != std::string::npos) continue;
+    // The oldest that does: what called the compiler may not know newer releases.
+    if (!facts.other.empty() && !(program.version < facts.other_version)) continue;
     facts.other = program.path;
     facts.other_version = program.version;
-    return;
   }
 }
 
@@ -173,7 +178,8 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   out.confidence = match->confidence;
   out.near = Near::call;
   out.object = record.path;
-  if (const auto& package = files_.packages().of(record.path)) out.package = package_name(record_of(*package, 0));
+  if (const auto& package = files_.packages().of(record.path))
+    out.package = package_name(record_of(*package, 0));
   out.need = image::to_name(image::ImageKind::cubin, facts.asked).view();
   if (facts.asked.cc.major == 0) out.need.clear();
   const ToolkitRow* row = find_toolkit(facts.version);
@@ -196,22 +202,22 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
                            {"path", record.path},
                            {"version", record.version},
                            {"status", std::to_string(record.status)}}});
-  out.evidence.push_back({EvidenceId::rule,
-                          match->because + ".",
-                          line,
-                          {{"cause", std::string(row_of(out.cause).name)}}});
+  out.evidence.push_back(
+      {EvidenceId::rule, match->because + ".", line, {{"cause", std::string(row_of(out.cause).name)}}});
   if (by != nullptr) {
-    out.evidence.push_back({EvidenceId::started_by,
-                            fmt::format("{} (process {}) started it.", by->exe.empty() ? "A program" : by->exe, by->pid),
-                            line,
-                            {{"program", by->exe}, {"pid", std::to_string(by->pid)}}});
+    out.evidence.push_back(
+        {EvidenceId::started_by,
+         fmt::format("{} (process {}) started it.", by->exe.empty() ? "A program" : by->exe, by->pid),
+         line,
+         {{"program", by->exe}, {"pid", std::to_string(by->pid)}}});
   }
   if (!facts.other.empty()) {
-    out.evidence.push_back({EvidenceId::other_compiler,
-                            fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other,
-                                        image::to_name(facts.other_version).view()),
-                            {},
-                            {{"path", facts.other}, {"version", std::string(image::to_name(facts.other_version).view())}}});
+    out.evidence.push_back(
+        {EvidenceId::other_compiler,
+         fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other,
+                     image::to_name(facts.other_version).view()),
+         {},
+         {{"path", facts.other}, {"version", std::string(image::to_name(facts.other_version).view())}}});
   }
   AdviceInput at;
   at.cause = out.cause;

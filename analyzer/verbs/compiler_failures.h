@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilers in processes of their own that failed (ptxas, tileiras, nvcc, cicc, nvlink): what each was asked, put together with
-// the process that waited for it, which has a report of its own.
+// Compilers in processes of their own that failed (ptxas, tileiras, nvcc, cicc, nvlink): what each was asked,
+// put together with the process that waited for it, which has a report of its own.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -22,7 +22,8 @@ class CompilerFailures {
  public:
   CompilerFailures(const Options& options, ObjectFiles& files, NoteList& notes)
       : options_(options), files_(files), notes_(notes) {}
-  /// Keeps what the report says of its own failure as a compiler, and of its children's. `process`: its place in the list.
+  /// Keeps what the report says of its own failure as a compiler, and of its children's. `process`: its place
+  /// in the list.
   void note(const Report& report, std::optional<std::uint32_t> process);
   /// Once all reports were read: a finding for each compiler that does not know what it was asked for.
   void judge(FindingTable& findings);

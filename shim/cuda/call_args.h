@@ -15,13 +15,13 @@ namespace kshim::shim {
 struct CallArgs {
   Hook hook{};
   abi::Result code = 0;
-  const void* caller = nullptr;  ///< return address of the wrapper
-  std::uintptr_t handle = 0;     ///< CUfunction or CUkernel
-  std::uintptr_t container = 0;  ///< CUmodule or CUlibrary
-  std::uintptr_t image = 0;      ///< device code handed over in memory
-  const char* file = nullptr;    ///< device code handed over as a file
-  const char* symbol = nullptr;  ///< kernel or variable asked for
-  std::uintptr_t host = 0;       ///< host stub of a kernel, or host shadow of a variable
+  const void* caller = nullptr;    ///< return address of the wrapper
+  std::uintptr_t handle = 0;       ///< CUfunction or CUkernel
+  std::uintptr_t container = 0;    ///< CUmodule or CUlibrary
+  std::uintptr_t image = 0;        ///< device code handed over in memory
+  const char* file = nullptr;      ///< device code handed over as a file
+  const char* symbol = nullptr;    ///< kernel or variable asked for
+  std::uintptr_t host = 0;         ///< host stub of a kernel, or host shadow of a variable
   std::uintptr_t jit_options = 0;  ///< what the caller asked of the JIT compiler, and how much of it
   std::uintptr_t jit_values = 0;
   unsigned jit_count = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// waitpid: where a program learns that a compiler, which it had started, failed. Python's subprocess, XLA and ninja call it.
-// It is a cancellation point and may be called in a signal handler, so the real function does all of the work; what follows
-// comes after it, for a child that ended with a status other than 0 or by a signal in a process that has a report, and waits for nothing.
+// waitpid: where a program learns that a compiler, which it had started, failed. Python's subprocess, XLA and
+// ninja call it. It is a cancellation point and may be called in a signal handler, so the real function does
+// all of the work; what follows comes after it, for a child that ended with a status other than 0 or by a
+// signal in a process that has a report, and waits for nothing.
 #include <sys/wait.h>
 
 #include <atomic>
@@ -32,9 +33,8 @@ std::atomic<WaitFn> g_next{nullptr};
   const SlowPath path;
   if (!path) return;
   // Where another thread is in the shim, the report does without.
-  (void)path.try_run([&](State& state) {
-    state.children.note(state.report, static_cast<std::uint64_t>(child), status);
-  });
+  (void)path.try_run(
+      [&](State& state) { state.children.note(state.report, static_cast<std::uint64_t>(child), status); });
 }
 
 }  // namespace

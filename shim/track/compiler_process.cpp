@@ -62,8 +62,8 @@ std::string_view next_argument(std::string_view& rest) noexcept {
 
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-constexpr std::string_view kArchOptions[] = {"arch", "gpu-architecture", "gpu-name",      "code",
-                                             "gpu-code", "gencode",      "generate-code"};
+constexpr std::string_view kArchOptions[] = {"arch",     "gpu-architecture", "gpu-name",     "code",
+                                             "gpu-code", "gencode",          "generate-code"};
 
 std::atomic<bool> g_compiler{false};
 
@@ -80,7 +80,8 @@ bool is_compiler_process() noexcept { return g_compiler.load(std::memory_order_r
 
 void AskedArchs::add_names_in(std::string_view value) noexcept {
   for (std::size_t at = 0; at < value.size(); ++at) {
-    if (at != 0 && value[at - 1] != ',' && value[at - 1] != '=' && value[at - 1] != '[' && value[at - 1] != '"')
+    if (at != 0 && value[at - 1] != ',' && value[at - 1] != '=' && value[at - 1] != '[' &&
+        value[at - 1] != '"')
       continue;
     const std::string_view rest = part_of(value, at);
     for (const std::string_view prefix : {"sm_", "compute_", "lto_"}) {
@@ -129,7 +130,8 @@ void CompilerProcess::find_input_isa(std::string_view arguments) noexcept {
   for (unsigned files = 0; !arguments.empty() && files < kMostFiles;) {
     PathText argument;
     argument << next_argument(arguments);
-    const bool is_output = std::exchange(output, argument.view() == "-o" || argument.view() == "--output-file");
+    const bool is_output =
+        std::exchange(output, argument.view() == "-o" || argument.view() == "--output-file");
     if (is_output || argument.empty() || argument.view().starts_with('-')) continue;
     ++files;
     const File file(argument.c_str());
@@ -164,7 +166,8 @@ void CompilerProcess::find_parents() noexcept {
 void CompilerProcess::write(Report& report, std::uint64_t status) noexcept {
   const ssize_t size = raw::read_link("/proc/self/exe", path_, sizeof path_);
   const std::string_view path(path_, size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::string_view arguments(arguments_, read_whole("/proc/self/cmdline", arguments_, sizeof arguments_));
+  const std::string_view arguments(arguments_,
+                                   read_whole("/proc/self/cmdline", arguments_, sizeof arguments_));
   asked_.read(arguments);
   find_version();
   if (base_name(path).starts_with("ptxas")) find_input_isa(arguments);
@@ -174,10 +177,10 @@ void CompilerProcess::write(Report& report, std::uint64_t status) noexcept {
     record.template add<Field::compiler_version>(version_.empty() ? std::string_view() : version_.view());
     record.template add<Field::compiler_path>(path);
     record.template add<Field::compiler_asked>(asked_.rows());
-    record.template add<Field::compiler_input_isa>(input_isa_.empty() ? std::string_view() : input_isa_.view());
+    record.template add<Field::compiler_input_isa>(input_isa_.empty() ? std::string_view()
+                                                                      : input_isa_.view());
     record.template add<Field::compiler_status>(status);
-    record.template add<Field::compiler_parent>(
-        std::span<const report::ProcessRow>(parents_, parent_count_));
+    record.template add<Field::compiler_parent>(std::span<const report::ProcessRow>(parents_, parent_count_));
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process where it is a compiler: ptxas, tileiras, nvcc, cicc, nvlink. They are ordinary programs, which inherit the
-// preload. The shim does nothing in them until one ends with a status other than 0; then it records what was asked of it.
+// This process where it is a compiler: ptxas, tileiras, nvcc, cicc, nvlink. They are ordinary programs, which
+// inherit the preload. The shim does nothing in them until one ends with a status other than 0; then it
+// records what was asked of it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace kshim::shim {
 void look_at_program() noexcept;
 bool is_compiler_process() noexcept;
 
-/// Architectures that an argument list names ("NAME\0NAME\0..."): the values of options such as -arch, --gpu-name, -gencode.
+/// Architectures that an argument list names ("NAME\0NAME\0..."): the values of options such as -arch,
+/// --gpu-name, -gencode.
 class AskedArchs {
  public:
   static constexpr std::size_t kMost = 32;

@@ -35,9 +35,10 @@ void log_driver_error(std::string_view call, CUresult result, std::string_view m
   clock_gettime(CLOCK_REALTIME, &now);
   tm local{};
   localtime_r(&now.tv_sec, &local);
-  std::string line = fmt::format("[{:02}:{:02}:{:02}.{:03}][{}][CUDA][E] {} answers {}{}{}\n", local.tm_hour, local.tm_min,
-                                 local.tm_sec, now.tv_nsec / 1000000, static_cast<unsigned long>(pthread_self()), call,
-                                 static_cast<int>(result), message.empty() ? "" : ": ", message);
+  std::string line =
+      fmt::format("[{:02}:{:02}:{:02}.{:03}][{}][CUDA][E] {} answers {}{}{}\n", local.tm_hour, local.tm_min,
+                  local.tm_sec, now.tv_nsec / 1000000, static_cast<unsigned long>(pthread_self()), call,
+                  static_cast<int>(result), message.empty() ? "" : ": ", message);
   Log& to = log();
   const std::lock_guard guard(to.lock);
   to.lines.push_back(std::move(line));

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/machine/compilers.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
 #include "analyzer/input/machine/gather.h"
+#include "kshim/files/open_file.h"
 #include "kshim/image/compiler_program.h"
 
 namespace kshim::doctor {
 
-image::Version version_of_compiler(const std::filesystem::path& file) {
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return {};
-  struct stat status {};
-  image::Version out;
-  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-    std::array<char, 65536> block;
-    out = image::compiler_release(
-        [fd](std::uint64_t offset, void* to, std::size_t size) {
-          const ssize_t got = ::pread(fd, to, size, static_cast<off_t>(offset));
-          return got > 0 ? static_cast<std::size_t>(got) : 0;
-        },
-        block);
-  }
-  ::close(fd);
-  return out;
+image::Version version_of_compiler(const std::filesystem::path& path) {
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return {};
+  std::array<char, 65536> block;
+  return image::compiler_release(
+      [&](std::uint64_t offset, void* to, std::size_t size) {
+        return files::read_at(file.fd.get(), offset, {static_cast<char*>(to), size}).value_or(0);
+      },
+      block);
 }
 
 std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_view name,
@@ -38,15 +28,16 @@ std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_
     for (const std::string_view tail : {"", "-blackwell"}) {
       const std::string path = machine.real(join_path(folder, std::string(name).append(tail)));
       if (path.empty() || !machine.is_executable(path) ||
-          std::any_of(out.begin(), out.end(), [&](const CompilerProgram& known) { return known.path == path; }))
+          std::any_of(out.begin(), out.end(),
+                      [&](const CompilerProgram& known) { return known.path == path; }))
         continue;
       if (const image::Version version = version_of_compiler(machine.at(path)); version.known())
         out.push_back({path, version});
     }
   };
   const auto look_in_packages = [&](const std::string& folder) {
-    for (const char* below : {"nvidia/cu13/bin", "nvidia/cu13/nvvm/bin", "nvidia/cuda_nvcc/bin", "nvidia/cuda_nvcc/nvvm/bin",
-                              "triton/backends/nvidia/bin"})
+    for (const char* below : {"nvidia/cu13/bin", "nvidia/cu13/nvvm/bin", "nvidia/cuda_nvcc/bin",
+                              "nvidia/cuda_nvcc/nvvm/bin", "triton/backends/nvidia/bin"})
       look_in(join_path(folder, below));
   };
   for (const std::string& folder : split(machine.env("PATH"), ":"))

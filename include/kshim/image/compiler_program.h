@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilers of CUDA as programs: ptxas, tileiras, nvcc, cicc, nvlink. Which release one is of is read from its file without
-// running it: "Cuda compilation tools, release 13.0, V13.0.88" stands in the constants of each, of most near their beginning,
-// of cicc after 9 MB. No heap.
+// Compilers of CUDA as programs: ptxas, tileiras, nvcc, cicc, nvlink. Which release one is of is read from
+// its file without running it: "Cuda compilation tools, release 13.0, V13.0.88" stands in the constants of
+// each, of most near their beginning, of cicc after 9 MB. No heap.
 #pragma once
 #include <elf.h>
 
@@ -18,15 +18,15 @@ namespace kshim::image {
 /// Whether a file of this name is one: "ptxas", "ptxas-blackwell", "nvcc.bin".
 constexpr bool is_compiler_program(std::string_view file_name) noexcept {
   for (const std::string_view name : {"ptxas", "tileiras", "nvcc", "cicc", "nvlink"}) {
-    if (file_name.starts_with(name) && (file_name.size() == name.size() || file_name[name.size()] == '-' ||
-                                        file_name[name.size()] == '.'))
+    if (file_name.starts_with(name) &&
+        (file_name.size() == name.size() || file_name[name.size()] == '-' || file_name[name.size()] == '.'))
       return true;
   }
   return false;
 }
 
-/// `read(offset, to, size)` copies a part of the file and returns how much; `block` is room for a part. Unknown (0.0) where the
-/// file does not tell.
+/// `read(offset, to, size)` copies a part of the file and returns how much; `block` is room for a part.
+/// Unknown (0.0) where the file does not tell.
 template <class Read>
 Version compiler_release(const Read& read, std::span<char> block) noexcept {
   constexpr std::string_view kBefore = "Cuda compilation tools, release ";
@@ -54,7 +54,8 @@ Version compiler_release(const Read& read, std::span<char> block) noexcept {
     for (std::size_t found = 0; (found = text.find(kBefore, found)) != std::string_view::npos; ++found) {
       const std::size_t number = found + kBefore.size();
       const std::size_t comma = text.find(',', number);
-      if (comma == std::string_view::npos || comma - number > 6) continue;  // a format, or cut off: it comes again
+      if (comma == std::string_view::npos || comma - number > 6)
+        continue;  // a format, or cut off: it comes again
       if (const auto version = parse_version({text.data() + number, comma - number})) return *version;
     }
     if (got <= kLongest) break;

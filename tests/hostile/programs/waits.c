@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// waits SCENARIO: a process that uses CUDA waits for children that fail, in ways that are hard on a waitpid between it and libc.
-// With OWN_WAITPID it has a waitpid of its own.
+// waits SCENARIO: a process that uses CUDA waits for children that fail, in ways that are hard on a waitpid
+// between it and libc. With OWN_WAITPID it has a waitpid of its own.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,7 +26,12 @@ static pid_t fork_child(int status) {
 }
 
 static void tell(const char* what, pid_t got, pid_t wanted, int status) {
-  printf("%s: %s status %x\n", what, got == wanted ? "it" : got == 0 ? "none" : got < 0 ? "error" : "another", (unsigned)status);
+  printf("%s: %s status %x\n", what,
+         got == wanted ? "it"
+         : got == 0    ? "none"
+         : got < 0     ? "error"
+                       : "another",
+         (unsigned)status);
 }
 
 static volatile sig_atomic_t g_reaped, g_failed, g_bad_errno;
@@ -54,7 +59,8 @@ static int in_handler(int (*init)(unsigned)) {
     free(malloc(100000));
     init(0);
   }
-  printf("handler: %d of %d failed, errno changed %d times\n", (int)g_failed, (int)g_reaped, (int)g_bad_errno);
+  printf("handler: %d of %d failed, errno changed %d times\n", (int)g_failed, (int)g_reaped,
+         (int)g_bad_errno);
   return 0;
 }
 
@@ -82,7 +88,8 @@ static int cancelled(void) {
   void* result = NULL;
   pthread_join(thread, &result);
   kill(child, SIGKILL);
-  tell(result == PTHREAD_CANCELED && g_cleaned ? "cancelled" : "not cancelled", waitpid(child, &status, 0), child, status);
+  tell(result == PTHREAD_CANCELED && g_cleaned ? "cancelled" : "not cancelled", waitpid(child, &status, 0),
+       child, status);
   child = fork_child(4);
   tell("after it", waitpid(child, &status, 0), child, status);
   return 0;
