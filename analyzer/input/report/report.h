@@ -85,8 +85,8 @@ struct FailureRecord : Record {
   std::vector<PythonFrame> python, python_main;
   /// The failure whose frames these are, where the record names one; filled in by the reader (same_stacks.h).
   std::optional<std::uint64_t> native_of, python_of, python_main_of;
-  std::string asked, compiler;     ///< of a compiler library: the architecture, the library's version
-  std::vector<std::string> known;  ///< what it compiles for, where it tells
+  std::string asked, compiler;      ///< of a compiler library: the architecture, the library's version
+  std::vector<std::string> known;   ///< what it compiles for, where it tells
   std::string jit_log, driver_log;  ///< what the driver itself says
 };
 /// Who asked for the error that a failure had left.
