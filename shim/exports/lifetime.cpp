@@ -26,7 +26,7 @@ namespace {
 
 using ExitFn = void (*)(int);
 std::atomic<ExitFn> g_next_exit{nullptr};
-std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
+std::atomic<std::uint32_t> g_process{0};  ///< the process that ran the constructor
 
 /// exit() takes more than a parent sees of it.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
@@ -69,7 +69,7 @@ void watch_compiler() noexcept {
   send_sign_of_life();
 }
 
-/// `whole`: with what the tables and the list of mapped files tell, too.
+/// `whole`: also reads the list of loaded files.
 void end_report(State& state, bool whole) noexcept {
   if (current_report() == 0) return;
   if (whole) {
@@ -81,8 +81,8 @@ void end_report(State& state, bool whole) noexcept {
   state.report.end();
 }
 
-/// exit() and a return from main. A fork's child looks at nothing that is mapped, and one without
-/// a report does nothing.
+/// For exit() and a return from main. A child of fork does not read the list of loaded files; one without a
+/// report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled) return;
   const bool forked = g_process.load() != raw::process();
@@ -97,8 +97,7 @@ void end_report(State& state, bool whole) noexcept {
   });
 }
 
-/// _exit. Waits for no lock and enumerates nothing: in a signal handler, this thread or another one may be in
-/// the middle of anything.
+/// For _exit. Waits for no lock and enumerates nothing: in a signal handler, any thread may be in any state.
 void end_now(int status) noexcept {
   if (options().enabled && is_failing_compiler(status)) {
     const SlowPath path;
@@ -116,8 +115,8 @@ void end_now(int status) noexcept {
 
 }  // namespace kshim::shim
 
-// _exit is how children of fork end (Python's os._exit, multiprocessing, DataLoader workers), past every
-// destructor.
+// Children of fork end by _exit, without destructors (Python's os._exit, multiprocessing, DataLoader
+// workers).
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
   kshim::shim::end_now(status);
