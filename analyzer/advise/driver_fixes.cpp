@@ -8,6 +8,7 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
+#include "analyzer/diagnose/compilers.h"
 #include "kshim/image/decompress.h"
 
 namespace kshim::analysis {
@@ -284,7 +285,8 @@ void add_other_package(const AdviceInput& at, std::string_view compiler, Version
 
 // Triton asks its own ptxas, which is a program: another one does as well.
 bool add_ptxas_fix(const AdviceInput& at, Version good, std::vector<Fix>& fixes) {
-  if (!at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
+  const bool selected = at.compiler && at.compiler->selects.starts_with("TRITON_");
+  if (!selected && !at.python && !at.torch && at.package != "triton" && at.software != "triton") return false;
   fixes.push_back(fix_of("use-newer-ptxas", {{"cuda", name(good)}}));
   return true;
 }
@@ -317,10 +319,104 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
   fixes.push_back(std::move(fix));
 }
 
+// The folder of a toolkit from a program in its bin or nvvm/bin.
+std::string toolkit_of(std::string_view program) {
+  for (const std::string_view below : {"/nvvm/bin/", "/bin/"}) {
+    const std::size_t at = program.rfind(below);
+    if (at != std::string_view::npos && program.find('/', at + below.size()) == std::string_view::npos)
+      return std::string(program.substr(0, at));
+  }
+  return {};
+}
+
+// A compiler of this machine does, and a variable selects it.
+bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
+  const std::string toolkit = shell_quote(toolkit_of(compiler.other));
+  if (compiler.other.empty() || compiler.selects.empty() || toolkit.empty()) return false;
+  std::string command = fmt::format("export {}={}", compiler.selects, shell_quote(compiler.other));
+  if (compiler.selects == "XLA_FLAGS")
+    command = fmt::format("export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{}", toolkit);
+  if (compiler.selects == "CUDA_HOME")
+    command = fmt::format("export CUDA_HOME={0} PATH={0}/bin:\"$PATH\"", toolkit);
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Use the {} of CUDA {} that is on this machine",
+                   compiler.name.substr(0, compiler.name.find('-')), name(compiler.other_version)),
+       {std::move(command)},
+       fmt::format("{} takes what {} refused", compiler.other, compiler.path),
+       compiler.selects == "CUDA_HOME"
+           ? "start again in an empty build folder: a build keeps the compiler that it found"
+       : compiler.other_version.major != compiler.version.major && compiler.selects.starts_with("TRITON_")
+           ? "Triton takes only releases that it knows: 3.4.0 refuses those of CUDA 13"
+           : "",
+       "select-compiler",
+       {{"variable", compiler.selects}, {"path", compiler.other}}});
+  return true;
+}
+
+// tileiras comes with packages of its own, which belong together.
+void add_tile_fix(const CompilerFacts& compiler, Advice& advice) {
+  const image::Arch plain{compiler.asked.cc, image::Suffix::none};
+  const std::string asked(image::to_name(image::ImageKind::cubin, plain).view());
+  const ToolkitRow* first = first_release_for(compiler.name, plain);
+  if (first == nullptr) {
+    advice.dead_ends.push_back(
+        {"installing another tileiras",
+         fmt::format("none up to CUDA {} compiles tiles for {}", name(toolkits().back().version), asked)});
+    return;
+  }
+  advice.fixes.push_back(
+      {FixKind::reinstall,
+       fmt::format("Install the tileiras of CUDA {} or newer", name(first->version)),
+       {fmt::format("pip install --upgrade {}",
+                    shell_quote(fmt::format("cuda-toolkit[nvcc,nvvm,tileiras]>={}", name(first->version))))},
+       fmt::format("CUDA {} is the first whose tileiras compiles for {}", name(first->version), asked),
+       "",
+       "install-newer-tileiras"});
+}
+
+// The input is of a newer ISA than the assembler reads.
+bool add_isa_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
+  const ToolkitRow* row = find_toolkit(compiler.version);
+  if (row == nullptr || !(row->isa < compiler.input_isa)) return false;
+  const auto reads = std::find_if(toolkits().begin(), toolkits().end(),
+                                  [&](const ToolkitRow& one) { return !(one.isa < compiler.input_isa); });
+  if (reads == toolkits().end()) return false;
+  const std::string good = name(reads->version);
+  const std::string variable = compiler.selects.starts_with("TRITON_") ? compiler.selects : "PATH";
+  fixes.push_back(
+      {FixKind::environment,
+       fmt::format("Use the ptxas of CUDA {} or newer", good),
+       {variable == "PATH" ? fmt::format("export PATH=/usr/local/cuda-{}/bin:\"$PATH\"", good)
+                           : fmt::format("export {}=/usr/local/cuda-{}/bin/ptxas", variable, good)},
+       fmt::format("it is the first that reads PTX of ISA {}", image::to_name(compiler.input_isa).view()),
+       "",
+       "use-newer-ptxas"});
+  return true;
+}
+
+// Of a compiler in a process of its own. False where what is said of all compilers is to be said.
+bool add_program_fixes(CompilerFacts& compiler, Advice& advice) {
+  if (compiler.path.empty()) return false;
+  const ToolkitRow* row = find_toolkit(compiler.version);
+  const bool knows = row != nullptr && compiles_for(compiler.name, *row, compiler.asked);
+  if (add_selecting_fix(compiler, advice.fixes) ||
+      ((knows || compiler.asked.cc.major == 0) && add_isa_fix(compiler, advice.fixes)))
+    return true;
+  if (is_tile_compiler(compiler.name)) {
+    add_tile_fix(compiler, advice);
+    return true;
+  }
+  const bool assembles = compiler.name.starts_with("ptxas") && compiler.selects != "CUDA_HOME";
+  compiler.name = assembles ? "ptxas" : "nvcc";
+  return false;
+}
+
 }  // namespace
 
 void add_compiler_fixes(const AdviceInput& at, Advice& advice) {
   CompilerFacts compiler = at.compiler.value_or(CompilerFacts{});
+  if (add_program_fixes(compiler, advice)) return;
   if (compiler.asked.cc.major == 0 && at.device) compiler.asked = {*at.device, image::Suffix::none};
   if (compiler.asked.cc.major == 0) return;
   if (compiler.name.empty()) compiler.name = "the compiler";

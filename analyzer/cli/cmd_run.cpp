@@ -190,6 +190,7 @@ int run(const RunOptions& options) {
     analysis_options.driverless = child.program.string();
   analysis_options.idle = watch.idle(outcome.pid, child.program, reports);
   analysis_options.notes = watch.silent(reports);
+  analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
   analysis_options.record_packages = true;
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;

@@ -28,13 +28,18 @@ struct ImageFact {
   image::Version toolkit;
 };
 
-/// A compiler library in the process that was asked for an architecture and refused.
+/// A compiler that was asked for an architecture and refused: a library in the process, or a program.
 struct CompilerFacts {
-  std::string name;  ///< NVRTC or nvJitLink
+  std::string name;  ///< NVRTC, nvJitLink; of a program the name of its file: ptxas, ptxas-blackwell
   image::Arch asked;
   image::Version version;          ///< of its CUDA; unknown = {0, 0}
   bool by_code = false;            ///< its code says by itself that it is about the architecture
   std::vector<image::Arch> known;  ///< what it compiles for by its own word; empty where it does not tell
+  std::string path;                ///< of a program: its file
+  image::Version input_isa;        ///< of ptxas: of its input
+  std::string selects;             ///< the variable that decides which program is taken; empty: none does
+  std::string other;               ///< a program of this machine that takes what this one refused
+  image::Version other_version;
 };
 
 struct Facts {

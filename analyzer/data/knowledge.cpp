@@ -92,8 +92,8 @@ const ToolkitRow* toolkit_at_most(Version wanted) {
   return found;
 }
 
-bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
-  std::string_view rest = toolkit.targets;
+namespace {
+bool has_arch(std::string_view rest, image::Arch arch) {
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
@@ -101,6 +101,13 @@ bool builds_for(const ToolkitRow& toolkit, image::Arch arch) {
     if (target && *target == arch) return true;
   }
   return false;
+}
+}  // namespace
+
+bool builds_for(const ToolkitRow& toolkit, image::Arch arch) { return has_arch(toolkit.targets, arch); }
+
+bool builds_tiles_for(const ToolkitRow& toolkit, image::Arch arch) {
+  return has_arch(toolkit.tile_targets, arch);
 }
 
 const ToolkitRow* first_toolkit_for(image::Arch arch) {

@@ -14,7 +14,8 @@ namespace kshim::analysis {
 
 struct ToolkitRow {
   image::Version version;
-  std::string_view targets;  ///< "75 80 90 90a"
+  std::string_view targets;       ///< "75 80 90 90a"
+  std::string_view tile_targets;  ///< the same of tileiras; empty before it
   image::Version isa;
   std::string_view driver;        ///< the oldest driver bundled with it
   std::string_view minor_driver;  ///< the oldest driver that runs its cubins
@@ -54,6 +55,8 @@ const ToolkitRow* find_toolkit(image::Version version);
 const ToolkitRow* toolkit_at_most(image::Version version);
 /// Whether `code=sm_<arch>` is accepted.
 bool builds_for(const ToolkitRow& toolkit, image::Arch arch);
+/// Whether its tileiras takes `--gpu-name sm_<arch>`.
+bool builds_tiles_for(const ToolkitRow& toolkit, image::Arch arch);
 /// The first and last toolkit that accept it; nullptr when none does.
 const ToolkitRow* first_toolkit_for(image::Arch arch);
 const ToolkitRow* last_toolkit_for(image::Arch arch);

@@ -216,7 +216,7 @@ void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
   const std::string_view windows_minor = row.text_or_null("windows_minor_driver");
   out.default_arch = row.number("default");
   out.targets = row.archs("targets");
-  row.archs("tile_targets");
+  out.tile_targets = row.archs("tile_targets");
   out.verified = is_verified(row);
   out.sources = row.text("sources");
   if (!images.isas.empty() && !(images.isas.back().cuda < out.version))

@@ -20,8 +20,8 @@ std::string library(const CompilerFacts& compiler) {
 // "CUDA 12.9 was the last that did", "CUDA 12.8 is the first that does"; empty where the tables say neither.
 std::string since_when(const CompilerFacts& compiler) {
   const image::Arch plain{compiler.asked.cc, image::Suffix::none};
-  const ToolkitRow* first = first_toolkit_for(plain);
-  const ToolkitRow* last = last_toolkit_for(plain);
+  const ToolkitRow* first = first_release_for(compiler.name, plain);
+  const ToolkitRow* last = last_release_for(compiler.name, plain);
   if (first == nullptr || !compiler.version.known()) return {};
   if (compiler.version < first->version)
     return fmt::format(": CUDA {} is the first that does", name(first->version));
@@ -31,6 +31,41 @@ std::string since_when(const CompilerFacts& compiler) {
 }
 
 }  // namespace
+
+bool is_tile_compiler(std::string_view program) { return program.starts_with("tileiras"); }
+
+bool compiles_for(std::string_view program, const ToolkitRow& release, image::Arch arch) {
+  return is_tile_compiler(program) ? builds_tiles_for(release, arch) : builds_for(release, arch);
+}
+
+const ToolkitRow* first_release_for(std::string_view program, image::Arch arch) {
+  for (const ToolkitRow& row : toolkits()) {
+    if (compiles_for(program, row, arch)) return &row;
+  }
+  return nullptr;
+}
+
+const ToolkitRow* last_release_for(std::string_view program, image::Arch arch) {
+  const ToolkitRow* found = nullptr;
+  for (const ToolkitRow& row : toolkits()) {
+    if (compiles_for(program, row, arch)) found = &row;
+  }
+  return found;
+}
+
+std::optional<Match> refused_by_program(const CompilerFacts& compiler) {
+  constexpr double kByTable = 0.93;
+  const ToolkitRow* row = find_toolkit(compiler.version);
+  if (row == nullptr) return std::nullopt;
+  if (compiler.asked.cc.major != 0 && !compiles_for(compiler.name, *row, compiler.asked))
+    return Match{kByTable, fmt::format("{} was asked for {} and does not compile for it{}", library(compiler),
+                                       image::to_name(image::ImageKind::cubin, compiler.asked).view(),
+                                       since_when(compiler))};
+  if (compiler.input_isa.known() && row->isa < compiler.input_isa)
+    return Match{kByTable, fmt::format("{} reads PTX up to ISA {}, and its input is of ISA {}",
+                                       library(compiler), name(row->isa), name(compiler.input_isa))};
+  return std::nullopt;
+}
 
 std::optional<Match> nvrtc_arch_unsupported(const Facts& facts) {
   constexpr double kByItsOwnList = 0.98;

@@ -59,6 +59,22 @@ void add_failure_evidence(const Scene& scene, const FailureRecord& failure, cons
   out.push_back(std::move(row));
 }
 
+// The driver's own words, a few lines of them.
+void add_driver_words(const Scene& scene, const FailureRecord& failure, std::vector<Evidence>& out) {
+  constexpr std::size_t kMost = 400;
+  const auto add = [&](EvidenceId id, std::string_view who, const std::string& text) {
+    if (text.empty()) return;
+    std::string shown = text.substr(0, kMost);
+    std::replace(shown.begin(), shown.end(), '\n', ' ');
+    out.push_back({id,
+                   fmt::format("{}: {}{}", who, shown, text.size() > kMost ? " ..." : ""),
+                   location(scene.report, failure.line),
+                   {{"text", text}}});
+  };
+  add(EvidenceId::jit_log, "The JIT compiler wrote", failure.jit_log);
+  add(EvidenceId::driver_log, "The driver's error log says", failure.driver_log);
+}
+
 void add_ground(const Scene& scene, const Subject& subject, const Diagnosis& diagnosis,
                 std::uint32_t fallback_line, std::vector<Evidence>& out) {
   const std::uint32_t line = subject.images.line != 0 ? subject.images.line : fallback_line;
@@ -238,6 +254,7 @@ Finding finding_of(const Scene& scene, const FailureRecord& failure, const Subje
   finding.failures.push_back(location(scene.report, failure.line));
   if (known == nullptr || !is_told(*known, finding)) {
     add_failure_evidence(scene, failure, finding, finding.evidence);
+    add_driver_words(scene, failure, finding.evidence);
     add_ground(scene, subject, diagnosis, failure.line, finding.evidence);
     add_surroundings(scene, subject, diagnosis.cause, finding.evidence);
     finding.where = own_places(failure, scene.report, scene.files);

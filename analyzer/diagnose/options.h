@@ -52,6 +52,8 @@ struct Options {
   std::vector<MissingLibrary> missing;
   std::string
       driverless;  ///< a program with device code that failed where there is no libcuda.so.1; else empty
+  std::function<std::string(long pid)>
+      exe_of;                      ///< the program of a process, where the caller saw it; else empty
   std::vector<std::string> notes;  ///< what else the caller has to say
   std::optional<int> exit_status;  ///< of the program, where the caller ran it
   std::optional<int> term_signal;

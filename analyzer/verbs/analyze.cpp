@@ -13,6 +13,7 @@
 #include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/processes.h"
@@ -22,48 +23,6 @@
 
 namespace kshim::analysis {
 namespace {
-
-/// Notes of many reports: what is said of several is said once, with the first place and how many there are.
-class NoteList {
- public:
-  /// `place`: "r.jsonl:7".
-  void add(std::string place, std::string text);
-  void take(std::vector<std::string>& out);
-
- private:
-  struct Row {
-    std::string place, text;
-    std::uint64_t more = 0;
-  };
-  std::vector<Row> rows_;
-  std::uint64_t others_ = 0;
-};
-
-constexpr std::size_t kMostNotes = 50;
-constexpr std::size_t kLongestNote = 1024;
-
-void NoteList::add(std::string place, std::string text) {
-  text.resize(std::min(text.size(), kLongestNote));
-  const auto known =
-      std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) { return row.text == text; });
-  if (known != rows_.end()) {
-    ++known->more;
-  } else if (rows_.size() < kMostNotes) {
-    rows_.push_back({std::move(place), std::move(text), 0});
-  } else {
-    ++others_;
-  }
-}
-
-void NoteList::take(std::vector<std::string>& out) {
-  for (Row& row : rows_) {
-    std::string note = row.place + ": " + row.text;
-    if (row.more != 0) note += fmt::format(" (and so of {})", counted(row.more, "more file"));
-    out.push_back(std::move(note));
-  }
-  if (others_ != 0) out.push_back(fmt::format("{} more notes were left out", others_));
-  rows_.clear();
-}
 
 /// Whether the processes that asked for GPUs used any.
 class UnusedGpus {
@@ -241,7 +200,12 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 class Run {
  public:
   Run(const Options& options, Analysis& out)
-      : options_(options), out_(out), files_(options.root), processes_(out), devices_(out.devices) {}
+      : options_(options),
+        out_(out),
+        files_(options.root),
+        processes_(out),
+        devices_(out.devices),
+        compilers_(options, files_, notes_) {}
 
   void read(const std::vector<ReportFile>& files) {
     for (const ReportFile& file : files) total_ += file.bytes;
@@ -254,6 +218,7 @@ class Run {
     for (const Report& report : waiting_) judge(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);
+    compilers_.judge(findings_);
   }
 
   void judge_idle() {
@@ -366,6 +331,7 @@ class Run {
     if (options_.record_packages) record_packages(scene);
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
+    compilers_.note(report, process);
     devices_.add(report, findings);
     unused_.add(report);
     for (Finding& finding : findings) findings_.add(std::move(finding), process);
@@ -398,6 +364,7 @@ class Run {
   DeviceTable devices_;
   UnusedGpus unused_;
   NoteList notes_;
+  CompilerFailures compilers_;
   ListedImages listed_;
   /// What they ran: a child that runs something else has come through an exec, and has a driver of its own.
   std::unordered_map<std::uint64_t, std::uint64_t> initialised_;

@@ -180,6 +180,13 @@ void write_element(JsonBuffer& out, const PythonRow& row) noexcept {
   out.text("}");
 }
 
+void write_element(JsonBuffer& out, const ProcessRow& row) noexcept {
+  member(out, "{\"pid\":", row.pid);
+  member(out, ",\"start\":", row.start);
+  member(out, ",\"exe\":", row.exe);
+  out.text("}");
+}
+
 void write_env(JsonBuffer& out, std::span<const EnvRow> rows) noexcept {
   out.text("{");
   bool first = true;

@@ -15,13 +15,16 @@ namespace kshim::shim {
 struct CallArgs {
   Hook hook{};
   abi::Result code = 0;
-  const void* caller = nullptr;  ///< return address of the wrapper
-  std::uintptr_t handle = 0;     ///< CUfunction or CUkernel
-  std::uintptr_t container = 0;  ///< CUmodule or CUlibrary
-  std::uintptr_t image = 0;      ///< device code handed over in memory
-  const char* file = nullptr;    ///< device code handed over as a file
-  const char* symbol = nullptr;  ///< kernel or variable asked for
-  std::uintptr_t host = 0;       ///< host stub of a kernel, or host shadow of a variable
+  const void* caller = nullptr;    ///< return address of the wrapper
+  std::uintptr_t handle = 0;       ///< CUfunction or CUkernel
+  std::uintptr_t container = 0;    ///< CUmodule or CUlibrary
+  std::uintptr_t image = 0;        ///< device code handed over in memory
+  const char* file = nullptr;      ///< device code handed over as a file
+  const char* symbol = nullptr;    ///< kernel or variable asked for
+  std::uintptr_t host = 0;         ///< host stub of a kernel, or host shadow of a variable
+  std::uintptr_t jit_options = 0;  ///< what the caller asked of the JIT compiler, and how much of it
+  std::uintptr_t jit_values = 0;
+  unsigned jit_count = 0;
 };
 
 inline std::uintptr_t address_of(const volatile void* pointer) noexcept {
@@ -50,6 +53,15 @@ inline void extract_arg(CallArgs& facts, abi::HostFunction function) noexcept {
 }
 inline void extract_arg(CallArgs& facts, abi::HostVariable variable) noexcept {
   facts.host = address_of(variable);
+}
+inline void extract_arg(CallArgs& facts, abi::JitOptions options) noexcept {
+  facts.jit_options = address_of(options);
+}
+inline void extract_arg(CallArgs& facts, abi::JitValues values) noexcept {
+  facts.jit_values = address_of(values);
+}
+inline void extract_arg(CallArgs& facts, abi::JitCount count) noexcept {
+  facts.jit_count = static_cast<unsigned>(count);
 }
 inline void extract_arg(CallArgs& facts, const abi::KernelNodeParamsV1* node) noexcept {
   read_memory(address_of(node), &facts.handle, sizeof facts.handle);

@@ -33,12 +33,15 @@ struct Uuid {
   char bytes[16];
 };
 
-using ImageData = const struct ImageBlob*;      ///< fatbin wrapper, fatbin, cubin or PTX text
-using SymbolName = const struct NameText*;      ///< zero-terminated name of a kernel or variable
-using FileName = const struct FileText*;        ///< zero-terminated path
-using HostFunction = const struct HostStub*;    ///< address of a kernel's host stub
-using HostVariable = const struct HostShadow*;  ///< address of a device variable's host shadow
-using FatbinHandle = void**;                    ///< what __cudaRegisterFatBinary returns
+using ImageData = const struct ImageBlob*;       ///< fatbin wrapper, fatbin, cubin or PTX text
+using SymbolName = const struct NameText*;       ///< zero-terminated name of a kernel or variable
+using FileName = const struct FileText*;         ///< zero-terminated path
+using JitOptions = const struct JitOptionList*;  ///< CUjit_option*
+using JitValues = void* const*;                  ///< the values of these, each in a pointer
+enum class JitCount : unsigned {};               ///< how many there are
+using HostFunction = const struct HostStub*;     ///< address of a kernel's host stub
+using HostVariable = const struct HostShadow*;   ///< address of a device variable's host shadow
+using FatbinHandle = void**;                     ///< what __cudaRegisterFatBinary returns
 
 /// nvrtcCompileProgram, nvJitLinkCreate: all rows of compilers.def.
 using CompilerFunction = Result (*)(void* program, unsigned count, const char* const* options);

@@ -35,6 +35,7 @@ struct FailureInfo {
   bool module_written = false;  ///< the present report has its record
   std::uint32_t object = 0;     ///< identity of what holds the device code, or of the host stub's file
   std::uint32_t owner = 0;      ///< identity of the file that the code belongs to, else of the caller's file
+  std::string_view driver_log;  ///< empty where it was not asked for
   const Refusal* refusal = nullptr;  ///< a compiler library's; then there is no kernel and no module
 };
 

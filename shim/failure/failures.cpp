@@ -114,6 +114,9 @@ void Failures::write(Report& report, const FailureInfo& facts, std::uint64_t id)
           std::span<const std::string_view>(refusal->known, refusal->known_count));
     else
       record.template null<Field::failure_known>();
+    record.template add<Field::failure_jit_log>(jit_log_.empty() ? std::string_view() : jit_log_.view());
+    record.template add<Field::failure_driver_log>(facts.driver_log.empty() ? std::string_view()
+                                                                            : facts.driver_log);
   });
   if (!written) return;
   native.written_with(id);
@@ -197,15 +200,19 @@ void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
 
 void Failures::add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept {
   FailureInfo facts;
+  jit_log_.shrink(0);
   gather(refusal, device, facts);
   record(scene, facts);
 }
 
 void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
-                   std::optional<std::uint64_t> device) noexcept {
+                   std::optional<std::uint64_t> device, std::string_view driver_log) noexcept {
   FailureInfo facts;
   gather(driver, runtime, {scene.modules, scene.driver, scene.fatbins, names_, scene.report.begin()}, facts);
   if (!facts.device) facts.device = device;
+  facts.driver_log = driver_log;
+  jit_log_.shrink(0);
+  if (driver != nullptr) read_jit_log(driver->facts, jit_log_);
   record(scene, facts);
 }
 

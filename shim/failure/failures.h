@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "failure/driver_words.h"
 #include "failure/failure_info.h"
 #include "failure/gaps.h"
 #include "failure/known_stacks.h"
@@ -26,7 +27,7 @@ class Failures {
   };
   /// Adds a failure that was seen at the driver, at the runtime or at both; at least one is not null.
   void add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
-           std::optional<std::uint64_t> device) noexcept;
+           std::optional<std::uint64_t> device, std::string_view driver_log) noexcept;
   /// A compiler library refused an architecture.
   void add(const Scene& scene, const Refusal& refusal, std::optional<std::uint64_t> device) noexcept;
   /// Writes the repetitions that the report does not have yet.
@@ -61,6 +62,7 @@ class Failures {
   KnownStacks known_python_;
   KnownStacks known_python_main_;
   HandleInfo names_;  ///< room for gather()
+  JitLog jit_log_;    ///< of the failure that is written now
 };
 
 }  // namespace kshim::shim

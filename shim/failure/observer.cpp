@@ -6,6 +6,7 @@
 #include "cuda/driver_table.h"
 #include "cuda/next_symbol.h"
 #include "failure/cudart_frame.h"
+#include "failure/driver_words.h"
 #include "failure/launch_syntax.h"
 #include "failure/state.h"
 #include "guest/clock.h"
@@ -43,37 +44,40 @@ bool extract_pending(DriverFailure& out) noexcept {
   return true;
 }
 
-void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device) noexcept {
+void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device,
+                 std::string_view log) noexcept {
   if (state.report.begin() == 0) return;
   state.driver.announce(state.report);
-  state.failures.add(state.failure_scene(), driver, runtime, device);
+  state.failures.add(state.failure_scene(), driver, runtime, device, log);
 }
 
-void add_driver_failure(State& state, const DriverFailure& failure) noexcept {
+void add_driver_failure(State& state, const DriverFailure& failure, std::string_view log) noexcept {
   if (failure.facts.code == kDeinitialized) return;
   if (!is_shared_runtime(find_object_in_use(failure.facts.caller).path) || !inside_runtime_call()) {
-    add_failure(state, &failure, nullptr, failure.device);
+    add_failure(state, &failure, nullptr, failure.device, log);
     return;
   }
   if (t_pending.facts.code == failure.facts.code) return;  // the same error, asked for again
   DriverFailure before;
-  if (extract_pending(before)) add_failure(state, &before, nullptr, before.device);
+  if (extract_pending(before)) add_failure(state, &before, nullptr, before.device, {});
   t_pending = failure;
+  t_pending.facts.jit_count = 0;  // what the runtime gave the driver is gone when it returns
   g_pending.fetch_add(1, std::memory_order_relaxed);
 }
 
-void add_runtime_return(State& state, const CallArgs& returned, Device device) noexcept {
+void add_runtime_return(State& state, const CallArgs& returned, Device device,
+                        std::string_view log) noexcept {
   DriverFailure driver;
   const bool waited = extract_pending(driver);
   CallArgs facts = returned;
   const bool failed =
       facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts, state.fatbins);
   if (waited && failed && driver.facts.code == facts.code) {
-    add_failure(state, &driver, &facts, device);
+    add_failure(state, &driver, &facts, device, log);
     return;
   }
-  if (waited) add_failure(state, &driver, nullptr, driver.device);
-  if (failed) add_failure(state, nullptr, &facts, device);
+  if (waited) add_failure(state, &driver, nullptr, driver.device, {});
+  if (failed) add_failure(state, nullptr, &facts, device, log);
 }
 
 /// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
@@ -117,7 +121,7 @@ void on_init(const CallArgs& facts) noexcept {
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
-    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}});
+    if (facts.code != 0) add_driver_failure(state, {facts, 0, {}}, {});
   });
 }
 
@@ -126,7 +130,10 @@ void on_call_failed(const CallArgs& facts) noexcept {
   const SlowPath path;
   if (!path) return;
   const Device asked = ask_current_device();
-  path.run([&](State& state) { add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}); });
+  const DriverLog log;
+  path.run([&](State& state) {
+    add_driver_failure(state, {facts, 0, state.driver.device_or_only(asked)}, log.text());
+  });
 }
 
 void on_runtime_returned(const CallArgs& returned) noexcept {
@@ -137,7 +144,10 @@ void on_runtime_returned(const CallArgs& returned) noexcept {
   // The runtime has asked the driver for its version and for nothing else.
   if (returned.code == kInsufficientDriver && current_driver() != 0) learn_driver(path, false);
   const Device asked = ask_current_device();
-  path.run([&](State& state) { add_runtime_return(state, returned, state.driver.device_or_only(asked)); });
+  const DriverLog log;
+  path.run([&](State& state) {
+    add_runtime_return(state, returned, state.driver.device_or_only(asked), log.text());
+  });
 }
 
 std::uint64_t load_begins() noexcept { return options().enabled ? now_nanoseconds() : 0; }
@@ -148,6 +158,8 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   const SlowPath path;
   if (!path) return;
   const Device asked = ask_current_device();
+  std::optional<DriverLog> log;
+  if (facts.code != 0) log.emplace();
   path.run([&](State& state) {
     if (state.report.begin() == 0) return;
     const Device device = state.driver.device_or_only(asked);
@@ -156,7 +168,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
     state.modules.add(facts, nanoseconds, device, state.report, state.driver, state.objects, module);
     if (remember_handle(handle, {}, module.number)) forget_launches(handle);
     state.gaps.note_load(state.gap_scene(), module.code, device, facts.caller);
-    if (facts.code != 0) add_driver_failure(state, {facts, module.number, device});
+    if (log) add_driver_failure(state, {facts, module.number, device}, log->text());
   });
 }
 

@@ -4,6 +4,7 @@
 // takes the lock.
 #pragma once
 #include "cuda/driver_info.h"
+#include "failure/children.h"
 #include "failure/failures.h"
 #include "failure/gaps.h"
 #include "failure/last_error_tracking.h"
@@ -12,6 +13,7 @@
 #include "guest/reentry_guard.h"
 #include "guest/scratch_stack.h"
 #include "report/report_file.h"
+#include "track/compiler_process.h"
 #include "track/fatbin_registry.h"
 #include "track/modules.h"
 #include "track/object_records.h"
@@ -30,6 +32,8 @@ struct State {
   Failures failures;
   ErrorReads error_reads;
   TargetScan target_scan;
+  Children children;
+  CompilerProcess compiler;
 
   Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }
   Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, fatbins, gaps}; }

@@ -135,8 +135,9 @@ Text<32> time_now() noexcept {
   return rfc3339(now.tv_sec, static_cast<std::uint32_t>(now.tv_nsec));
 }
 
-std::uint64_t start_of(std::string_view stat) noexcept {
-  constexpr int kField = 22;  // proc(5): starttime; the fields after the name begin with 3
+namespace {
+/// The fields after the name begin with 3 (proc(5)).
+std::uint64_t number_of(std::string_view stat, int wanted) noexcept {
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos) return 0;
   std::string_view rest = part_of(stat, name_end + 1);
@@ -144,10 +145,14 @@ std::uint64_t start_of(std::string_view stat) noexcept {
     if (rest.empty() || rest.front() != ' ') return 0;
     rest.remove_prefix(1);
     const std::string_view value = rest.substr(0, rest.find_first_of(" \n"));
-    if (field == kField) return parse_number(value).value_or(0);
+    if (field == wanted) return parse_number(value).value_or(0);
     rest.remove_prefix(value.size());
   }
 }
+}  // namespace
+
+std::uint64_t start_of(std::string_view stat) noexcept { return number_of(stat, 22); }
+std::uint64_t parent_of(std::string_view stat) noexcept { return number_of(stat, 4); }
 
 std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcept {
   constexpr std::string_view kRanks[] = {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};

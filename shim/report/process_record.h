@@ -21,6 +21,8 @@ Text<32> time_now() noexcept;  ///< of CLOCK_REALTIME
 /// Field 22 of a /proc/PID/stat line; 0 where it is not one. The command's name may hold spaces and
 /// parentheses.
 std::uint64_t start_of(std::string_view stat) noexcept;
+/// The same of field 4: the parent's process id.
+std::uint64_t parent_of(std::string_view stat) noexcept;
 /// First of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK that is a number.
 std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcept;
 

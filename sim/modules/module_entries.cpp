@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuModule*.
+#include "base/driver_log.h"
 #include "base/settings.h"
 #include "context/context.h"
 #include "entry/entry.h"
@@ -26,6 +27,7 @@ CUresult load(CUmodule* out, const void* image, const JitOptions& options) {
   CUresult result = ImageSet::from_memory(image, true, images);
   if (result == CUDA_SUCCESS) result = load_module(*context, std::move(images), out, &message);
   write_logs(options, message);
+  if (result != CUDA_SUCCESS) log_driver_error("cuModuleLoadData", result, message);
   return result;
 }
 

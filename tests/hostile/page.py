@@ -17,8 +17,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PAGE = ROOT / "docs" / "hostile-hosts.md"
 BEGIN, END = "<!-- table: tests/hostile/page.py -->\n", "<!-- end -->"
-SCRIPTS = ("processes", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
-TITLES = {"Processes": "Processes, threads, signals", "Ends": "Processes, threads, signals", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
+SCRIPTS = ("processes", "children", "threads", "linker", "memory", "limits", "files", "sandbox", "preloads")
+TITLES = {"Processes": "Processes, threads, signals", "Ends": "Processes, threads, signals", "Waits": "Children and compilers",
+          "CompilerEnds": "Children and compilers", "Threads": "Threads, fibers, collectors", "Linker": "Libraries",
           "Names": "Names of its own", "Memory": "Memory", "OtherWorlds": "Programs of another kind", "Limits": "Limits", "Stacks": "Stacks",
           "Places": "Where the report is to be", "Disks": "Disks", "Roots": "Roots and users", "Sandbox": "Sandboxes",
           "Preloads": "Others that are preloaded", "Replaces": "Hosts that replace libc's functions"}

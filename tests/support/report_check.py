@@ -34,6 +34,7 @@ LIST_KINDS = {  # kind: {member: (type, required)}
     "layers": {"layer": (str, True), "api": (str, True), "code": (int, True), "name": (str, False)},
     "frames": {"object": (str, False), "build_id": (str, False), "offset": (int, True), "symbol": (str, False)},
     "python": {"file": (str, True), "line": (int, False), "function": (str, False)},
+    "processes": {"pid": (int, True), "start": (int, True), "exe": (str, False)},
 }
 
 

@@ -24,6 +24,7 @@ const std::map<std::string_view, std::string_view> kKinds = {
     {"layers", R"({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/layer"}})"},
     {"frames", R"({"type": "array", "items": {"$ref": "#/$defs/frame"}})"},
     {"python", R"({"type": "array", "items": {"$ref": "#/$defs/python_frame"}})"},
+    {"processes", R"({"type": "array", "items": {"$ref": "#/$defs/process"}})"},
 };
 
 constexpr std::string_view kDefinitions = R"(  "$defs": {
@@ -37,7 +38,9 @@ constexpr std::string_view kDefinitions = R"(  "$defs": {
       "properties": {"object": {"type": ["string", "null"]}, "build_id": {"type": ["string", "null"]},
         "offset": {"type": "integer", "minimum": 0}, "symbol": {"type": ["string", "null"]}}},
     "python_frame": {"type": "object", "required": ["file"],
-      "properties": {"file": {"type": "string"}, "line": {"type": ["integer", "null"]}, "function": {"type": ["string", "null"]}}}
+      "properties": {"file": {"type": "string"}, "line": {"type": ["integer", "null"]}, "function": {"type": ["string", "null"]}}},
+    "process": {"type": "object", "required": ["pid", "start"],
+      "properties": {"pid": {"type": "integer", "minimum": 0}, "start": {"type": "integer", "minimum": 0}, "exe": {"type": ["string", "null"]}}}
   }
 )";
 

@@ -234,6 +234,12 @@ void Fields::get(Field field, std::vector<PythonFrame>& out) const {
   });
 }
 
+void Fields::get(Field field, std::vector<ProcessEntry>& out) const {
+  each_object(field, [&](object from) {
+    out.push_back({number_in(from, "pid", 0), number_in(from, "start", 0), text_in(from, "exe")});
+  });
+}
+
 void Fields::get(Field field, std::vector<NativeFrame>& out) const {
   each_object(field, [&](object from) {
     NativeFrame frame{text_in(from, "object"), text_in(from, "build_id"), number_in(from, "offset", 0),

@@ -41,6 +41,7 @@ class Fields {
   void get(report::Field field, std::vector<NativeFrame>& out) const;
   void get(report::Field field, std::vector<Layer>& out) const;
   void get(report::Field field, std::vector<ImageEntry>& out) const;
+  void get(report::Field field, std::vector<ProcessEntry>& out) const;
   void get(report::Field field, std::map<std::string, std::string>& out) const;
   template <class T>
   void get(report::Field field, std::optional<T>& out) const {

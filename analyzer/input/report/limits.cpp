@@ -14,6 +14,7 @@ RecordLimit limit_of(report::RecordType type) {
     case RecordType::process:
     case RecordType::driver:
     case RecordType::end:
+    case RecordType::compiler:
     case RecordType::repeat:  // are counted with their failures
       return {1, 4 * kMiB};
     case RecordType::device:
@@ -31,6 +32,7 @@ RecordLimit limit_of(report::RecordType type) {
     case RecordType::library:
       return {4096, 8 * kMiB};
     case RecordType::bypass:
+    case RecordType::child:
       return {256, 2 * kMiB};
     case RecordType::package:
       return {16384, 8 * kMiB};

@@ -40,6 +40,7 @@ inline std::size_t heap_of(const NativeFrame& frame) {
   return heap_of(frame.object) + heap_of(frame.build_id) + heap_of(frame.symbol);
 }
 inline std::size_t heap_of(const PythonFrame& frame) { return heap_of(frame.file) + heap_of(frame.function); }
+inline std::size_t heap_of(const ProcessEntry& process) { return heap_of(process.exe); }
 inline std::size_t heap_of(const std::map<std::string, std::string>& variables) {
   std::size_t out = 0;
   for (const auto& [name, value] : variables)

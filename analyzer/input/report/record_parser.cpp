@@ -258,6 +258,19 @@ std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
   return {};
 }
 
+std::string RecordParser::compiler(const Fields& from, std::uint32_t line) {
+  if (report_.compiler) return "a second `compiler` record, ignored";
+  report_.compiler = filled<RecordType::compiler, CompilerRecord>(from, line);
+  report_.kept += weight_of<RecordType::compiler>(*report_.compiler);
+  return {};
+}
+
+std::string RecordParser::child(const Fields& from, std::uint32_t line) {
+  if (full(RecordType::child)) return {};
+  keep<RecordType::child>(report_.children, filled<RecordType::child, ChildRecord>(from, line));
+  return {};
+}
+
 std::string RecordParser::end(const Fields& from, std::uint32_t line) {
   if (report_.end) return "a second `end` record, ignored";
   report_.end = filled<RecordType::end, EndRecord>(from, line);

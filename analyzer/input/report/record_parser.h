@@ -48,6 +48,8 @@ class RecordParser {
   std::string bypass(const Fields& from, std::uint32_t line);
   std::string package(const Fields& from, std::uint32_t line);
   std::string coverage(const Fields& from, std::uint32_t line);
+  std::string compiler(const Fields& from, std::uint32_t line);
+  std::string child(const Fields& from, std::uint32_t line);
   std::string end(const Fields& from, std::uint32_t line);
 
   /// False where there is no room for one more; then it is counted as left out.

@@ -35,6 +35,12 @@ struct PythonFrame {
   std::string function;
 };
 
+/// A process as another one's record names it.
+struct ProcessEntry {
+  std::uint64_t pid = 0, start = 0;
+  std::string exe;
+};
+
 struct Record {
   std::uint32_t line = 0;  ///< in the file, from 1
 };
@@ -79,8 +85,9 @@ struct FailureRecord : Record {
   std::vector<PythonFrame> python, python_main;
   /// The failure whose frames these are, where the record names one; filled in by the reader (same_stacks.h).
   std::optional<std::uint64_t> native_of, python_of, python_main_of;
-  std::string asked, compiler;     ///< of a compiler library: the architecture, the library's version
-  std::vector<std::string> known;  ///< what it compiles for, where it tells
+  std::string asked, compiler;      ///< of a compiler library: the architecture, the library's version
+  std::vector<std::string> known;   ///< what it compiles for, where it tells
+  std::string jit_log, driver_log;  ///< what the driver itself says
 };
 /// Who asked for the error that a failure had left.
 struct ReadRecord : Record {
@@ -116,6 +123,18 @@ struct CoverageRecord : Record {
   std::optional<std::uint64_t> object, module;
   std::uint64_t launches = 0;
 };
+/// The process is a compiler that failed.
+struct CompilerRecord : Record {
+  std::string program, version, path, input_isa;
+  std::vector<std::string> asked;
+  unsigned status = 0;
+  std::vector<ProcessEntry> parent;  ///< its parent, that one's parent ...
+};
+struct ChildRecord : Record {
+  std::uint64_t pid = 0;
+  std::optional<unsigned> status, signal;
+  std::vector<PythonFrame> python, python_main;
+};
 struct EndRecord : Record {
   std::uint64_t failures = 0, modules = 0, dropped = 0;
 };
@@ -141,6 +160,8 @@ struct Report {
   std::vector<BypassRecord> bypasses;
   std::vector<PackageRecord> packages;
   std::vector<CoverageRecord> coverage;
+  std::optional<CompilerRecord> compiler;
+  std::vector<ChildRecord> children;
   std::optional<EndRecord> end;
   std::uint64_t missing = 0;      ///< records that its shim wrote and that cannot be read here any more
   std::vector<ReportNote> notes;  ///< what was odd about the file

@@ -42,7 +42,8 @@ enum class Kind : std::uint8_t {
   kind_images,
   kind_layers,
   kind_frames,
-  kind_python
+  kind_python,
+  kind_processes
 };
 struct FieldShape {
   RecordType record;
@@ -98,6 +99,10 @@ struct PythonRow {
   std::string_view file;
   std::uint64_t line;  ///< from 1; 0 = unknown, written as null
   std::string_view function;
+};
+struct ProcessRow {
+  std::uint64_t pid, start;
+  std::string_view exe;
 };
 struct Milliseconds {
   std::uint64_t nanoseconds;
@@ -155,6 +160,7 @@ void write_element(JsonBuffer& out, const ImageRow& row) noexcept;
 void write_element(JsonBuffer& out, const LayerRow& row) noexcept;
 void write_element(JsonBuffer& out, const FrameRow& row) noexcept;
 void write_element(JsonBuffer& out, const PythonRow& row) noexcept;
+void write_element(JsonBuffer& out, const ProcessRow& row) noexcept;
 void write_env(JsonBuffer& out, std::span<const EnvRow> rows) noexcept;
 
 /// Concatenated at compile time: most of a record is constant text.
@@ -244,6 +250,10 @@ class Record {
   template <Field kField>
   Record& add(std::span<const PythonRow> rows) noexcept {
     return list<kField, Kind::kind_python>(rows);
+  }
+  template <Field kField>
+  Record& add(std::span<const ProcessRow> rows) noexcept {
+    return list<kField, Kind::kind_processes>(rows);
   }
   template <Field kField>
   Record& add(std::span<const EnvRow> rows) noexcept {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/compiler_failures.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "analyzer/advise/advice.h"
+#include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
+#include "analyzer/diagnose/compilers.h"
+#include "analyzer/diagnose/places.h"
+#include "analyzer/diagnose/scene.h"
+#include "analyzer/input/machine/compilers.h"
+#include "kshim/image/compiler_program.h"
+
+namespace kshim::analysis {
+namespace {
+
+constexpr std::size_t kMostFailures = 4096;
+constexpr std::size_t kMostWaiters = 65536;
+
+// A build starts its compilers through these.
+bool is_between(std::string_view program) {
+  static constexpr std::string_view kNames[] = {"sh",    "bash",   "dash", "ninja", "make",   "gmake",
+                                                "cmake", "ccache", "env",  "nvcc",  "timeout"};
+  return std::find(std::begin(kNames), std::end(kNames), program) != std::end(kNames);
+}
+
+std::string software_of(const std::vector<PythonFrame>& frames) {
+  for (const PythonFrame& frame : frames) {
+    if (frame.file.find("/triton/") != std::string::npos) return "triton";
+    if (frame.file.find("/cuda/tile/") != std::string::npos) return "cuda-tile";
+    if (frame.file.find("/jax/") != std::string::npos) return "jax";
+  }
+  return {};
+}
+
+// The first of what was asked for that the compiler's release does not know; else any of them.
+image::Arch refused_arch(const CompilerRecord& record, const CompilerFacts& facts) {
+  image::Arch first;
+  const ToolkitRow* row = find_toolkit(facts.version);
+  for (const std::string& name : record.asked) {
+    const auto arch = image::parse_arch(name);
+    if (!arch) continue;
+    if (row != nullptr && !compiles_for(facts.name, *row, *arch)) return *arch;
+    if (first.cc.major == 0) first = *arch;
+  }
+  return first;
+}
+
+std::string version_text(const CompilerFacts& facts) {
+  return facts.version.known() ? fmt::format("{} {}", facts.name, image::to_name(facts.version).view())
+                               : facts.name;
+}
+
+}  // namespace
+
+void CompilerFailures::note(const Report& report, std::optional<std::uint32_t> process) {
+  const ProcessRecord& here = report.process;
+  for (const ChildRecord& child : report.children) {
+    // It could write nothing itself.
+    if (const std::string exe =
+            child.signal && options_.exe_of ? options_.exe_of(static_cast<long>(child.pid)) : "";
+        image::is_compiler_program(basename_of(exe)))
+      notes_.add(exe,
+                 fmt::format("process {} was ended by signal {}{}", child.pid, *child.signal,
+                             *child.signal == SIGKILL ? ", as the system does where memory runs out" : ""));
+    if (waiters_.size() == kMostWaiters) break;
+    FailureRecord waited;
+    waited.python = child.python;
+    waited.python_main = child.python_main;
+    Waiter waiter{own_places(waited, report, files_), software_of(child.python)};
+    if (waiter.software.empty()) waiter.software = software_of(child.python_main);
+    waiters_.try_emplace({{here.host, here.pid, here.start}, child.pid}, std::move(waiter));
+  }
+  if (!report.compiler || failures_.size() == kMostFailures) return;
+  Failure failure{{}, process};
+  failure.report.path = report.path;
+  failure.report.foreign = report.foreign;
+  failure.report.process = here;
+  failure.report.compiler = report.compiler;
+  failures_.push_back(std::move(failure));
+}
+
+void CompilerFailures::judge(FindingTable& findings) {
+  // nvcc fails because a ptxas that it started did: that one says why.
+  std::set<Process> above;
+  for (const Failure& failure : failures_)
+    for (const ProcessEntry& parent : failure.report.compiler->parent)
+      above.emplace(failure.report.process.host, parent.pid, parent.start);
+  for (const Failure& failure : failures_) {
+    const ProcessRecord& process = failure.report.process;
+    if (above.count({process.host, process.pid, process.start}) != 0) continue;
+    if (auto finding = finding_of(failure)) findings.add(std::move(*finding), failure.process);
+  }
+}
+
+const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report,
+                                                            const ProcessEntry*& by) const {
+  const std::vector<ProcessEntry>& parents = report.compiler->parent;
+  std::uint64_t child = report.process.pid;
+  for (const ProcessEntry& parent : parents) {
+    const auto found = waiters_.find({{report.process.host, parent.pid, parent.start}, child});
+    if (found != waiters_.end()) {
+      by = &parent;
+      return &found->second;
+    }
+    child = parent.pid;
+  }
+  const auto starter = std::find_if(parents.begin(), parents.end(), [](const ProcessEntry& parent) {
+    return !is_between(basename_of(parent.exe));
+  });
+  if (!parents.empty()) by = starter == parents.end() ? &parents.front() : &*starter;
+  return nullptr;
+}
+
+// What decides which program is taken; empty where nothing does.
+std::string CompilerFailures::selecting_variable(const Report& report, const std::string& software) const {
+  const CompilerRecord& compiler = *report.compiler;
+  const auto names_it = [&](const char* variable) {
+    const auto set = report.process.env.find(variable);
+    return set != report.process.env.end() && set->second == compiler.path;
+  };
+  for (const char* variable : {"TRITON_PTXAS_BLACKWELL_PATH", "TRITON_PTXAS_PATH"})
+    if (names_it(variable)) return variable;
+  if (software == "triton" || compiler.path.find("/triton/backends/nvidia/bin/") != std::string::npos)
+    return compiler.program == "ptxas-blackwell" ? "TRITON_PTXAS_BLACKWELL_PATH" : "TRITON_PTXAS_PATH";
+  if (software == "jax") return "XLA_FLAGS";
+  return compiler.path.find("/site-packages/") == std::string::npos ? "CUDA_HOME" : "";
+}
+
+void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) const {
+  if (report.foreign || !is_of_this_machine(report)) return;
+  constexpr std::string_view kPackages = "/site-packages/";
+  const std::size_t at = facts.path.find(kPackages);
+  const std::string packages =
+      at == std::string::npos ? std::string() : facts.path.substr(0, at + kPackages.size() - 1);
+  const std::string plain = facts.name.substr(0, facts.name.find('-'));
+  for (const doctor::CompilerProgram& program :
+       doctor::find_compilers(doctor::Machine(options_.root, doctor::own_environment()), plain, packages)) {
+    CompilerFacts other = facts;
+    other.version = program.version;
+    const ToolkitRow* row = find_toolkit(program.version);
+    if (program.path == facts.path || row == nullptr || refused_by_program(other)) continue;
+    // Triton's folder is no toolkit.
+    if (!facts.selects.starts_with("TRITON_") && program.path.find("/triton/") != std::string::npos) continue;
+    // The oldest that does: what called the compiler may not know newer releases.
+    if (!facts.other.empty() && !(program.version < facts.other_version)) continue;
+    facts.other = program.path;
+    facts.other_version = program.version;
+  }
+}
+
+std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
+  const Report& report = failure.report;
+  const CompilerRecord& record = *report.compiler;
+  CompilerFacts facts;
+  facts.name = record.program;
+  facts.path = record.path;
+  if (const auto version = image::parse_version(record.version)) facts.version = *version;
+  if (const auto isa = image::parse_version(record.input_isa)) facts.input_isa = *isa;
+  facts.asked = refused_arch(record, facts);
+  const auto match = refused_by_program(facts);
+  if (!match) return std::nullopt;
+  const ProcessEntry* by = nullptr;
+  const Waiter* const waiter = waiter_of(report, by);
+  facts.selects = selecting_variable(report, waiter != nullptr ? waiter->software : std::string());
+  find_other(report, facts);
+
+  Finding out;
+  out.cause = Cause::nvrtc_arch_unsupported;
+  const bool went_well = options_.exit_status && *options_.exit_status == 0 && !options_.term_signal;
+  out.severity = went_well ? Severity::info : row_of(out.cause).severity;
+  out.confidence = match->confidence;
+  out.near = Near::call;
+  out.object = record.path;
+  if (const auto& package = files_.packages().of(record.path))
+    out.package = package_name(record_of(*package, 0));
+  out.need = image::to_name(image::ImageKind::cubin, facts.asked).view();
+  if (facts.asked.cc.major == 0) out.need.clear();
+  const ToolkitRow* row = find_toolkit(facts.version);
+  const bool by_isa = row != nullptr && (out.need.empty() || compiles_for(facts.name, *row, facts.asked));
+  out.headline = by_isa ? fmt::format("{} does not read PTX of ISA {}", version_text(facts),
+                                      image::to_name(facts.input_isa).view())
+                        : fmt::format("{} does not compile for {}", version_text(facts), out.need);
+  if (row != nullptr) {
+    for (const std::string& name :
+         doctor::split(is_tile_compiler(facts.name) ? row->tile_targets : row->targets, " "))
+      out.have.push_back("sm_" + name);
+  }
+  if (waiter != nullptr) out.where = waiter->where;
+  const ReportLine line = location(report, record.line);
+  out.failures.push_back(line);
+  out.evidence.push_back({EvidenceId::compiler_ended,
+                          fmt::format("{} ended with status {}.", record.path, record.status),
+                          line,
+                          {{"program", record.program},
+                           {"path", record.path},
+                           {"version", record.version},
+                           {"status", std::to_string(record.status)}}});
+  out.evidence.push_back(
+      {EvidenceId::rule, match->because + ".", line, {{"cause", std::string(row_of(out.cause).name)}}});
+  if (by != nullptr) {
+    out.evidence.push_back(
+        {EvidenceId::started_by,
+         fmt::format("{} (process {}) started it.", by->exe.empty() ? "A program" : by->exe, by->pid),
+         line,
+         {{"program", by->exe}, {"pid", std::to_string(by->pid)}}});
+  }
+  if (!facts.other.empty()) {
+    out.evidence.push_back(
+        {EvidenceId::other_compiler,
+         fmt::format("{} of CUDA {} is on this machine and takes it.", facts.other,
+                     image::to_name(facts.other_version).view()),
+         {},
+         {{"path", facts.other}, {"version", std::string(image::to_name(facts.other_version).view())}}});
+  }
+  AdviceInput at;
+  at.cause = out.cause;
+  at.object = out.object;
+  at.package = out.package.name;
+  at.package_version = out.package.version;
+  at.software = waiter != nullptr ? waiter->software : "";
+  at.python = !out.where.empty() && out.where.front().python;
+  at.compiler = std::move(facts);
+  if (!report.foreign) out.about = std::make_shared<const AdviceInput>(std::move(at));
+  return out;
+}
+
+}  // namespace kshim::analysis

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compilers in processes of their own that failed (ptxas, tileiras, nvcc, cicc, nvlink): what each was asked,
+// put together with the process that waited for it, which has a report of its own.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analyzer/core/facts.h"
+#include "analyzer/diagnose/options.h"
+#include "analyzer/input/report/report_index.h"
+#include "analyzer/verbs/processes.h"
+
+namespace kshim::analysis {
+
+class CompilerFailures {
+ public:
+  CompilerFailures(const Options& options, ObjectFiles& files, NoteList& notes)
+      : options_(options), files_(files), notes_(notes) {}
+  /// Keeps what the report says of its own failure as a compiler, and of its children's. `process`: its place
+  /// in the list.
+  void note(const Report& report, std::optional<std::uint32_t> process);
+  /// Once all reports were read: a finding for each compiler that does not know what it was asked for.
+  void judge(FindingTable& findings);
+
+ private:
+  using Process = std::tuple<std::string, std::uint64_t, std::uint64_t>;  ///< host, pid, start
+  struct Failure {
+    Report report;  ///< of its records only those about the process and the compiler
+    std::optional<std::uint32_t> process;
+  };
+  struct Waiter {
+    std::vector<Place> where;
+    std::string software;  ///< whose frames are on the stack: triton, jax, cuda-tile
+  };
+  std::optional<Finding> finding_of(const Failure& failure);
+  const Waiter* waiter_of(const Report& report, const ProcessEntry*& by) const;
+  std::string selecting_variable(const Report& report, const std::string& software) const;
+  void find_other(const Report& report, CompilerFacts& facts) const;
+
+  const Options& options_;
+  ObjectFiles& files_;
+  NoteList& notes_;
+  std::vector<Failure> failures_;
+  std::map<std::pair<Process, std::uint64_t>, Waiter> waiters_;  ///< by the process that waited and its child
+};
+
+}  // namespace kshim::analysis

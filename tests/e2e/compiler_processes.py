@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compilers in processes of their own (ptxas, nvcc, those of a real toolkit): what a failing one records, what kshim makes of it, and
+that one that succeeds leaves nothing."""
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+import e2e
+
+TOOLKIT = pathlib.Path(os.environ.get("KSHIM_NVCC", "/usr/local/cuda/bin"))
+NVCC, PTXAS = TOOLKIT / "nvcc", TOOLKIT / "ptxas"
+e2e.require(e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", NVCC, PTXAS)
+
+PTX = ".version {isa}\n.target {target}\n.address_size 64\n.visible .entry k() {{ {body} }}\n"
+STARTER = """
+import ctypes, subprocess, sys
+assert ctypes.CDLL("libcuda.so.1").cuInit(0) == 0
+def compile_kernel():
+    return subprocess.run(sys.argv[1:], stderr=subprocess.DEVNULL).returncode  # here
+sys.exit(compile_kernel())
+"""
+
+
+class Compilers(e2e.Case):
+    def ptx(self, target="sm_75", isa="6.3", body="ret;"):
+        path = self.folder / "in.ptx"
+        path.write_text("// a comment first\n" + PTX.format(isa=isa, target=target, body=body))
+        return path
+
+    def failed(self, *argv, status=None, env=None):
+        """The one report of a compiler that fails, and its record."""
+        bare = self.run_program(*argv, env=e2e.clean_environment())
+        done = self.run_program(*argv, env=e2e.clean_environment(LD_PRELOAD=e2e.SHIM, **(env or {})))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (bare.returncode, bare.stdout, bare.stderr))
+        records = [row for rows in self.reports() for row in rows]
+        self.assertEqual(sorted({row["type"] for row in records}), ["compiler", "end", "process"])
+        found = e2e.of_type(records, "compiler")
+        for row in found:
+            self.assertIn(self.release(), row["version"])
+        return found, done
+
+    def release(self):
+        return re.search(r"release (\d+\.\d+)", self.run_program(PTXAS, "--version", env=e2e.clean_environment()).stdout)[1]
+
+    def finding(self, *argv):
+        analysis, done = self.analysis(*argv)
+        self.assertNotEqual(done.returncode, 0, done.stderr)
+        found = [row for row in analysis["findings"] if row["severity"] == "error"]
+        self.assertEqual([row["cause"] for row in found], ["nvrtc-arch-unsupported"], analysis)
+        return found[0]
+
+    def evidence(self, finding, kind):
+        return next((dict(row["arguments"]) for row in finding["evidence"] if row["id"] == kind), None)
+
+    def test_what_succeeds_leaves_nothing(self):
+        for argv in ((PTXAS, "-arch=sm_75", self.ptx(), "-o", "out.cubin"), (PTXAS, "--version")):
+            done = self.run_program(*argv, env=e2e.clean_environment(LD_PRELOAD=e2e.SHIM))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([name for name in self.files() if name.endswith(".jsonl")], [])
+
+    def test_an_architecture_that_ptxas_does_not_know(self):
+        (row,), done = self.failed(PTXAS, "-m64", "--gpu-name", "sm_61", self.ptx(), "-o", "sm_99.cubin")
+        self.assertEqual((row["program"], row["path"], row["asked"], row["input_isa"], row["status"]),
+                         ("ptxas", os.path.realpath(PTXAS), ["sm_61"], "6.3", done.returncode))
+        self.assertEqual((row["parent"][0]["pid"], row["parent"][0]["exe"]), (os.getpid(), os.path.realpath(sys.executable)))
+
+    def test_what_nvcc_was_asked(self):
+        source = self.folder / "k.cu"
+        source.write_text("__global__ void k() {}\n")
+        (row,), _ = self.failed(NVCC, "-gencode", "arch=compute_75,code=[sm_75,sm_61]", "--gpu-architecture=compute_199", "-c", source, "-o",
+                                "sm_80.o", "-I", "compute_70")
+        self.assertEqual((row["program"], row["asked"]), ("nvcc", ["compute_75", "sm_75", "sm_61", "compute_199"]))
+
+    def test_the_first_that_failed_is_the_cause(self):
+        """nvcc ends with an error because the ptxas that it starts does."""
+        found, _ = self.failed(NVCC, "-cubin", "-arch=sm_75", self.ptx(isa="99.9"), "-o", "out.cubin")
+        self.assertEqual(sorted(row["program"] for row in found), ["nvcc", "ptxas"])
+        shutil.rmtree(self.folder / "kshim-report")
+        finding = self.finding("--", NVCC, "-cubin", "-arch=sm_75", self.ptx(isa="99.9"), "-o", "out.cubin")
+        self.assertEqual(finding["object"], os.path.realpath(PTXAS))
+        self.assertIn("99.9", finding["headline"])
+        self.assertEqual(self.evidence(finding, "compiler-ended")["program"], "ptxas")
+
+    def test_an_error_of_the_program_text_is_no_finding(self):
+        analysis, done = self.analysis("--", PTXAS, "-arch=sm_75", self.ptx(body="no_such_instruction;"), "-o", "out.cubin")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual([row["cause"] for row in analysis["findings"] if row["cause"] == "nvrtc-arch-unsupported"], [])
+
+    def test_one_that_was_handled_is_no_error(self):
+        analysis, done = self.analysis("--", "sh", "-c", f"{PTXAS} -arch=sm_61 {self.ptx()} || true")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([(row["cause"], row["severity"]) for row in analysis["findings"]], [("nvrtc-arch-unsupported", "info")])
+
+    def test_the_line_that_started_it(self):
+        script = self.folder / "train.py"
+        script.write_text(STARTER)
+        line = STARTER.split("# here")[0].count("\n") + 1
+        for argv in ((PTXAS, "-arch=sm_61", self.ptx()), ("sh", "-c", f"true; {PTXAS} -arch=sm_61 {self.ptx()}; exit 3")):
+            with self.subTest(argv[0]):
+                finding = self.finding("--simulate", "6.1", "--", sys.executable, script, *argv)
+                self.assertEqual((finding["need"], finding["object"]), ("sm_61", os.path.realpath(PTXAS)))
+                self.assertEqual((finding["where"]["file"], finding["where"]["line"]), (str(script), line))
+                self.assertEqual(self.evidence(finding, "started-by")["program"], os.path.realpath(sys.executable))
+                self.assertEqual(self.evidence(finding, "compiler-ended")["version"], self.release())
+
+    def test_a_child_that_is_no_compiler(self):
+        """Its status is recorded, and is no finding."""
+        script = self.folder / "train.py"
+        script.write_text(STARTER)
+        done = self.run_program(sys.executable, script, "sh", "-c", "exit 7", env=e2e.preloaded("9.0"))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        (records,) = self.reports()
+        (child,) = e2e.of_type(records, "child")
+        self.assertEqual((child["status"], child["python_main"]), (7, None))
+        self.assertIn("compile_kernel", [frame["function"] for frame in child["python"]])
+
+    def test_one_that_a_signal_ends(self):
+        """It writes nothing itself: its parent's report and `kshim run` tell."""
+        compiler = e2e.BUILD / "tests/hostile/compilers/nvcc"
+        if not compiler.exists():
+            self.skipTest("tests/hostile was not built")
+        script = self.folder / "train.py"
+        script.write_text(STARTER)
+        analysis, _ = self.analysis("--simulate", "9.0", "--", sys.executable, script, compiler, "killed", "0")
+        told = [note for note in analysis["notes"] if str(compiler) in note]
+        self.assertEqual(len(told), 1, analysis["notes"])
+        self.assertIn("signal 9", told[0])
+
+    def test_another_compiler_of_the_machine(self):
+        """TRITON_PTXAS_PATH names one that is too old for the input; the one that can is in PATH."""
+        old = self.folder / "old/bin/ptxas"
+        old.parent.mkdir(parents=True)
+        shutil.copy(PTXAS, old)
+        data = bytearray(old.read_bytes())
+        release = self.release().encode()
+        self.assertEqual(len(release), 4)
+        changed = bytes(data).replace(b"Cuda compilation tools, release " + release, b"Cuda compilation tools, release 12.0")
+        old.write_bytes(changed)
+        env = e2e.clean_environment(PATH=f"{TOOLKIT}:{os.environ['PATH']}", TRITON_PTXAS_PATH=old)
+        path = self.folder / "analysis.json"
+        self.kshim("run", "--format", "json", "-o", path, "--", old, "-arch=sm_120", self.ptx(isa="99.0"), env=env)
+        finding = e2e.json.loads(path.read_text())["findings"][0]
+        self.assertEqual((finding["cause"], finding["need"]), ("nvrtc-arch-unsupported", "sm_120"))
+        self.assertEqual([row["id"] for row in finding["fixes"]][:1], ["use-newer-ptxas"])  # nothing here reads ISA 99.0
+        self.kshim("run", "--format", "json", "-o", path, "--", old, "-arch=sm_120", self.ptx(body="no_such_instruction;"), env=env)
+        finding = e2e.json.loads(path.read_text())["findings"][0]
+        self.assertEqual(self.evidence(finding, "other-compiler")["path"], os.path.realpath(PTXAS))
+        self.assertEqual(finding["fixes"][0]["id"], "select-compiler")
+        self.assertIn(f"TRITON_PTXAS_PATH={os.path.realpath(PTXAS)}", finding["fixes"][0]["commands"][0])
+
+
+if __name__ == "__main__":
+    e2e.main()

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that wait for others, and compilers that end."""
+import shutil
+import signal
+
+import e2e
+import hostile
+
+WAITS, COMPILERS = hostile.HERE / "waits", hostile.HERE / "compilers"
+e2e.require(WAITS, COMPILERS / "nvcc", COMPILERS / "own" / "nvcc")
+
+
+class Waits(hostile.Case):
+    def children(self, scenario, program=WAITS):
+        """The statuses of the child records."""
+        self.plain(scenario, program=program)
+        return [-row["signal"] if row["status"] is None else row["status"] for records in self.found() for row in e2e.of_type(records, "child")]
+
+    def test_waitpid_in_a_handler(self):
+        """a SIGCHLD handler that calls waitpid while the program is in malloc and in the driver | nothing, `errno` too | a record of each child, but for those that end while the report is written elsewhere"""
+        found = self.children("handler")
+        self.assertLessEqual(len(found), 40)
+        self.assertGreater(len(found), 0)
+        self.assertEqual(set(found), {3})
+
+    def test_cancelled_in_waitpid(self):
+        """a thread that is cancelled in waitpid | nothing: its cleanup handlers run | the children that failed"""
+        self.assertEqual(self.children("cancelled"), [-signal.SIGKILL, 4])
+
+    def test_children_of_vfork_and_posix_spawn(self):
+        """children of vfork and posix_spawn that fail, in exec and after it | nothing | a record of each"""
+        self.assertEqual(self.children("vfork"), [3, 127, 3])
+
+    def test_odd_calls_of_waitpid(self):
+        """waitpid with WNOHANG, WUNTRACED, without a status, with a bad pointer, after waitid with WNOWAIT | nothing, `errno` too | a record of each child whose status the program got"""
+        self.assertEqual(self.children("odd"), [5, 6, -signal.SIGKILL])
+
+    def test_many_children(self):
+        """480 children that fail under eight threads | nothing | the first 64"""
+        found = self.children("many")
+        self.assertEqual(set(found), {9})
+        self.assertLessEqual(len(found), 64)
+        self.assertGreater(len(found), 8)
+
+    def test_a_waitpid_of_its_own(self):
+        """a program that defines waitpid | its own is called | nothing of the children"""
+        self.assertEqual(self.children("odd", program=hostile.HERE / "own_waitpid"), [])
+
+    def test_waitpid_without_cuda(self):
+        """the same calls in a program that does not use CUDA | nothing | none"""
+        self.plain("idle", program=WAITS)
+        self.assertEqual(self.found(), [])
+
+
+class CompilerEnds(hostile.Case):
+    def ends(self, how, status, program=COMPILERS / "nvcc", **more):
+        """The statuses of the compiler records."""
+        shutil.rmtree(self.folder / "shim", ignore_errors=True)
+        done = self.same(program, how, status, "-arch=sm_61", **more)
+        self.assertEqual([row for records in self.found() for row in records if row["type"] == "failure"], [])
+        rows = [row for records in self.found() for row in e2e.of_type(records, "compiler")]
+        for row in rows:
+            self.assertEqual((row["program"], row["asked"], row["version"]), ("nvcc", ["sm_61"], None))
+        return done.returncode, [row["status"] for row in rows]
+
+    def test_a_compiler_fails(self):
+        """a program named nvcc ends with a status other than 0: return, exit, `_exit`, exit in a handler, in a thread and in atexit, after the main thread | nothing | the status, once"""
+        for how in ("return", "exit", "_exit", "_Exit", "again", "own", "handler-exit", "handler-_exit", "thread", "main-first"):
+            with self.subTest(how):
+                self.assertEqual(self.ends(how, 3), (3, [3]))
+        self.assertEqual(self.ends("exit", 513), (1, [1]))
+
+    def test_a_compiler_ends_well(self):
+        """a program named nvcc ends with 0, or past libc (quick_exit, the system call, abort) | nothing | none"""
+        for how in ("return", "exit", "_exit", "handler-exit", "thread"):
+            with self.subTest(how):
+                self.assertEqual(self.ends(how, 0), (0, []))
+        self.assertEqual(self.ends("exit", 256), (0, []))
+        self.assertEqual(self.ends("quick", 3), (3, []))
+        self.assertEqual(self.ends("group", 3), (3, []))
+        self.assertEqual(self.ends("abort", 3), (-signal.SIGABRT, []))
+
+    def test_a_child_of_a_compiler(self):
+        """a child that a compiler forked fails | nothing | none: the child is no compiler"""
+        self.assertEqual(self.ends("fork", 3), (0, []))
+        self.assertEqual(self.ends("vfork", 127), (0, []))
+
+    def test_a_compiler_without_files(self):
+        """a compiler that has closed all its files, or has no place for a report | nothing | where there is a place, all of it"""
+        self.assertEqual(self.ends("closed", 3), (3, [3]))
+        self.assertEqual(self.ends("return", 3, variables={"KSHIM_REPORT": "/dev/null"}), (3, []))
+
+    def test_an_on_exit_of_its_own(self):
+        """a program named nvcc that defines on_exit | its own is called by it alone | the status"""
+        self.assertEqual(self.ends("own", 3, program=COMPILERS / "own" / "nvcc"), (3, [3]))
+
+
+if __name__ == "__main__":
+    e2e.main()
