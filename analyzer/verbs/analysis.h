@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
+
+class ObjectFiles;
+struct Report;
 
 enum class Format : std::uint8_t {
 #define KSHIM_FORMAT(id) id,
@@ -90,6 +94,25 @@ struct Analysis {
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
+
+/// Judges reports that were read, each by itself. What they share is read once: files, packages, and advice,
+/// which is that of the first report of the same program that says the same.
+class EachReport {
+ public:
+  explicit EachReport(const Options& options);
+  ~EachReport();
+  EachReport(const EachReport&) = delete;
+  EachReport& operator=(const EachReport&) = delete;
+  Analysis judge(const Report& report);
+  /// Of the reports judged lately.
+  ObjectFiles& files();
+
+ private:
+  struct Known;
+  const Options& options_;
+  std::unique_ptr<Known> known_;
+  std::size_t reports_ = 0;
+};
 
 struct RenderOptions {
   bool colour = false;   ///< ECMA-48 colours
