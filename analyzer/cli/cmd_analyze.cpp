@@ -84,8 +84,10 @@ std::pair<std::string, int> nagios_status(const analysis::Analysis& analysis) {
   }
   return {fmt::format("KSHIM {}: {} in {}: {} and {}{} | errors={} warnings={} processes={}\n",
                       kWords.at(static_cast<std::size_t>(status)), to_name(analysis.verdict),
-                      analysis.processes.size() == 1 ? "1 process" : fmt::format("{} processes", analysis.processes.size()),
-                      analysis::counted(errors, "error"), analysis::counted(warnings, "warning"), first, errors, warnings, analysis.processes.size()),
+                      analysis.processes.size() == 1 ? "1 process"
+                                                     : fmt::format("{} processes", analysis.processes.size()),
+                      analysis::counted(errors, "error"), analysis::counted(warnings, "warning"), first,
+                      errors, warnings, analysis.processes.size()),
           status};
 }
 

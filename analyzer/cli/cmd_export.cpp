@@ -85,7 +85,8 @@ std::vector<std::string> systems() {
 }
 
 int export_open_metrics(const ExportOptions& options) {
-  if (!options.verify.empty()) throw UserError("--verify: openmetrics declares nothing that files could lack");
+  if (!options.verify.empty())
+    throw UserError("--verify: openmetrics declares nothing that files could lack");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   std::vector<std::string> notes;
   const std::string text = exports::open_metrics({options.paths.begin(), options.paths.end()}, notes);
@@ -96,7 +97,9 @@ int export_open_metrics(const ExportOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option("PATH", options->paths, "reports, or folders of them; files of kshim scan --format json; with --to, what kshim scan reads")
+  app.add_option(
+         "PATH", options->paths,
+         "reports, or folders of them; files of kshim scan --format json; with --to, what kshim scan reads")
       ->required()
       ->group("");
   app.add_option("-o,--output", options->output,
@@ -138,7 +141,9 @@ Command export_command() {
           "loads, "
           "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
           "was exported before is not exported again.\n"
-          "With --to: openmetrics counts the findings of reports, for the textfile folder of Prometheus' node_exporter; nvidia-require is the variable by which NVIDIA's container runtime refuses to start an "
+          "With --to: openmetrics counts the findings of reports, for the textfile folder of Prometheus' "
+          "node_exporter; nvidia-require is the variable by which NVIDIA's container runtime refuses to "
+          "start an "
           "image (not in "
           "CDI mode), nfd an image compatibility artifact of Node Feature Discovery, wheel-variant the "
           "properties of a wheel "

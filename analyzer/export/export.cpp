@@ -172,8 +172,11 @@ class Rows {
       const std::string member = text_of(object, "member");
       const std::string package = text_of(object, "package");
       const std::size_t space = std::min(package.rfind(' '), package.size());
-      File file{{}, text_of(object, "path") + (member.empty() ? "" : "/" + member), text_of(object, "build_id"),
-                package.substr(0, space), space < package.size() ? package.substr(space + 1) : std::string()};
+      File file{{},
+                text_of(object, "path") + (member.empty() ? "" : "/" + member),
+                text_of(object, "build_id"),
+                package.substr(0, space),
+                space < package.size() ? package.substr(space + 1) : std::string()};
       file.id = file.build_id.empty() ? file.path : file.build_id;
       const auto rows = object.is_object() ? object.find("images") : object.end();
       if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.insert(file.id).second)
@@ -317,7 +320,8 @@ class Rows {
   static std::string family_of(image::ComputeCapability gpu) {
     image::ComputeCapability out = gpu;
     for (const image::ComputeCapabilityInfo& other : image::compat_tables().gpus) {
-      const std::array build = {image::Candidate{image::ImageKind::cubin, {other.cc, image::Suffix::none}, {}}};
+      const std::array build = {
+          image::Candidate{image::ImageKind::cubin, {other.cc, image::Suffix::none}, {}}};
       if (image::select_image(build, {.device = gpu, .driver = {}, .jit = {}}).choice == image::Choice::sass)
         out = std::min(out, other.cc);
     }

@@ -75,9 +75,8 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
       "# TYPE kshim_findings gauge\n";
   for (const auto& [key, count] : findings) {
     const auto& [cause, severity, package, capability] = key;
-    out += fmt::format(
-        "kshim_findings{{cause=\"{}\",severity=\"{}\",package=\"{}\",capability=\"{}\"}} {}\n", cause,
-        severity, label(package), capability, count);
+    out += fmt::format("kshim_findings{{cause=\"{}\",severity=\"{}\",package=\"{}\",capability=\"{}\"}} {}\n",
+                       cause, severity, label(package), capability, count);
   }
   out += fmt::format(
       "# HELP kshim_reports_rejected Reports that could not be read.\n"

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 namespace kshim::exports {

@@ -161,7 +161,7 @@ class Run {
     };
     auto got = read_report(file.path, told, options_.keep_private ? Homes::hidden : Homes::own);
     if (const auto* why = std::get_if<std::string>(&got)) {
-      notes_.add(file.path.string(), *why);
+      notes_.add(file.path, *why);
       return;
     }
     Report& report = std::get<Report>(got);
