@@ -213,7 +213,7 @@ class Rows {
     return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
   }
 
-  // A report is a stranger's: what is no day makes no folder.
+  // A report may be a stranger's: only a day makes a folder.
   static bool is_day(std::string_view text) {
     if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
     return std::all_of(text.begin(), text.end(), [](char c) { return c == '-' || (c >= '0' && c <= '9'); });

@@ -8,7 +8,7 @@
 namespace kshim::exports {
 
 /// Gauges without time stamps in OpenMetrics, valid as Prometheus' text as well. Their labels are cause,
-/// package and compute capability: few values, whatever runs. `notes`: reports that could not be read.
+/// package and compute capability: few values. `notes`: reports that could not be read.
 std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes);
 
 }  // namespace kshim::exports

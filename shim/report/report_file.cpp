@@ -141,7 +141,7 @@ void Report::start(std::uint32_t process) noexcept {
   full_ = false;
   failures_.store(0, std::memory_order_relaxed);
   modules_.store(0, std::memory_order_relaxed);
-  // Who asks for one run wants all of it.
+  // `kshim run` records its processes whole.
   waits_ = options().run_id.data() == nullptr && !is_chosen(options().sample);
   if (waits_)
     g_number.store(0, std::memory_order_relaxed);

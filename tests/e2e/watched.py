@@ -46,7 +46,7 @@ class Watched(e2e.Case):
     def test_a_program_that_is_left_alone_does_nothing(self):
         self.assertEqual(self.reports("fail", KSHIM_PROGRAMS="!*", KSHIM_LOG="debug", KSHIM_TARGET="12.0"), [])
 
-    # Who asks for one run wants all of it, whatever the site's settings are.
+    # A user who asks for one run wants all of it, whatever the site's settings are.
     def test_a_run_is_watched(self):
         (self.folder / "program.py").write_text(PROGRAM)
         done = self.kshim("run", "--simulate", "7.5", "--report", self.folder / "r", "--", PYTHON, "program.py", "fail", cwd=self.folder,
