@@ -6,9 +6,9 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/build_plan.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/reach.h"
-#include "analyzer/core/text.h"
 
 namespace kshim::analysis {
 

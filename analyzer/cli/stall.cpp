@@ -78,7 +78,7 @@ std::string text_at(unsigned long address) {
   return out;
 }
 
-/// What a thread waits for: "0 0x3 0x7f... ", of which the first number is the system call's; "running", or
+/// What a thread waits for. The kernel says "0 0x3 0x7f... ", with the system call first; "running"; or
 /// -1 for a page of a mapped file. Empty where it is no file's.
 std::string file_waited_for(int thread) {
   const std::string line = text_of(thread, "syscall");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file system that no longer answers (NFS without its server, FUSE without its daemon) blocks whoever asks
-// it, and no signal but SIGKILL gets through. A second thread looks at the others in /proc, says which
-// file it is, and ends the command.
+// A file system that no longer answers (NFS without its server, FUSE without its daemon) blocks every process
+// that asks it, and no signal but SIGKILL gets through. A second thread looks at the others in /proc, says
+// which file it is, and ends the command.
 #pragma once
 #include <chrono>
 

@@ -11,8 +11,9 @@ namespace kshim::scan {
 
 std::string render(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options);
 
-#define KSHIM_FORMAT(id, writer) \
-  std::string render_##writer(const Scan& scan, analysis::Format format, const analysis::RenderOptions& options);
+#define KSHIM_FORMAT(id, writer)                                         \
+  std::string render_##writer(const Scan& scan, analysis::Format format, \
+                              const analysis::RenderOptions& options);
 #include "analyzer/core/formats.def"
 #undef KSHIM_FORMAT
 
