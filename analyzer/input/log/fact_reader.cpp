@@ -453,7 +453,7 @@ void FactReader::take_answer(int row, const std::string& fact) {
 
 namespace {
 
-// The automaton of all patterns grows with what lines show it; beyond this RE2 starts it anew.
+// The automaton of all patterns grows with what lines show it; beyond this RE2 starts it again.
 constexpr std::int64_t kMemory = std::int64_t{64} << 20;
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
