@@ -3,7 +3,14 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
@@ -28,6 +35,7 @@ struct AnalyzeOptions {
   bool full = false;
   bool trust_reports = false;
   std::string root;
+  std::string status;
   std::vector<std::string> paths;
 };
 
@@ -51,6 +59,39 @@ analysis::Options to_analysis(const AnalyzeOptions& options) {
   return result;
 }
 
+// As Nagios' plugin guidelines have them.
+constexpr int kNagiosWarning = 1;
+constexpr int kNagiosCritical = 2;
+constexpr int kNagiosUnknown = 3;
+
+/// One line, with numbers for plots behind the bar, and the exit status.
+std::pair<std::string, int> nagios_status(const analysis::Analysis& analysis) {
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+  for (const analysis::Finding& finding : analysis.findings) {
+    errors += finding.severity == analysis::Severity::error ? 1 : 0;
+    warnings += finding.severity == analysis::Severity::warning ? 1 : 0;
+  }
+  const bool unproven =
+      analysis.verdict == analysis::Verdict::blind || analysis.verdict == analysis::Verdict::incomplete;
+  const int status = errors != 0 ? kNagiosCritical : warnings != 0 || unproven ? kNagiosWarning : 0;
+  constexpr std::array kWords = {"OK", "WARNING", "CRITICAL"};
+  std::string first;
+  if (errors + warnings != 0) {
+    const analysis::Finding& finding = analysis.findings.front();
+    first = fmt::format(", first {} of {}", row_of(finding.cause).name,
+                        analysis::harmless(finding.object.empty() ? "the program" : finding.object));
+    std::replace(first.begin(), first.end(), '|', '?');
+  }
+  return {fmt::format("KSHIM {}: {} in {}: {} and {}{} | errors={} warnings={} processes={}\n",
+                      kWords.at(static_cast<std::size_t>(status)), to_name(analysis.verdict),
+                      analysis.processes.size() == 1 ? "1 process"
+                                                     : fmt::format("{} processes", analysis.processes.size()),
+                      analysis::counted(errors, "error"), analysis::counted(warnings, "warning"), first,
+                      errors, warnings, analysis.processes.size()),
+          status};
+}
+
 int analyze(const AnalyzeOptions& options) {
   const analysis::Format format = parse_format(options.format);
   analysis::Options analysis_options = to_analysis(options);
@@ -65,10 +106,19 @@ int analyze(const AnalyzeOptions& options) {
     analysis_options.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
     analysis = analysis::analyze({options.paths.begin(), options.paths.end()}, analysis_options);
   }
+  if (analysis.nothing_readable && !options.status.empty()) {
+    output.write("KSHIM UNKNOWN: there is no report that can be read\n");
+    return kNagiosUnknown;
+  }
   if (analysis.nothing_readable) {
     print_errors(analysis.notes, options.verbose);
     if (analysis.notes.empty()) print_error("there is no report in what was named");
     return exit_status::kNoInput;
+  }
+  if (!options.status.empty()) {
+    const auto [line, status] = nagios_status(analysis);
+    output.write(line);
+    return status;
   }
   output.write(analysis::render(analysis, format, render_options(output, options.verbose, options.full)));
   return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
@@ -95,6 +145,10 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("--root", options->root,
                  "look for the files of the reports in DIR: a container's root, a mounted disk")
       ->type_name("DIR");
+  app.add_option("--status", options->status,
+                 "nagios: one line, and exit with 0, 1 for a warning, 2 for critical, 3 for unknown")
+      ->type_name("SYSTEM")
+      ->check(one_of({"nagios"}));
   app.add_flag("-v,--verbose", options->verbose, "show every kernel, image and piece of evidence");
   app.add_flag("--trust-reports", options->trust_reports,
                "use paths and names from other users' reports in commands: for an operator's own spool");
@@ -121,7 +175,7 @@ Command analyze_command() {
           "  kshim analyze --target sm_75,sm_120 kshim-report/\n",
       .footer =
           "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing "
-          "readable.",
+          "readable. With --status nagios: 0 OK, 1 warning, 2 critical, 3 unknown.",
       .set_up = set_up};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim export: reports as flat tables, and what files ask of a GPU.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -11,9 +12,11 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/export_requirements.h"
+#include "analyzer/cli/output.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/export/export.h"
+#include "analyzer/export/open_metrics.h"
 #include "analyzer/verbs/processes.h"
 
 namespace kshim::cli {
@@ -32,32 +35,34 @@ struct ExportOptions {
 
 std::atomic<bool> stop = false;
 
-void export_once(const ExportOptions& options, bool quiet) {
-  exports::Options how{
-      .folder = options.output, .zstd = options.zstd, .settle_s = options.settle_s, .progress = {}};
-  exports::Result result;
-  {
-    ProgressBar bar("exporting reports");
-    how.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    result = exports::export_reports({options.paths.begin(), options.paths.end()}, how);
-  }
+void export_once(const ExportOptions& options, exports::Exporter& exporter, bool quiet) {
+  const exports::Result result = exporter.run({options.paths.begin(), options.paths.end()});
   print_errors(result.notes, false);
-  if (quiet && result.reports + result.rejected == 0) return;
+  if (quiet && result.reports + result.scans + result.rejected == 0) return;
   std::uint64_t rows = 0;
   for (const auto& [table, count] : result.rows) rows += count;
   fmt::print("{} reports, {} rows", analysis::grouped_number(result.reports), analysis::grouped_number(rows));
+  if (result.scans != 0) fmt::print("; {} scans", analysis::grouped_number(result.scans));
   if (result.known != 0) fmt::print("; {} exported before", analysis::grouped_number(result.known));
   if (result.unsettled != 0)
     fmt::print("; {} may still grow and are left for later", analysis::grouped_number(result.unsettled));
   if (result.rejected != 0)
     fmt::print("; {} rejected, see table=rejected", analysis::grouped_number(result.rejected));
   fmt::print("\n");
-  if (!quiet && result.reports + result.known + result.unsettled == 0)
+  if (!quiet && result.reports + result.scans + result.known + result.unsettled == 0)
     throw UserError("there is no report in what was named", exit_status::kNoInput);
 }
 
 int export_facts(const ExportOptions& options) {
-  export_once(options, options.watch);
+  std::optional<ProgressBar> bar("exporting reports");
+  exports::Exporter exporter({.folder = options.output,
+                              .zstd = options.zstd,
+                              .settle_s = options.settle_s,
+                              .progress = [&bar](std::uint64_t done, std::uint64_t total) {
+                                if (bar) bar->update(done, total);
+                              }});
+  export_once(options, exporter, options.watch);
+  bar.reset();
   if (!options.watch) return exit_status::kOk;
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop = true; });
   constexpr int kTicks = 300;
@@ -65,24 +70,46 @@ int export_facts(const ExportOptions& options) {
     std::fflush(stdout);
     for (int tick = 0; tick < kTicks && !stop; ++tick)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (!stop) export_once(options, true);
+    if (!stop) export_once(options, exporter, true);
   }
+  return exit_status::kOk;
+}
+
+constexpr const char* kOpenMetrics = "openmetrics";
+
+std::vector<std::string> systems() {
+  std::vector<std::string> out = requirement_names();
+  out.emplace_back(kOpenMetrics);
+  return out;
+}
+
+int export_open_metrics(const ExportOptions& options) {
+  if (options.verify || options.declared)
+    throw UserError("--to openmetrics: there is nothing to compare; leave out --verify and --declared");
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  std::vector<std::string> notes;
+  const std::string text = exports::open_metrics({options.paths.begin(), options.paths.end()}, notes);
+  print_errors(notes, false);
+  output.write(text);
   return exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
-  app.add_option("PATH", options->paths, "reports, or folders of them; with --to, what kshim scan reads")
+  app.add_option(
+         "PATH", options->paths,
+         "reports, or folders of them; files of kshim scan --format json; with --to, what kshim scan reads")
       ->required()
       ->group("");
   app.add_option("-o,--output", options->output,
                  "folder for the tables; with --to, the output file (default: stdout)")
       ->type_name("DIR");
   app.add_option("--to", options->to,
-                 fmt::format("write GPU requirements of files instead of tables: {}",
-                             fmt::join(requirement_names(), ", ")))
+                 fmt::format("write openmetrics (counts of findings) or GPU requirements of files instead of "
+                             "tables: {}",
+                             fmt::join(systems(), ", ")))
       ->type_name("SYSTEM")
-      ->check(one_of(requirement_names()));
+      ->check(one_of(systems()));
   app.add_flag(
       "--verify", options->verify,
       "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
@@ -97,6 +124,7 @@ std::function<int()> set_up(CLI::App& app) {
                  "600)")
       ->type_name("S");
   return [options] {
+    if (options->to == kOpenMetrics) return export_open_metrics(*options);
     if (!options->to.empty() || options->verify || options->declared)
       return export_requirements(
           {options->to, options->output, options->declared, options->verify, options->paths});
@@ -116,12 +144,16 @@ Command export_command() {
           .details =
               "Writes flat tables in newline-delimited JSON (kshim-facts/1) to DIR/table=NAME/date=DAY: "
               "processes, devices, images, serves, loads, failures, findings, kernels, rejected. It "
-              "exports each report once.\nWith --to it writes the GPU requirements of files: "
+              "exports each report once.\nWith --to openmetrics it counts the findings of reports, for the "
+              "textfile folder of "
+              "Prometheus' node_exporter. With another --to it writes the GPU requirements of files: "
               "nvidia-require for NVIDIA's container runtime (not in CDI mode), nfd for Node Feature "
               "Discovery, wheel-variant for a wheel variant (PEP 825), conda for __cuda_arch (CEP 46).",
           .example =
               "  kshim export /var/spool/kshim -o /data/kshim\n"
               "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
+              "  kshim export --to openmetrics -o /var/lib/prometheus/node-exporter/kshim.prom "
+              "/var/spool/kshim\n"
               "  kshim export --to nvidia-require image.tar\n"
               "  kshim export --verify dist/*.whl\n"
               "  kshim export --to conda --declared \"__cuda_arch >=7.5\" lib/libfoo.so\n",

@@ -7,9 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
 #include <climits>
+#include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
@@ -33,12 +43,53 @@ using analysis::Report;
 using C = Column;
 
 constexpr std::size_t kLargestManifest = std::size_t{256} << 20;
+constexpr std::size_t kLargestScan = std::size_t{1} << 30;
 
 struct Input {
-  fs::path path;
+  std::string path;
   std::uint64_t bytes = 0;
   std::int64_t changed_ns = 0;
-  std::string id() const { return fmt::format("{}\n{}\n{}", path.string(), bytes, changed_ns); }
+  uid_t owner = 0;
+  std::uint64_t id() const {
+    return content_hash(bytes_of(fmt::format("{}\n{}\n{}", path, bytes, changed_ns)));
+  }
+};
+using Got = std::variant<Report, std::string>;
+
+/// Reads one batch of reports after the other, ahead in a thread of its own: reading takes about as long as
+/// judging.
+class ReadAhead {
+ public:
+  explicit ReadAhead(const std::vector<Input>& inputs) : inputs_(inputs) { begin(); }
+  Got next() {
+    if (at_ == batch_.size()) {
+      batch_ = ahead_.get();
+      at_ = 0;
+      begin();
+    }
+    return std::move(batch_[at_++]);
+  }
+
+ private:
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
+  static constexpr std::size_t kMostReports = 256;
+  void begin() {
+    const std::size_t first = begun_;
+    for (std::uint64_t bytes = 0;
+         begun_ < inputs_.size() && begun_ - first < kMostReports && bytes < kMostBytes; ++begun_)
+      bytes += inputs_[begun_].bytes;
+    ahead_ = std::async(std::launch::async, [this, first, last = begun_] {
+      std::vector<Got> batch;
+      for (std::size_t at = first; at < last; ++at)
+        batch.push_back(analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden));
+      return batch;
+    });
+  }
+  const std::vector<Input>& inputs_;
+  std::future<std::vector<Got>> ahead_;
+  std::vector<Got> batch_;
+  std::size_t at_ = 0;
+  std::size_t begun_ = 0;
 };
 
 std::string hash_of(std::string_view text) { return fmt::format("{:016x}", content_hash(bytes_of(text))); }
@@ -46,22 +97,6 @@ std::string hash_of(std::string_view text) { return fmt::format("{:016x}", conte
 std::string host_name() {
   std::array<char, HOST_NAME_MAX + 1> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
-}
-
-/// What earlier exports of this host have taken: DIR/manifest/NAME.json lists the inputs of one export.
-std::set<std::string> known_inputs(const fs::path& manifests) {
-  std::set<std::string> known;
-  std::error_code error;
-  for (fs::directory_iterator walk(manifests, error), end; !error && walk != end; walk.increment(error)) {
-    if (walk->path().extension() != ".json") continue;
-    const auto text = files::read_whole(walk->path(), kLargestManifest);
-    const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, false);
-    if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
-    const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());
-    for (const nlohmann::json& input : inputs)
-      if (input.is_string()) known.insert(input.get<std::string>());
-  }
-  return known;
 }
 
 std::string user_name(uid_t uid) {
@@ -74,13 +109,19 @@ std::string user_name(uid_t uid) {
   return row->second;
 }
 
-std::string_view first_set(const std::map<std::string, std::string>& env,
-                           std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    const auto row = env.find(name);
-    if (row != env.end() && !row->second.empty()) return row->second;
-  }
-  return {};
+/// Whose process it was: as this machine names the user id; with KSHIM_PRIVATE what the report has instead.
+std::string user_of(const analysis::ProcessRecord& process, uid_t owner) {
+  if (process.hidden) return process.uid;
+  uid_t uid = owner;
+  std::from_chars(process.uid.data(), process.uid.data() + process.uid.size(), uid);
+  return user_name(uid);
+}
+
+/// What the report says of its job; earlier shims wrote the variables of SLURM alone.
+std::string first_set(const analysis::ProcessRecord& process, const char* key, const char* variable) {
+  if (const auto row = process.job.find(key); row != process.job.end()) return row->second;
+  const auto row = process.env.find(variable);
+  return row != process.env.end() ? row->second : std::string();
 }
 
 /// The rows of reports, one report after the other.
@@ -88,13 +129,15 @@ class Rows {
  public:
   explicit Rows(TableFiles& out) : out_(out) {}
 
-  void add(const Report& report, const analysis::Analysis& analysis, uid_t owner) {
+  void add(const Report& report, uid_t owner) {
+    const analysis::Analysis analysis = judge_.judge(report);
+    files_ = &judge_.files();
+    if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
     const analysis::ProcessRecord& process = report.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
     day_ = process.time.substr(0, 10);
     if (!is_day(day_)) day_ = "unknown";
     const analysis::ReportIndex index(report);
-    files_.learn(report);
     process_row(report, analysis, owner);
     for (const analysis::DeviceRecord& device : report.devices) device_row(device);
     for (const analysis::ObjectRecord& object : report.objects) image_rows(object, index);
@@ -104,6 +147,46 @@ class Rows {
       failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
     for (const analysis::ReportNote& note : report.notes) reject(report.path, note.line, note.text);
+  }
+
+  /// The files of what `kshim scan --format json` wrote; false where it is no such thing.
+  bool add_scan(const std::string& path) {
+    if (!path.ends_with(".json")) return false;
+    const auto text = files::read_whole(path, kLargestScan);
+    const nlohmann::json scan = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    const auto text_of = [](const nlohmann::json& in, const char* key) {
+      const auto found = in.is_object() ? in.find(key) : in.end();
+      return found != in.end() && found->is_string() ? found->get<std::string>() : std::string();
+    };
+    const auto count_of = [](const nlohmann::json& in, const char* key) {
+      const auto found = in.find(key);
+      return found != in.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+    };
+    if (text_of(scan, "schema") != "kshim-scan/1") return false;
+    day_ = today();
+    const nlohmann::json none = nlohmann::json::array();
+    for (const nlohmann::json& object : scan.contains("objects") ? scan["objects"] : none) {
+      const std::string member = text_of(object, "member");
+      const std::string package = text_of(object, "package");
+      const std::size_t space = std::min(package.rfind(' '), package.size());
+      File file{{},
+                text_of(object, "path") + (member.empty() ? "" : "/" + member),
+                text_of(object, "build_id"),
+                package.substr(0, space),
+                space < package.size() ? package.substr(space + 1) : std::string()};
+      file.id = file.build_id.empty() ? file.path : file.build_id;
+      const auto rows = object.is_object() ? object.find("images") : object.end();
+      if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.insert(file.id).second)
+        continue;
+      std::vector<analysis::ImageEntry> images;
+      for (const nlohmann::json& row : *rows) {
+        if (row.is_object())
+          images.push_back({text_of(row, "kind"), text_of(row, "arch"), text_of(row, "isa"),
+                            count_of(row, "count"), count_of(row, "bytes")});
+      }
+      entry_rows(file, images);
+    }
+    return true;
   }
 
   void reject(const std::string& path, std::uint64_t line, std::string_view why) {
@@ -127,7 +210,7 @@ class Rows {
     return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
   }
 
-  // A report is a stranger's: what is no day makes no folder.
+  // A report may be a stranger's: only a day makes a folder.
   static bool is_day(std::string_view text) {
     if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
     return std::all_of(text.begin(), text.end(), [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
@@ -143,11 +226,10 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, process.hidden ? std::string() : user_name(owner))
-        .text(C::processes_job, first_set(process.env, {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"}))
-        .text(C::processes_account,
-              first_set(process.env, {"SLURM_JOB_ACCOUNT", "PBS_ACCOUNT", "LSB_PROJECT_NAME"}))
-        .text(C::processes_queue, first_set(process.env, {"SLURM_JOB_PARTITION", "PBS_QUEUE", "LSB_QUEUE"}))
+        .text(C::processes_user, user_of(process, owner))
+        .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
+        .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
+        .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
         .text(C::processes_exe, process.exe)
         .texts(C::processes_argv, process.argv)
         .text(C::processes_shim, process.shim)
@@ -158,7 +240,7 @@ class Rows {
                             : report.modules.size())
         .integer(C::processes_failures, report.failures.size())
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
-        .integer(C::processes_sample, std::uint64_t{1})
+        .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
         .text(C::processes_report, report.path);
     if (report.driver) {
       row.text(C::processes_driver, report.driver->cuda_version)
@@ -190,7 +272,7 @@ class Rows {
     } else {
       const auto [row, fresh] = packages_.try_emplace({object->path, object->build_id});
       if (fresh)
-        if (const auto found = files_.package(*object)) row->second = {found->name, found->version};
+        if (const auto found = files_->package(*object)) row->second = {found->name, found->version};
       std::tie(file.package, file.version) = row->second;
     }
     return file;
@@ -200,16 +282,10 @@ class Rows {
   void image_rows(const analysis::ObjectRecord& object, const analysis::ReportIndex& index) {
     const File file = file_of(index, &object);
     if (!listed_.insert(file.id).second) return;
-    std::vector<image::Candidate> candidates;
     if (object.images) {
-      for (const analysis::ImageEntry& image : *object.images) {
-        image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
-        const auto kind = image::parse_kind(image.kind);
-        const auto arch = image::parse_arch(image.arch);
-        if (kind && arch)
-          candidates.push_back({*kind, *arch, image::parse_version(image.isa).value_or(image::Version{})});
-      }
-    } else if (const analysis::ObjectFile* found = files_.find(object)) {
+      entry_rows(file, *object.images);
+    } else if (const analysis::ObjectFile* found = files_->find(object)) {
+      std::vector<image::Candidate> candidates;
       for (const analysis::ImageCount& image : found->image_counts()) {
         const image::Candidate& candidate = image.candidate;
         image_row(file, image::to_name(candidate.kind),
@@ -219,10 +295,34 @@ class Rows {
                   image.count, image.bytes);
         candidates.push_back(candidate);
       }
+      if (!candidates.empty()) serves_rows(file, candidates);
     } else {
       listed_.erase(file.id);  // another report may know
     }
+  }
+
+  void entry_rows(const File& file, const std::vector<analysis::ImageEntry>& images) {
+    std::vector<image::Candidate> candidates;
+    for (const analysis::ImageEntry& image : images) {
+      image_row(file, image.kind, image.arch, image.isa, image.count, image.bytes);
+      const auto kind = image::parse_kind(image.kind);
+      const auto arch = image::parse_arch(image.arch);
+      if (kind && arch)
+        candidates.push_back({*kind, *arch, image::parse_version(image.isa).value_or(image::Version{})});
+    }
     if (!candidates.empty()) serves_rows(file, candidates);
+  }
+
+  /// The earliest GPU whose machine code this one runs.
+  static std::string family_of(image::ComputeCapability gpu) {
+    image::ComputeCapability out = gpu;
+    for (const image::ComputeCapabilityInfo& other : image::compat_tables().gpus) {
+      const std::array build = {
+          image::Candidate{image::ImageKind::cubin, {other.cc, image::Suffix::none}, {}}};
+      if (image::select_image(build, {.device = gpu, .driver = {}, .jit = {}}).choice == image::Choice::sass)
+        out = std::min(out, other.cc);
+    }
+    return std::string(image::to_name(out).view());
   }
 
   void serves_rows(const File& file, const std::vector<image::Candidate>& candidates) {
@@ -235,6 +335,7 @@ class Rows {
       row.text(C::serves_row_id, fmt::format("{}/{}", file.id, capability))
           .text(C::serves_file_id, file.id)
           .text(C::serves_compute_capability, capability)
+          .text(C::serves_family, family_of(gpu.cc))
           .text(C::serves_how, kHow.at(static_cast<std::size_t>(selection.choice)));
       out_.add(row, day_);
     }
@@ -402,93 +503,117 @@ class Rows {
     }
   }
 
+  static constexpr std::size_t kMostKnown = 65536;
+  static analysis::Options options() {
+    analysis::Options out;
+    out.keep_private = true;
+    return out;
+  }
   TableFiles& out_;
   std::string id_;
   std::string day_;
-  analysis::ObjectFiles files_;
+  analysis::Options options_ = options();
+  analysis::EachReport judge_{options_};
+  analysis::ObjectFiles* files_ = nullptr;
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> packages_;
   std::set<std::string> listed_;
 };
 
-void write_manifest(const fs::path& folder, const std::string& name, const std::vector<Input>& inputs,
+void write_manifest(const fs::path& folder, const std::string& name, const std::vector<std::uint64_t>& taken,
                     const Result& result) {
   nlohmann::json manifest;
   manifest["schema"] = "kshim-facts/1";
   manifest["host"] = host_name();
-  for (const Input& input : inputs) manifest["inputs"].push_back(input.id());
+  for (const std::uint64_t id : taken) manifest["inputs"].push_back(id);
   for (const auto& [table, rows] : result.rows) manifest["rows"][std::string(table)] = rows;
   const fs::path path = folder / (name + ".json");
   std::error_code error;
   fs::create_directories(folder, error);
   const fs::path temporary = folder / ("." + name + ".unfinished");
   fs::remove(temporary, error);
-  TableFiles::write_file(temporary,
-                         manifest.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
+  TableFiles::write_file(temporary, manifest.dump() + "\n");
   fs::rename(temporary, path, error);
   if (error)
     throw cli::UserError(fmt::format("{}: {}", path.string(), error.message()), cli::exit_status::kMisuse);
 }
 
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
-Result export_reports(const std::vector<fs::path>& paths, const Options& options) {
+void Exporter::read_manifests() {
+  std::error_code error;
+  for (fs::directory_iterator walk(options_.folder / "manifest", error), end; !error && walk != end;
+       walk.increment(error)) {
+    if (walk->path().extension() != ".json" || !manifests_.insert(walk->path().filename().string()).second)
+      continue;
+    const auto text = files::read_whole(walk->path(), kLargestManifest);
+    const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, false);
+    if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
+    const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());
+    for (const nlohmann::json& input : inputs)
+      if (input.is_number_unsigned()) known_.insert(input.get<std::uint64_t>());
+  }
+}
+
+Result Exporter::run(const std::vector<fs::path>& paths) {
   Result result;
-  const fs::path manifests = options.folder / "manifest";
-  const std::set<std::string> known = known_inputs(manifests);
+  read_manifests();
   std::vector<Input> inputs;
-  std::vector<uid_t> owners;
-  const std::int64_t now_s =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
   std::uint64_t total = 0;
+  std::string all = host_name();
   for (const analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
     struct stat status {};
     std::error_code ignored;
-    Input input{fs::absolute(file.path, ignored), file.bytes, 0};
-    if (::stat(file.path.c_str(), &status) == 0)
+    Input input{fs::absolute(file.path, ignored).string(), file.bytes, 0, 0};
+    if (::stat(file.path.c_str(), &status) == 0) {
       input.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
-    if (known.count(input.id()) != 0) {
+      input.owner = status.st_uid;
+    }
+    if (known_.count(input.id()) != 0) {
       ++result.known;
       continue;
     }
-    inputs.push_back(std::move(input));
-    owners.push_back(status.st_uid);
     total += file.bytes;
+    all += fmt::format("{:016x}", input.id());
+    inputs.push_back(std::move(input));
   }
   if (inputs.empty()) return result;
-  std::string all = host_name();
-  for (const Input& input : inputs) all += input.id();
   const std::string name = hash_of(all);
-  TableFiles files(options.folder, name, options.zstd);
+  TableFiles files(options_.folder, name, options_.zstd);
   Rows rows(files);
-  std::vector<Input> taken;
-  analysis::Options how;
-  how.keep_private = true;
+  ReadAhead reports(inputs);
+  std::vector<std::uint64_t> taken;
   std::uint64_t done = 0;
-  for (std::size_t at = 0; at < inputs.size(); ++at) {
-    const Input& input = inputs[at];
-    const auto got = analysis::read_report(input.path, {}, analysis::Homes::hidden);
+  for (const Input& input : inputs) {
+    const Got got = reports.next();
     done += input.bytes;
-    if (options.progress) options.progress(done, total);
-    if (const auto* why = std::get_if<std::string>(&got)) {
-      rows.reject(input.path.string(), 0, *why);
+    if (options_.progress) options_.progress(done, total);
+    if (const auto* why = std::get_if<std::string>(&got); why != nullptr && rows.add_scan(input.path)) {
+      ++result.scans;
+    } else if (why != nullptr) {
+      rows.reject(input.path, 0, *why);
       ++result.rejected;
-      taken.push_back(input);
-      continue;
+    } else {
+      const Report& report = std::get<Report>(got);
+      if (!report.end && now_s() - input.changed_ns / 1'000'000'000 < options_.settle_s) {
+        ++result.unsettled;
+        continue;
+      }
+      rows.add(report, input.owner);
+      ++result.reports;
     }
-    const Report& report = std::get<Report>(got);
-    if (!report.end && now_s - input.changed_ns / 1'000'000'000 < options.settle_s) {
-      ++result.unsettled;
-      continue;
-    }
-    rows.add(report, analysis::analyze({input.path}, how), owners[at]);
-    ++result.reports;
-    taken.push_back(input);
+    taken.push_back(input.id());
   }
   if (taken.empty()) return result;
   files.finish();
   result.rows = files.rows();
-  write_manifest(manifests, name, taken, result);
+  write_manifest(options_.folder / "manifest", name, taken, result);
+  known_.insert(taken.begin(), taken.end());
+  manifests_.insert(name + ".json");
   return result;
 }
 

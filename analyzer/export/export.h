@@ -5,8 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace kshim::exports {
@@ -24,12 +27,24 @@ struct Result {
   std::uint64_t reports = 0;                       ///< exported now
   std::uint64_t known = 0;                         ///< exported before, unchanged
   std::uint64_t unsettled = 0;                     ///< left for later
+  std::uint64_t scans = 0;                         ///< exported now
   std::uint64_t rejected = 0;                      ///< that could not be read
   std::map<std::string_view, std::uint64_t> rows;  ///< by table
   std::vector<std::string> notes;
 };
 
-/// Throws UserError where the folder cannot be written; then no table has changed.
-Result export_reports(const std::vector<std::filesystem::path>& paths, const Options& options);
+class Exporter {
+ public:
+  explicit Exporter(Options options) : options_(std::move(options)) {}
+  /// Exports what earlier exports of this host did not. Throws UserError where the folder cannot be written;
+  /// then no table has changed.
+  Result run(const std::vector<std::filesystem::path>& paths);
+
+ private:
+  void read_manifests();
+  Options options_;
+  std::unordered_set<std::uint64_t> known_;  ///< hashes of path, size and time of change
+  std::set<std::string> manifests_;          ///< that known_ has
+};
 
 }  // namespace kshim::exports

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +16,9 @@
 #include "kshim/image/arch.h"
 
 namespace kshim::analysis {
+
+class ObjectFiles;
+struct Report;
 
 enum class Verdict : std::uint8_t { ok, gap, failure, no_cuda, blind, incomplete };
 std::string_view to_name(Verdict verdict);
@@ -72,6 +77,25 @@ struct Analysis {
 
 /// Reads reports and folders of them. What cannot be read becomes a note.
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
+
+/// Judges reports that were read, each by itself. What they share is read once: files, packages, and advice,
+/// which is that of the first report of the same program that says the same.
+class EachReport {
+ public:
+  explicit EachReport(const Options& options);
+  ~EachReport();
+  EachReport(const EachReport&) = delete;
+  EachReport& operator=(const EachReport&) = delete;
+  Analysis judge(const Report& report);
+  /// Of the reports judged lately.
+  ObjectFiles& files();
+
+ private:
+  struct Known;
+  const Options& options_;
+  std::unique_ptr<Known> known_;
+  std::size_t reports_ = 0;
+};
 
 /// Severity::none where there is no finding.
 Severity worst(const Analysis& analysis);

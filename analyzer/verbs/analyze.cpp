@@ -240,8 +240,13 @@ void drop_answered_doubts(std::vector<Finding>& findings) {
 /// with their size.
 class Run {
  public:
-  Run(const Options& options, Analysis& out)
-      : options_(options), out_(out), files_(options.root), processes_(out), devices_(out.devices) {}
+  Run(const Options& options, Analysis& out, ObjectFiles& files, Advised& advised)
+      : options_(options),
+        out_(out),
+        files_(files),
+        advised_(advised),
+        processes_(out),
+        devices_(out.devices) {}
 
   void read(const std::vector<ReportFile>& files) {
     for (const ReportFile& file : files) total_ += file.bytes;
@@ -254,6 +259,28 @@ class Run {
     for (const Report& report : waiting_) judge(report);
     waiting_.clear();
     for (const ReportFile& file : unread_) take(file, true);
+  }
+
+  void judge(const Report& report) {
+    const ReportIndex index(report);
+    files_.learn(report);
+    if (auto blind = blind_by_bypass(report)) {
+      if (out_.blind.size() < kMostBlind)
+        out_.blind.push_back(std::move(*blind));
+      else
+        ++blind_left_out_;
+    }
+    const auto parent = initialised_.find(key_of(report, report.process.ppid));
+    const bool child = parent != initialised_.end() && parent->second == program_of(report);
+    const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
+    std::vector<Finding> findings = findings_of(scene);
+    if (report.foreign) keep_free_of_paths(report, findings);
+    if (options_.record_packages) record_packages(scene);
+    listed_.add(report, findings);
+    const auto process = processes_.add(report, loads_of(report));
+    devices_.add(report, findings);
+    unused_.add(report);
+    for (Finding& finding : findings) findings_.add(std::move(finding), process);
   }
 
   void judge_idle() {
@@ -303,7 +330,7 @@ class Run {
     };
     auto got = read_report(file.path, told, options_.keep_private ? Homes::hidden : Homes::own);
     if (const auto* why = std::get_if<std::string>(&got)) {
-      notes_.add(file.path.string(), *why);
+      notes_.add(file.path, *why);
       return;
     }
     Report& report = std::get<Report>(got);
@@ -349,28 +376,6 @@ class Run {
     return content_hash(bytes_of(std::string_view(text)));
   }
 
-  void judge(const Report& report) {
-    const ReportIndex index(report);
-    files_.learn(report);
-    if (auto blind = blind_by_bypass(report)) {
-      if (out_.blind.size() < kMostBlind)
-        out_.blind.push_back(std::move(*blind));
-      else
-        ++blind_left_out_;
-    }
-    const auto parent = initialised_.find(key_of(report, report.process.ppid));
-    const bool child = parent != initialised_.end() && parent->second == program_of(report);
-    const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
-    std::vector<Finding> findings = findings_of(scene);
-    if (report.foreign) keep_free_of_paths(report, findings);
-    if (options_.record_packages) record_packages(scene);
-    listed_.add(report, findings);
-    const auto process = processes_.add(report, loads_of(report));
-    devices_.add(report, findings);
-    unused_.add(report);
-    for (Finding& finding : findings) findings_.add(std::move(finding), process);
-  }
-
   // The shim writes so many loads out and counts the rest; where none of those written failed, none did.
   static std::uint64_t loads_of(const Report& report) {
     const auto good = static_cast<std::uint64_t>(
@@ -390,9 +395,9 @@ class Run {
 
   const Options& options_;
   Analysis& out_;
-  ObjectFiles files_;
+  ObjectFiles& files_;
   FindingTable findings_;
-  Advised advised_;
+  Advised& advised_;
   FileGaps file_gaps_;
   Processes processes_;
   DeviceTable devices_;
@@ -433,9 +438,11 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.exit_status = options.exit_status;
   out.term_signal = options.term_signal;
   note_assumptions(options, out.notes);
-  const std::vector<ReportFile> files = find_report_files(reports_or_folders, out.notes);
-  Run run(options, out);
-  run.read(files);
+  const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
+  ObjectFiles files(options.root);
+  Advised advised;
+  Run run(options, out, files, advised);
+  run.read(reports);
   run.judge_idle();
   run.judge_missing();
   run.finish();
@@ -465,6 +472,43 @@ std::string_view to_name(Verdict verdict) {
 Severity worst(const Analysis& analysis) {
   Severity out = Severity::none;
   for (const Finding& finding : analysis.findings) out = std::max(out, finding.severity);
+  return out;
+}
+
+struct EachReport::Known {
+  struct Program {
+    Advised advised;
+    std::unordered_map<std::string, std::vector<Fix>> fixes;
+  };
+  explicit Known(const std::filesystem::path& root) : files(root) {}
+  ObjectFiles files;
+  std::unordered_map<std::string, Program> programs;
+};
+
+EachReport::EachReport(const Options& options) : options_(options) {}
+EachReport::~EachReport() = default;
+
+ObjectFiles& EachReport::files() { return known_->files; }
+
+Analysis EachReport::judge(const Report& report) {
+  // So that memory does not grow with the number of reports.
+  constexpr std::size_t kMostReports = 16384;
+  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_.root);
+  Known::Program& program =
+      known_->programs[report.process.exe + '\n' +
+                       (report.process.argv.empty() ? std::string() : report.process.argv.front())];
+  Analysis out;
+  Run run(options_, out, known_->files, program.advised);
+  run.judge(report);
+  run.finish();
+  out.verdict = verdict_of(out);
+  for (Finding& finding : out.findings) {
+    std::vector<Fix>& fixes = program.fixes[key_of(finding)];
+    if (finding.fixes.empty())
+      finding.fixes = fixes;
+    else
+      fixes = finding.fixes;
+  }
   return out;
 }
 

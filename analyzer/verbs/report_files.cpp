@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 void add_file(const fs::path& path, std::vector<ReportFile>& out) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
-  out.push_back({path, error ? 0 : bytes});
+  out.push_back({path.string(), error ? 0 : bytes});
 }
 
 // Links to folders are not followed: a ring of them would never end.
@@ -51,7 +51,11 @@ std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
       add_file(path, out);
     }
   }
-  std::sort(out.begin(), out.end(), [](const ReportFile& a, const ReportFile& b) { return a.path < b.path; });
+  // A folder's own files before those of a folder whose name goes on.
+  const auto before = [](char a, char b) { return a != b && (a == '/' || (b != '/' && a < b)); };
+  std::sort(out.begin(), out.end(), [&](const ReportFile& a, const ReportFile& b) {
+    return std::lexicographical_compare(a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), before);
+  });
   const auto same = [](const ReportFile& a, const ReportFile& b) { return a.path == b.path; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
   return out;

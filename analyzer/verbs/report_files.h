@@ -8,7 +8,7 @@
 namespace kshim::analysis {
 
 struct ReportFile {
-  std::filesystem::path path;
+  std::string path;  ///< of a million reports a fs::path each would take half a gigabyte
   std::uint64_t bytes = 0;
 };
 

@@ -44,7 +44,7 @@ bool extract_pending(DriverFailure& out) noexcept {
 }
 
 void add_failure(State& state, const DriverFailure* driver, const CallArgs* runtime, Device device) noexcept {
-  if (state.report.begin() == 0) return;
+  if (state.report.begin_at_failure() == 0) return;
   state.driver.announce(state.report);
   state.failures.add(state.failure_scene(), driver, runtime, device);
 }
@@ -113,7 +113,7 @@ void on_init(const CallArgs& facts) noexcept {
   if (!path) return;
   learn_driver(path, facts.code == 0);
   path.run([&](State& state) {
-    if (state.report.begin() == 0) return;
+    if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     state.driver.announce(state.report);
     state.objects.announce_libraries(state.report);
     state.target_scan.run(state.gap_scene(), state.gaps);
@@ -149,7 +149,7 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
   if (!path) return;
   const Device asked = ask_current_device();
   path.run([&](State& state) {
-    if (state.report.begin() == 0) return;
+    if (state.report.begin() == 0 && !state.report.waits_for_failure()) return;
     const Device device = state.driver.device_or_only(asked);
     state.driver.announce(state.report);
     Module module;

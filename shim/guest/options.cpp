@@ -10,6 +10,7 @@
 
 #include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
+#include "guest/programs.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -193,6 +194,13 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
     case OptionId::max_files:
       good = parse_size(value, out.max_files);
       break;
+    case OptionId::programs:
+      out.programs = copy_text(storage, value);
+      good = !out.programs.empty();
+      break;
+    case OptionId::sample:
+      good = parse_size(value, out.sample);
+      break;
     case OptionId::disable:
       good = parse_bool(value, disabled);
       if (good) out.enabled = !disabled;
@@ -292,6 +300,12 @@ const Options& options() noexcept {
     parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
   } else {
     parse_options(__environ, g_storage, g_options);
+  }
+  char program[4096];
+  if (!g_options.programs.empty() && g_options.run_id.data() == nullptr && g_options.enabled) {
+    const ssize_t size = raw::read_link("/proc/self/exe", program, sizeof program);
+    g_options.enabled =
+        size <= 0 || is_program_watched(g_options.programs, {program, static_cast<std::size_t>(size)});
   }
   // The caller of a privileged program must not choose where that program writes.
   if (has_raised_rights()) g_options.enabled = false;

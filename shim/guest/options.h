@@ -24,6 +24,8 @@ struct Options {
   unsigned mode = 0600;                    ///< KSHIM_MODE
   std::uint64_t max_bytes = 64ULL << 20U;  ///< KSHIM_MAX_BYTES
   std::uint64_t max_files = 65536;         ///< KSHIM_MAX_FILES
+  std::uint64_t sample = 1;                ///< KSHIM_SAMPLE
+  std::string_view programs{};             ///< KSHIM_PROGRAMS
   bool own_settings = false;               ///< read from /etc/kshim/options instead of the environment
   report::ArgumentDetail arguments = report::ArgumentDetail::names;  ///< KSHIM_ARGV
   bool is_private = false;                                           ///< KSHIM_PRIVATE is not 0

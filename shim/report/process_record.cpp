@@ -18,6 +18,7 @@
 #include "kshim/report/redact.h"
 #include "kshim/report/schema.h"
 #include "kshim/version.h"
+#include "report/job.h"
 #include "report/stderr_log.h"
 
 namespace kshim::shim {
@@ -157,7 +158,7 @@ std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcep
 }
 
 void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,
-                         ProcessRecordRoom& room) noexcept {
+                         std::uint64_t sample, ProcessRecordRoom& room) noexcept {
   const Text<32> time = time_now();  // read first: `t` counts from this moment
   const std::string_view hash(KSHIM_GIT_HASH);
   Text<128> version;
@@ -180,6 +181,11 @@ void fill_process_record(ProcessRecord& record, const ProcessNames& names, const
   record.add<Field::process_pid>(std::uint64_t{names.pid});
   record.add<Field::process_uid>(user);
   record.add<Field::process_hidden>(hidden);
+  if (const JobRows job(environment); job.count != 0)
+    record.add<Field::process_job>(std::span(job.rows, job.count));
+  else
+    record.null<Field::process_job>();
+  record.add<Field::process_sample>(sample > 1 ? std::optional(sample) : std::nullopt);
   record.add<Field::process_start>(start_of({room.stat, stat_size}));
   record.add<Field::process_ppid>(std::uint64_t{raw::parent_process()});
   record.add<Field::process_rank>(rank_of(environment));

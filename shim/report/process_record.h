@@ -36,6 +36,6 @@ struct ProcessRecordRoom {
 };
 
 void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,
-                         ProcessRecordRoom& room) noexcept;
+                         std::uint64_t sample, ProcessRecordRoom& room) noexcept;
 
 }  // namespace kshim::shim

@@ -11,6 +11,7 @@
 #include "guest/clock.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
+#include "guest/programs.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -103,22 +104,14 @@ bool Report::append_or_drop(std::string_view line, bool kept) noexcept {
 
 std::uint64_t Report::time() const noexcept { return now_nanoseconds() - start_; }
 
-void Report::start(std::uint32_t process) noexcept {
-  if (opened_ && still_open(file_)) raw::close_file(file_.fd);  // the parent's
-  file_ = ReportFile();
+/// Makes the file and its first record.
+void Report::open(std::uint64_t sample) noexcept {
   environment_.capture();
   utsname system{};
   ProcessNames names;
   names.host = raw::system_names(system) == 0 && system.nodename[0] != 0 ? system.nodename : "localhost";
   names.pid = process_id();
   names.rank = rank_of(environment_).value_or(0);
-  g_dropped.store(0, std::memory_order_relaxed);
-  ended_.store(false, std::memory_order_relaxed);
-  seq_.store(0, std::memory_order_relaxed);
-  bytes_ = 0;
-  full_ = false;
-  failures_.store(0, std::memory_order_relaxed);
-  modules_.store(0, std::memory_order_relaxed);
   std::uint32_t number = 0;
   opened_ = open_report(options(), environment_, names, file_);
   if (opened_) {
@@ -126,7 +119,7 @@ void Report::start(std::uint32_t process) noexcept {
     start_ = now_nanoseconds();
     ::kshim::report::hide(options().is_private ? &environment_.user() : nullptr);
     ProcessRecord record(record_, seq_.fetch_add(1, std::memory_order_relaxed), 0);
-    fill_process_record(record, names, environment_, process_record_);
+    fill_process_record(record, names, environment_, sample, process_record_);
     append_or_drop(record.finish(), true);
     PathText line;
     line << "the report is " << file_.path.view();
@@ -135,7 +128,35 @@ void Report::start(std::uint32_t process) noexcept {
   note_report(file_.path.view());
   g_report.store(this, std::memory_order_relaxed);
   g_number.store(number, std::memory_order_relaxed);
+}
+
+void Report::start(std::uint32_t process) noexcept {
+  if (opened_ && still_open(file_)) raw::close_file(file_.fd);  // the parent's
+  file_ = ReportFile();
+  opened_ = false;
+  g_dropped.store(0, std::memory_order_relaxed);
+  ended_.store(false, std::memory_order_relaxed);
+  seq_.store(0, std::memory_order_relaxed);
+  bytes_ = 0;
+  full_ = false;
+  failures_.store(0, std::memory_order_relaxed);
+  modules_.store(0, std::memory_order_relaxed);
+  // `kshim run` records its processes whole.
+  waits_ = options().run_id.data() == nullptr && !is_chosen(options().sample);
+  if (waits_)
+    g_number.store(0, std::memory_order_relaxed);
+  else
+    open(options().sample);
   g_process.store(process, std::memory_order_release);
+}
+
+std::uint32_t Report::begin_at_failure() noexcept {
+  begin();
+  if (waits_) {
+    waits_ = false;
+    open(1);
+  }
+  return g_number.load(std::memory_order_relaxed);
 }
 
 std::uint32_t Report::begin() noexcept {

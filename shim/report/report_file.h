@@ -29,6 +29,10 @@ class Report {
   /// of its own. Ids of objects and modules belong to one report: callers announce them again when the number
   /// changes.
   std::uint32_t begin() noexcept;
+  /// The same for a failure: it begins the report of a process that KSHIM_SAMPLE left out.
+  std::uint32_t begin_at_failure() noexcept;
+  /// KSHIM_SAMPLE left this process out, and nothing has failed in it so far.
+  bool waits_for_failure() const noexcept { return waits_; }
   /// The file's path, relative to the folder in which the process started if it lies below that; empty if
   /// there is no report.
   std::string_view path() const noexcept;
@@ -52,6 +56,7 @@ class Report {
   static void end_immediately() noexcept;
 
  private:
+  void open(std::uint64_t sample) noexcept;
   void start(std::uint32_t process) noexcept;
   bool append(std::string_view line) noexcept;
   bool has_room(std::string_view line, bool kept) noexcept;
@@ -66,6 +71,7 @@ class Report {
   // Room for 64 native and 128 Python frames with long names.
   static constexpr std::size_t kRecordSize = 524288;
   bool opened_;
+  bool waits_;
   ReportFile file_;
   EnvironmentCopy environment_;
   ProcessRecordRoom process_record_;

@@ -91,6 +91,48 @@ class Export(unittest.TestCase):
         self.export(self.reports)
         self.assertEqual([row["complete"] for row in self.rows("processes")], [False])
 
+    def test_a_scan_gives_images(self):
+        scan = self.folder / "scan.json"
+        image = {"kind": "cubin", "arch": "sm_80", "isa": None, "count": 2, "bytes": 4096, "stored": 100}
+        scan.write_text(json.dumps({"schema": "kshim-scan/1", "findings": [], "objects": [
+            {"path": "/sw/lib\"a\n.so", "member": None, "build_id": "aa", "fatbins": 1, "images": [image], "package": "torch 2.9.1"},
+            {"path": "/sw/b.whl", "member": "b/lib.so", "build_id": None, "fatbins": 1, "images": [image], "package": None}, 7, {}]}))
+        self.export(scan)
+        self.assertEqual([(row["path"], row["file_id"], row["package"], row["version"], row["arch"], row["count"]) for row in self.rows("images")],
+                         [("/sw/lib\"a\n.so", "aa", "torch", "2.9.1", "sm_80", 2), ("/sw/b.whl/b/lib.so", "/sw/b.whl/b/lib.so", None, None, "sm_80", 2)])
+        how = {(row["file_id"], row["compute_capability"]): (row["how"], row["family"]) for row in self.rows("serves")}
+        self.assertEqual([how["aa", gpu] for gpu in ("8.0", "8.6", "9.0", "8.7")], [("sass", "8.0"), ("sass", "8.0"), ("none", "9.0"), ("none", "8.7")])
+        self.assertIn("1 exported before", self.export(scan).stdout)
+
+    # One program's advice for all its reports that say the same; two programs' commands never mix.
+    def test_fixes_are_those_of_analyze(self):
+        wanted = {}
+        for number, case in enumerate(["no-image-for-arch", "python-package", "no-image-for-arch", "jit-tax", "python-package"]):
+            path = self.put(case, f"{number}")
+            lines = path.read_text().splitlines()
+            path.write_text("\n".join([json.dumps({**json.loads(lines[0]), "pid": number + 1}), *lines[1:]]) + "\n")
+            said = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", path], capture_output=True, check=False).stdout)
+            for finding in said["findings"]:
+                fix = finding["fixes"][0] if finding["fixes"] else {"id": None, "commands": []}
+                wanted[str(path), finding["cause"]] = fix["id"], "\n".join(fix["commands"]) or None
+        self.export(self.reports)
+        reports = {row["row_id"]: row["report"] for row in self.rows("processes")}
+        self.assertEqual({(reports[row["process_id"]], row["cause"]): (row["fix"], row["command"]) for row in self.rows("findings")}, wanted)
+
+    def test_a_full_disk_leaves_no_half_table(self):
+        if os.geteuid() != 0 or shutil.which("mount") is None:
+            self.skipTest("only root can mount a small file system")
+        for number in range(60):
+            self.put("several-findings", f"r{number}")
+        self.out.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", self.out], capture_output=True, check=False).returncode != 0:
+            self.skipTest("mount of a tmpfs is not allowed here")
+        self.addCleanup(subprocess.run, ["umount", self.out], check=False)
+        done = self.export(self.reports, status=2)
+        self.assertIn("No space left on device", done.stderr)
+        self.assertIn("facts", done.stderr)
+        self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
+
     def test_what_is_no_report_is_rejected(self):
         self.put("no-image-for-arch")
         (self.reports / "letter.jsonl").write_text("Dear Ada,\n")

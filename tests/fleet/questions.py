@@ -80,6 +80,34 @@ class Questions(unittest.TestCase):
         self.assertEqual({(row["exe"], row["processes"]) for row in rows}, {(f"/opt/bin/app{n}", 4) for n in range(3)})
         self.assertEqual(self.answer("1_breaks_on", "gpu=99.9"), [])
 
+    def test_counts(self):
+        finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
+        row, = self.answer("0_breaks_on_counts", f"gpu={finding['compute_capability']}")
+        self.assertEqual([row[name] for name in ("processes", "that_break", "not_known", "programs", "programs_that_break")], [12, 12, 0, 3, 3])
+        row, = self.answer("0_breaks_on_counts", "gpu=9.0")
+        self.assertEqual([row["that_break"], row["programs_that_break"]], [0, 0])
+
+    def test_builds(self):
+        finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
+        row, = self.answer("7_builds_needed")
+        self.assertEqual([row["build_for"], row["breaks_today"], row["processes"]], [finding["compute_capability"], 1, 12])
+
+    def test_a_sampled_process_stands_for_many(self):
+        facts, lake, reports = self.folder / "facts3", self.folder / "lake3", self.folder / "sampled"
+        reports.mkdir()
+        lines = (GOLDEN / "jit-tax/report.jsonl").read_text().splitlines()
+        for number, sample in enumerate((100, None)):
+            process = {**json.loads(lines[0]), "pid": number + 1, "sample": sample}
+            (reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *lines[1:]]) + "\n")
+        subprocess.run([KSHIM, "export", reports, "-o", facts], check=True, capture_output=True)
+        self.fleet("ingest", facts, lake)
+        def ask(question):
+            return json.loads(self.fleet("ask", lake, question, "--format", "json").stdout)["rows"]
+        self.assertEqual(ask("0_breaks_on_counts")[0]["processes"], 101)
+        jit = json.loads(self.fleet("sql", lake, "select sum(ms) as ms, sum(count) as n from loads where jit", "--format", "json").stdout)["rows"][0]
+        row, = ask("6_jit_minutes")
+        self.assertEqual(row["loads"], jit["n"] / 2 * 101)
+
     def test_users_and_jobs(self):
         finding = json.loads(next((self.folder / "facts/table=findings").rglob("*.ndjson")).read_text().splitlines()[0])
         rows = self.answer("2_breaks_on_rows", f"gpu={finding['compute_capability']}")

@@ -39,12 +39,13 @@ struct Record {
   std::uint32_t line = 0;  ///< in the file, from 1
 };
 struct ProcessRecord : Record {
-  std::string shim, run, host, time, exe, cwd;
+  std::string shim, run, host, uid, time, exe, cwd;
   std::uint64_t pid = 0, start = 0, ppid = 0;
   std::optional<unsigned> rank;
+  std::optional<std::uint64_t> sample;
   bool hidden = false;  ///< written with KSHIM_PRIVATE
   std::vector<std::string> argv;
-  std::map<std::string, std::string> env;
+  std::map<std::string, std::string> env, job;
 };
 struct DriverRecord : Record {
   std::string path, cuda_version, kernel_module;

@@ -195,14 +195,19 @@ class LineReader {
   bool torn_ = false;  ///< the last line
 };
 
-std::string read_lines(int fd, LineReader& reader, const std::function<void(std::uint64_t)>& read) {
-  LineBuffer buffer(kChunk, simdjson::SIMDJSON_PADDING);
+std::string read_lines(const files::OpenFile& file, LineReader& reader,
+                       const std::function<void(std::uint64_t)>& read) {
+  const int fd = file.fd.get();
+  // The buffer is zeroed, which takes longer than reading a small report.
+  const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
+  const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, kChunk);
+  LineBuffer buffer(chunk, simdjson::SIMDJSON_PADDING);
   std::uint64_t done = 0;
   bool skipping = false;
   for (;;) {
     // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
-    const ssize_t got = ::read(fd, buffer.room(), kChunk);
+    const ssize_t got = ::read(fd, buffer.room(), chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
     if (got == 0) break;
@@ -245,7 +250,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   report.path = path.string();
   try {
     LineReader reader(report, homes == Homes::own && !report.foreign);
-    if (std::string why = read_lines(file.fd.get(), reader, read); !why.empty()) return why;
+    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
   } catch (const std::bad_alloc&) {
     report = Report();
     return no_memory_clause();

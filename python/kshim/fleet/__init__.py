@@ -5,6 +5,8 @@
     python -m kshim.fleet ask LAKE QUESTION [NAME=VALUE...]
     python -m kshim.fleet sql LAKE "select ..."
     python -m kshim.fleet questions
+    python -m kshim.fleet report LAKE > fleet.html
+    python -m kshim.fleet tables clickhouse|athena|iceberg [PLACE]
 """
 import pathlib
 import re

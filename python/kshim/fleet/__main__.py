@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 from . import __doc__ as WORDS, questions
-from . import _duckdb, _write
+from . import _ddl, _duckdb, _write
 
 
 def fail(text: str) -> int:
@@ -29,6 +29,9 @@ def main(arguments=None) -> int:
     sql.add_argument("statement")
     report = verbs.add_parser("report", help="one HTML page with the answers of all questions")
     report.add_argument("lake", type=pathlib.Path)
+    tables = verbs.add_parser("tables", help="CREATE statements of the tables for another engine")
+    tables.add_argument("engine", choices=sorted(_ddl.TYPES))
+    tables.add_argument("place", nargs="?", default="s3://BUCKET/lake", help="where the lake lies (Athena, Iceberg)")
     verbs.add_parser("questions", help="list the questions and their parameters")
     for verb in (ingest, ask, sql, report):
         verb.add_argument("--memory", default="2GB", help="that DuckDB may use (2GB)")
@@ -36,6 +39,9 @@ def main(arguments=None) -> int:
         verb.add_argument("--format", choices=_write.FORMATS, default="table")
     options = parser.parse_args(arguments)
     known = {question.name: question for question in questions()}
+    if options.verb == "tables":
+        print("\n".join(_ddl.statements(options.engine, options.place)))
+        return 0
     if options.verb == "questions":
         for question in known.values():
             print(f"{question.name}: {question.title}")

@@ -3,12 +3,17 @@
 import json
 import pathlib
 import re
+import tempfile
 from typing import Dict, Iterable, Optional
 
 from .. import _files
 from . import TABLES, Question
 
 TYPES = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "time": "TIMESTAMP", "texts": "VARCHAR[]"}
+
+
+# What a file holds does not change from day to day.
+OF_FILES = ("images", "serves")
 
 
 class Missing(RuntimeError):
@@ -21,7 +26,8 @@ def connect(memory: str = "2GB"):
     except ImportError:
         raise Missing("DuckDB is not installed: pip install 'kshim[fleet]'") from None
     connection = duckdb.connect()
-    connection.execute(f"SET memory_limit='{memory}'; SET TimeZone='UTC'; SET preserve_insertion_order=false")
+    connection.execute(f"SET memory_limit='{memory}'; SET TimeZone='UTC'; SET preserve_insertion_order=false; "
+                       f"SET temp_directory={quoted(tempfile.gettempdir())}")
     return connection
 
 
@@ -52,14 +58,16 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
     connection = connect(memory)
     rows = {}
     for table in TABLES:
+        days: Dict[str, Dict[str, pathlib.Path]] = {}
         for folder in sorted((facts / f"table={table}").glob("date=*")):
-            files = sorted(path for path in folder.iterdir()
-                           if path.is_file() and not path.is_symlink() and path.name.endswith((".ndjson", ".ndjson.zst"))
-                           and not path.name.startswith("."))
-            day = lake / table / folder.name
+            for path in folder.iterdir():
+                if path.is_file() and not path.is_symlink() and path.name.endswith((".ndjson", ".ndjson.zst")) and not path.name.startswith("."):
+                    days.setdefault("date=all" if table in OF_FILES else folder.name, {})[f"{folder.name}/{path.name}"] = path
+        for name, files in days.items():
+            day = lake / table / name
             done = day / "ingested.json"
             known = set(json.loads(_files.text(str(done)))) if done.exists() else set()
-            fresh = [path for path in files if path.name not in known]
+            fresh = [files[path] for path in sorted(set(files) - known)]
             if not fresh:
                 continue
             day.mkdir(parents=True, exist_ok=True)
@@ -73,7 +81,7 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
                 f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
             partial.replace(whole)
             beside = day / ".ingested.unfinished"
-            beside.write_text(json.dumps(sorted(known | {path.name for path in fresh})))
+            beside.write_text(json.dumps(sorted(known | set(files))))
             beside.replace(done)
             count = connection.execute(f"SELECT count(*) FROM read_parquet({quoted(whole)}, hive_partitioning=false)").fetchone()[0]
             rows[table] = rows.get(table, 0) + count
@@ -81,7 +89,7 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
 
 
 def open_lake(lake: pathlib.Path, memory: str = "2GB"):
-    """A connection with one view a table; files and images that several days hold are there once."""
+    """A connection with one view a table."""
     connection = connect(memory)
     if not any((lake / table).is_dir() for table in TABLES):
         raise Missing(f"{lake}: holds no tables; `python -m kshim.fleet ingest FACTS {lake}` makes them")
@@ -91,8 +99,6 @@ def open_lake(lake: pathlib.Path, memory: str = "2GB"):
             source = f"SELECT * FROM read_parquet({quoted(lake / table / 'date=*' / 'rows.parquet')}, union_by_name=true, hive_partitioning=true)"
         else:
             source = "SELECT " + ", ".join(f"NULL::{TYPES[row['type']]} AS {column}" for column, row in columns.items()) + ", NULL::VARCHAR AS date WHERE false"
-        if table in ("images", "serves"):
-            source = f"SELECT * FROM ({source}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY date DESC) = 1"
         connection.execute(f"CREATE VIEW {table} AS {source}")
     return connection
 

@@ -57,8 +57,27 @@ def write(title, columns, rows, form, out=None):
         out.write(f"{len(rows)} {'row' if len(rows) == 1 else 'rows'}\n")
 
 
+def _plot(columns, rows, bar) -> str:
+    """The first rows as bars: SVG of Matplotlib's, without scripts; nothing where that is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return ""
+    names = [next((_plain(value) for value, column in zip(row, columns) if isinstance(value, str)), "") for row in rows[:15]]
+    names = [("…" + name[-40:] if len(name) > 40 else name).replace("$", "\\$") for name in names]
+    figure = Figure(figsize=(8, 0.6 + 0.25 * len(names)), layout="constrained")
+    axes = figure.subplots()
+    axes.barh(range(len(names)), [float(row[bar]) for row in rows[:15]])
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel(columns[bar], fontsize=8)
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()[out.getvalue().index("<svg"):]
+
+
 def page(answers) -> str:
-    """One self-contained page: each answer as a table, and as bars where its last column is a number."""
+    """One self-contained page: each answer as a table, and as bars by its first column of numbers."""
     out = io.StringIO()
     out.write("<!DOCTYPE html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
               "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -70,7 +89,7 @@ def page(answers) -> str:
                    for at in range(len(columns))]
         bar = next((at for at in range(len(columns)) if numbers[at]), None)
         most = max((row[bar] for row in rows), default=0) if bar is not None else 0
-        out.write(f"<h2>{html.escape(title)}</h2><div><table><tr>" + "".join(f"<th>{html.escape(name)}" for name in columns)
+        out.write(f"<h2>{html.escape(title)}</h2>" + (_plot(columns, rows, bar) if bar is not None and len(rows) > 1 else "") + "<div><table><tr>" + "".join(f"<th>{html.escape(name)}" for name in columns)
                   + ("<th>" if bar is not None else "") + "</tr>")
         for row in rows:
             out.write("<tr>" + "".join(f"<td{' class=n' if number else ''}>{html.escape(_plain(value))}" for value, number in zip(row, numbers)))

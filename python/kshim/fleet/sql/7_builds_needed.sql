@@ -1,9 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which architectures must each file be built for to serve the GPUs of the fleet?
-SELECT l.path, l.package, l.version, d.compute_capability,
-       COUNT(DISTINCT l.process_id) AS processes
-FROM loads l
+-- What is the smallest set of architectures that each file must be built for besides, so that all GPUs of the fleet run its machine code?
+SELECT l.path, l.package, l.version,
+       MIN_BY(s.compute_capability, CAST(s.compute_capability AS DOUBLE)) AS build_for,
+       COUNT(DISTINCT s.compute_capability) AS kinds_of_gpu,
+       MAX(CASE WHEN s.how = 'none' THEN 1 ELSE 0 END) AS breaks_today,
+       MAX(u.processes) AS processes
+FROM (SELECT DISTINCT file_id, path, package, version FROM loads) l
+JOIN (SELECT d.file_id, SUM(p.sample) AS processes
+      FROM (SELECT DISTINCT process_id, file_id FROM loads) d
+      JOIN processes p ON p.row_id = d.process_id
+      GROUP BY d.file_id) u ON u.file_id = l.file_id
 JOIN serves s ON s.file_id = l.file_id AND s.how <> 'sass'
-JOIN (SELECT DISTINCT compute_capability FROM devices) d ON d.compute_capability = s.compute_capability
-GROUP BY l.path, l.package, l.version, d.compute_capability
-ORDER BY processes DESC NULLS LAST, l.path NULLS LAST, d.compute_capability NULLS LAST
+JOIN (SELECT DISTINCT compute_capability FROM devices) g ON g.compute_capability = s.compute_capability
+GROUP BY l.path, l.package, l.version, s.family
+ORDER BY processes DESC NULLS LAST, l.path NULLS LAST, build_for NULLS LAST

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/export/open_metrics.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "analyzer/core/finding.h"
+#include "analyzer/core/text.h"
+#include "analyzer/input/report/report_reader.h"
+#include "analyzer/verbs/analysis.h"
+#include "analyzer/verbs/report_files.h"
+#include "kshim/image/compute_capability.h"
+
+namespace kshim::exports {
+namespace {
+
+// A package's name comes out of a report, which may be a stranger's: no report makes more series than this.
+constexpr std::size_t kMostSeries = 4096;
+
+std::string label(std::string_view value) {
+  std::string out;
+  for (const char c : analysis::utf8_of(value)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes) {
+  analysis::Options options;
+  options.keep_private = true;
+  analysis::EachReport judge(options);
+  std::map<std::string_view, std::uint64_t> verdicts;
+  for (int verdict = 0; verdict <= static_cast<int>(analysis::Verdict::incomplete); ++verdict)
+    verdicts[to_name(static_cast<analysis::Verdict>(verdict))] = 0;
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  std::map<Key, std::uint64_t> findings;
+  std::uint64_t rejected = 0;
+  for (const analysis::ReportFile& file : analysis::find_report_files(paths, notes)) {
+    const auto got = analysis::read_report(file.path, {}, analysis::Homes::hidden);
+    const auto* report = std::get_if<analysis::Report>(&got);
+    if (report == nullptr) {
+      ++rejected;
+      continue;
+    }
+    const analysis::Analysis analysis = judge.judge(*report);
+    const std::uint64_t weight = report->failures.empty() ? report->process.sample.value_or(1) : 1;
+    verdicts[to_name(analysis.verdict)] += weight;
+    std::set<Key> seen;
+    for (const analysis::Finding& finding : analysis.findings) {
+      std::string capability;
+      if (!finding.devices.empty() && finding.devices.front().cc)
+        capability = image::to_name(*finding.devices.front().cc).view();
+      seen.emplace(row_of(finding.cause).name, to_name(finding.severity), finding.package.name, capability);
+    }
+    for (const Key& key : seen) {
+      if (findings.size() < kMostSeries || findings.count(key) != 0) findings[key] += weight;
+    }
+  }
+  std::string out =
+      "# HELP kshim_processes Processes in the reports that were read, by verdict.\n"
+      "# TYPE kshim_processes gauge\n";
+  for (const auto& [verdict, count] : verdicts)
+    out += fmt::format("kshim_processes{{verdict=\"{}\"}} {}\n", verdict, count);
+  out +=
+      "# HELP kshim_findings Processes that have a finding, by cause, severity, package and compute "
+      "capability of the GPU.\n"
+      "# TYPE kshim_findings gauge\n";
+  for (const auto& [key, count] : findings) {
+    const auto& [cause, severity, package, capability] = key;
+    out += fmt::format("kshim_findings{{cause=\"{}\",severity=\"{}\",package=\"{}\",capability=\"{}\"}} {}\n",
+                       cause, severity, label(package), capability, count);
+  }
+  out += fmt::format(
+      "# HELP kshim_reports_rejected Reports that could not be read.\n"
+      "# TYPE kshim_reports_rejected gauge\n"
+      "kshim_reports_rejected {}\n"
+      "# EOF\n",
+      rejected);
+  return out;
+}
+
+}  // namespace kshim::exports
