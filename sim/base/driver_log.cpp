@@ -2,10 +2,10 @@
 // cuLogs*.
 #include "base/driver_log.h"
 
-#include <fmt/core.h>
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <deque>
 #include <mutex>
@@ -35,10 +35,14 @@ void log_driver_error(std::string_view call, CUresult result, std::string_view m
   clock_gettime(CLOCK_REALTIME, &now);
   tm local{};
   localtime_r(&now.tv_sec, &local);
-  std::string line =
-      fmt::format("[{:02}:{:02}:{:02}.{:03}][{}][CUDA][E] {} answers {}{}{}\n", local.tm_hour, local.tm_min,
-                  local.tm_sec, now.tv_nsec / 1000000, static_cast<unsigned long>(pthread_self()), call,
-                  static_cast<int>(result), message.empty() ? "" : ": ", message);
+  char stamp[64];
+  std::snprintf(stamp, sizeof stamp, "[%02d:%02d:%02d.%03d][%lu][CUDA][E] ", local.tm_hour, local.tm_min,
+                local.tm_sec, static_cast<int>(now.tv_nsec / 1000000),
+                static_cast<unsigned long>(pthread_self()));
+  std::string line = stamp;
+  line.append(call).append(" answers ").append(std::to_string(static_cast<int>(result)));
+  if (!message.empty()) line.append(": ").append(message);
+  line += '\n';
   Log& to = log();
   const std::lock_guard guard(to.lock);
   to.lines.push_back(std::move(line));

@@ -103,8 +103,16 @@ void each_situation(Visit&& visit) {
             at.cache = "Triton";
             at.cache_variable = "TRITON_CACHE_DIR";
             at.cache_entry = at.removable = "/home/u/.triton/cache/abc";
-            at.compiler = {
-                origin == Origin::system ? "nvcc" : "NVRTC", {gpu.cc, Suffix::none}, toolkit, false, {}};
+            at.compiler = {origin == Origin::system ? "nvcc" : "NVRTC",
+                           {gpu.cc, Suffix::none},
+                           toolkit,
+                           false,
+                           {},
+                           "",
+                           {},
+                           "",
+                           "",
+                           {}};
             at.runtime = {13, 0};
             at.torch = at.package == "torch";
             visit(at, advise(at));

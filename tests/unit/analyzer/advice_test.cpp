@@ -226,7 +226,7 @@ TEST(Advice, IsSafeForTheShell) {
         at.cache = hostile;
         at.cache_entry = at.removable = "/c/" + hostile;
         at.caller_package = hostile + "-cuda13x";
-        at.compiler = {"NVRTC", {{8, 6}, Suffix::none}, {}, false, {}};
+        at.compiler = {"NVRTC", {{8, 6}, Suffix::none}, {}, false, {}, hostile, {}, hostile, hostile, {}};
         at.compiler->version = {10, 2};
         at.program = command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
         ASSERT_FALSE(at.program.empty());
