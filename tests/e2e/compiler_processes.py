@@ -54,7 +54,7 @@ class Compilers(e2e.Case):
         return found[0]
 
     def evidence(self, finding, kind):
-        return next((dict(row["arguments"]) for row in finding["evidence"] if row["id"] == kind), None)
+        return next((dict(row["arguments"]) for row in finding["evidence_items"] if row["id"] == kind), None)
 
     def test_what_succeeds_leaves_nothing(self):
         for argv in ((PTXAS, "-arch=sm_75", self.ptx(), "-o", "out.cubin"), (PTXAS, "--version")):

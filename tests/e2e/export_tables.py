@@ -115,7 +115,6 @@ class Table(e2e.Case):
         shutil.copy(DRIVER, second)
         done = self.steps("ask", "driver", second, "ask")
         self.assertEqual(done.stdout, f"r--p r--p {OURS}\nr--p r--p libcuda.so.9 libcuda.so.9 libcuda.so.9\n")
-        self.assertIn("a second driver's", done.stderr)
 
 
 class Runtime(e2e.Case):

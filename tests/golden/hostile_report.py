@@ -60,9 +60,9 @@ class Maker:
         if kind == "env":
             return {self.text(): self.text(), "LD_AUDIT": self.text(), "CUDA_FORCE_PTX_JIT": "1"}
         members = {"images": ("kind", "arch", "isa"), "layers": ("layer", "api", "name"),
-                   "frames": ("object", "build_id", "symbol"), "python": ("file", "function")}[kind]
+                   "frames": ("object", "build_id", "symbol"), "python": ("file", "function"), "processes": ("exe",)}[kind]
         row = {member: KEPT.get(member) or self.text() for member in members}
-        row.update({"code": 209, "count": 1, "bytes": 5, "offset": 9, "line": 7})
+        row.update({"code": 209, "count": 1, "bytes": 5, "offset": 9, "line": 7, "pid": 7, "start": 7})
         if kind == "images":
             row.update({"kind": "cubin", "arch": "sm_75"})
         return [row, {**row, members[0]: self.text()}]

@@ -24,9 +24,9 @@ class Waits(hostile.Case):
         self.assertGreater(len(found), 0)
         self.assertEqual(set(found), {3})
 
-    def test_cancelled_in_waitpid(self):
-        """a thread that is cancelled in waitpid | nothing: its cleanup handlers run | the children that failed"""
-        self.assertEqual(self.children("cancelled"), [-signal.SIGKILL, 4])
+    def test_canceled_in_waitpid(self):
+        """a thread that is canceled in waitpid | nothing: its cleanup handlers run | the children that failed"""
+        self.assertEqual(self.children("canceled"), [-signal.SIGKILL, 4])
 
     def test_children_of_vfork_and_posix_spawn(self):
         """children of vfork and posix_spawn that fail, in exec and after it | nothing | a record of each"""

@@ -76,7 +76,7 @@ static void* wait_forever(void* child) {
   pthread_cleanup_pop(0);
   return NULL;
 }
-static int cancelled(void) {
+static int canceled(void) {
   int status = 0;
   pid_t child = fork();
   if (child == 0)
@@ -88,7 +88,7 @@ static int cancelled(void) {
   void* result = NULL;
   pthread_join(thread, &result);
   kill(child, SIGKILL);
-  tell(result == PTHREAD_CANCELED && g_cleaned ? "cancelled" : "not cancelled", waitpid(child, &status, 0),
+  tell(result == PTHREAD_CANCELED && g_cleaned ? "canceled" : "not canceled", waitpid(child, &status, 0),
        child, status);
   child = fork_child(4);
   tell("after it", waitpid(child, &status, 0), child, status);
@@ -189,7 +189,7 @@ int main(int argc, char** argv) {
   if (strcmp(scenario, "idle") != 0) init(0);
   setvbuf(stdout, NULL, _IOLBF, 0);
   if (strcmp(scenario, "handler") == 0) return in_handler(init);
-  if (strcmp(scenario, "cancelled") == 0) return cancelled();
+  if (strcmp(scenario, "canceled") == 0) return canceled();
   if (strcmp(scenario, "vfork") == 0) return after_vfork();
   if (strcmp(scenario, "many") == 0) return many();
   return odd_calls();

@@ -204,6 +204,7 @@ TEST(Advice, IsSafeForTheShell) {
   // With what shells obey between quotes in no shell; names with ' or \\ are in no command (text_test.cpp).
   const std::string hostile = "x y;>pwned;$(>pwned)`>pwned`\">pwned\" & >pwned | >pwned #";
   std::set<std::string> commands;
+  std::size_t situation = 0;
   for (const Cause cause : kCauses) {
     for (const Origin origin : kOrigins) {
       for (const char* manager : {"pip", "conda", "dpkg", "rpm"}) {
@@ -226,7 +227,18 @@ TEST(Advice, IsSafeForTheShell) {
         at.cache = hostile;
         at.cache_entry = at.removable = "/c/" + hostile;
         at.caller_package = hostile + "-cuda13x";
-        at.compiler = {"NVRTC", {{8, 6}, Suffix::none}, {}, false, {}, hostile, {}, hostile, hostile, {}};
+        // The variable is one of ours; paths are the report's.
+        constexpr std::array kSelects = {"", "XLA_FLAGS", "CUDA_HOME", "TRITON_PTXAS_PATH"};
+        at.compiler = {"NVRTC",
+                       {{8, 6}, Suffix::none},
+                       {},
+                       false,
+                       {},
+                       "/t/" + hostile + "/bin/ptxas",
+                       {},
+                       kSelects[situation++ % kSelects.size()],
+                       "/t/" + hostile + "/bin/ptxas",
+                       {13, 0}};
         at.compiler->version = {10, 2};
         at.program = command_line({"./x y;>pwned;$(>pwned)", "`>pwned`\">pwned\"", "$HOME", "~", "PROGRAM"});
         ASSERT_FALSE(at.program.empty());
