@@ -65,6 +65,10 @@ constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 constexpr std::string_view kArchOptions[] = {"arch",     "gpu-architecture", "gpu-name",     "code",
                                              "gpu-code", "gencode",          "generate-code"};
 
+// Of this thread: /proc/self is the main thread's, which may have ended (pthread_exit).
+constexpr char kOwnFile[] = "/proc/thread-self/exe";
+constexpr char kOwnArguments[] = "/proc/thread-self/cmdline";
+
 std::atomic<bool> g_compiler{false};
 
 }  // namespace
@@ -116,7 +120,7 @@ void AskedArchs::read(std::string_view arguments) noexcept {
 }
 
 void CompilerProcess::find_version() noexcept {
-  const File file("/proc/self/exe");
+  const File file(kOwnFile);
   const image::Version version = image::compiler_release(
       [&](std::uint64_t offset, void* to, std::size_t size) { return file.read(offset, to, size); }, block_);
   if (version.known()) version_ << image::to_name(version).view();
@@ -164,10 +168,9 @@ void CompilerProcess::find_parents() noexcept {
 }
 
 void CompilerProcess::write(Report& report, std::uint64_t status) noexcept {
-  const ssize_t size = raw::read_link("/proc/self/exe", path_, sizeof path_);
+  const ssize_t size = raw::read_link(kOwnFile, path_, sizeof path_);
   const std::string_view path(path_, size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::string_view arguments(arguments_,
-                                   read_whole("/proc/self/cmdline", arguments_, sizeof arguments_));
+  const std::string_view arguments(arguments_, read_whole(kOwnArguments, arguments_, sizeof arguments_));
   asked_.read(arguments);
   find_version();
   if (base_name(path).starts_with("ptxas")) find_input_isa(arguments);
