@@ -8,5 +8,7 @@ namespace kshim::analysis {
 /// People would suspect the driver: whether it is fine is worth saying.
 bool asks_for_the_driver(const AdviceInput& at);
 void add_remarks(const AdviceInput& at, Serving serving, Advice& advice);
+/// A driver, toolkit, PTX or GPU that the answer depends on, and that is newer than the tables.
+void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks);
 
 }  // namespace kshim::analysis

@@ -3,6 +3,7 @@
 // the .def files beside this one; what was read from a binary always wins over what a table says.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "analyzer/data/wheels.h"
@@ -134,6 +135,10 @@ std::span<const BuildRow> builds();
 std::span<const VendorLibraryRow> vendor_libraries();
 std::span<const InstallerRow> installers();
 std::span<const CacheRow> caches();
+
+/// What is said of a driver, toolkit or PTX that is newer than the tables: "CUDA 14.2 is newer than ...". Empty where they have it.
+std::string newer_cuda_than_known(image::Version cuda);
+std::string newer_ptx_than_known(image::Version isa);
 
 const RecipeRow& row_of(Recipe recipe);
 /// nullptr for a compute capability or version that no row has.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analyzer/data/knowledge.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 
@@ -101,7 +102,11 @@ void check_devices(Report& report) {
 
 void check_driver(Report& report) {
   if (!report.driver || report.driver->cuda_version.empty()) return;
-  if (image::parse_version(report.driver->cuda_version)) return;
+  if (const auto cuda = image::parse_version(report.driver->cuda_version)) {
+    if (std::string said = analysis::newer_cuda_than_known(*cuda); !said.empty())
+      report.notes.push_back({report.driver->line, "the driver: " + said});
+    return;
+  }
   report.notes.push_back({report.driver->line, fmt::format("`{}` is no CUDA version of a driver",
                                                            report.driver->cuda_version.substr(0, 40))});
 }
