@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   for (const Question& question : questions) {
     void* found = nullptr;
     const int code = get(question.name.c_str(), &found, question.version, question.flags, nullptr);
-    // As the runtime does: from here on it asks whoever it was given.
+    // As the runtime does: from here on it asks the function that it was given.
     if (code == 0 && question.name == "cuGetProcAddress" && question.version >= 12000)
       get = reinterpret_cast<GetProcAddress>(found);
   }

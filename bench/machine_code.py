@@ -55,6 +55,13 @@ def compiler(path):
     return "an unknown compiler"
 
 
+def variables(path):
+    """Bytes of .data and .bss."""
+    rows = subprocess.run(["size", "-A", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    sizes = {row.split()[0]: int(row.split()[1]) for row in rows if row.startswith(".")}
+    return sizes.get(".data", 0), sizes.get(".bss", 0)
+
+
 def stripped_size(path):
     with tempfile.TemporaryDirectory() as folder:
         copy = pathlib.Path(folder) / "stripped"

@@ -50,7 +50,7 @@ endif()
 string(JSON verdict GET "${analysis}" verdict)
 set(lost 0)
 string(JSON count LENGTH "${analysis}" processes)
-if(count GREATER 0 AND verdict STREQUAL "incomplete") # each question reads the text anew
+if(count GREATER 0 AND verdict STREQUAL "incomplete") # each question reads the text again
   math(EXPR last "${count} - 1")
   foreach(index RANGE ${last})
     string(JSON records GET "${analysis}" processes ${index} lost)

@@ -24,7 +24,7 @@ target_compile_options(
             $<$<AND:$<BOOL:${KSHIM_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 with -O3 sees overlapping copies inside its own std::string, and overflows in its own vectors (its bugs
-  # 105651, 107852, mended in 13).
+  # 105651, 107852, fixed in 13).
   target_compile_options(
     kshim_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
                             $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Wno-stringop-overflow;-Wno-free-nonheap-object>)
@@ -63,6 +63,9 @@ if(NOT KSHIM_SANITIZE AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug") # FORTIFY wants
   target_compile_options(
     kshim_hardened INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-protector-strong;-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2;${KSHIM_CONTROL_FLOW}>)
   target_compile_definitions(kshim_hardened INTERFACE _GLIBCXX_ASSERTIONS _LIBCPP_HARDENING_MODE=_LIBCPP_HARDENING_MODE_FAST)
+  if(KSHIM_GLIBC_FLOOR)
+    target_compile_options(kshim_hardened INTERFACE -Wno-macro-redefined) # zig has the second one as none
+  endif()
 endif()
 
 find_program(KSHIM_CCACHE ccache)

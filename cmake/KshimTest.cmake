@@ -21,8 +21,17 @@ add_custom_target(unit_tests)
 # object files come before archives.
 # unit_knowledge alone looks at the real ones.
 function(kshim_unit_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "PRECOMPILED" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
+  if(arg_PRECOMPILED) # for tests of the command in a folder with kshim_quick_build()
+    if(NOT TARGET kshim_test_headers)
+      file(WRITE "${PROJECT_BINARY_DIR}/tests/headers.cpp" "")
+      add_library(kshim_test_headers OBJECT "${PROJECT_BINARY_DIR}/tests/headers.cpp")
+      target_link_libraries(kshim_test_headers PRIVATE kshim::core GTest::gmock GTest::gtest_main)
+      kshim_precompile(kshim_test_headers <gmock/gmock.h> <gtest/gtest.h>)
+    endif()
+    target_precompile_headers(${name} REUSE_FROM kshim_test_headers)
+  endif()
   if(NOT name STREQUAL "unit_knowledge" AND KSHIM_BUILD_ANALYZER)
     if(NOT TARGET kshim_test_tables)
       file(GLOB tables CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/knowledge/*.json")
@@ -36,7 +45,7 @@ function(kshim_unit_test name)
   target_link_libraries(${name} PRIVATE kshim_options kshim_sanitize ${arg_LIBS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/support" "${PROJECT_SOURCE_DIR}")
   add_dependencies(unit_tests ${name})
-  # Without TZ, glibc's mktime (libarchive calls it for each member of a zip) sets up its zone anew each time, under a lock
+  # Without TZ, glibc's mktime (libarchive calls it for each member of a zip) sets up its zone again each time, under a lock
   # of its own that ThreadSanitizer does not see and takes for none.
   gtest_discover_tests(${name} TEST_PREFIX "unit." NO_PRETTY_VALUES PROPERTIES LABELS unit ENVIRONMENT TZ=UTC DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -20,8 +20,8 @@ struct CachedFile::Entry {
   Identity identity;
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   unsigned users = 0;      ///< under State::lock
-  std::uint64_t used = 0;  ///< likewise: when last
-  std::size_t bytes = 0;   ///< likewise
+  std::uint64_t used = 0;  ///< also of this process: when last
+  std::size_t bytes = 0;   ///< the same
   bool listed = false;     ///< in State::entries
   CodeFile file;
 };
@@ -101,8 +101,8 @@ struct CachedFile::State {
   }
 };
 
-/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins anew, and
-/// what was its parent's is left alone.
+/// A fork's child has only the thread that forked: locks of the others stay as they were. It begins again,
+/// and what was its parent's is left alone.
 CachedFile::State* CachedFile::state() noexcept {
   static std::atomic<State*> current{nullptr};
   const pid_t process = ::getpid();

@@ -70,7 +70,7 @@ class CodeFile {
   Array<Name> names_;                   ///< by hash
   Array<image::Platform> listed_for_;   ///< platforms whose chosen images are in names_
   Array<image::Candidate> candidates_;  ///< of choose(), kept for its memory
-  Array<std::uint32_t> images_;         ///< of has_kernels(), likewise
+  Array<std::uint32_t> images_;         ///< of has_kernels(), too
   Array<std::uint32_t> holding_;        ///< images that have the kernel in question, ascending
   Known known_[kMostKnown];
   std::size_t known_count_ = 0;  ///< ever

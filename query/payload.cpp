@@ -7,7 +7,7 @@
 
 #include "kshim/image/payload.h"
 
-// libzstd refers to these weakly, for whoever wants to trace it; a program's own are none of this library's
+// libzstd refers to these weakly, for a tracer; a program's own are none of this library's
 // business.
 extern "C" {
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(

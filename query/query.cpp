@@ -18,13 +18,13 @@ namespace {
 constexpr int kMostNumber = 999;                             // of a compute capability
 constexpr std::size_t kLongestName = std::size_t{1} << 16U;  // of a kernel
 
-/// A cancelled thread would leave locks behind: it is cancelled afterwards.
-class Uncancelled {
+/// A canceled thread would leave locks behind: it is canceled afterwards.
+class Uncanceled {
  public:
-  Uncancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
-  Uncancelled(const Uncancelled&) = delete;
-  Uncancelled& operator=(const Uncancelled&) = delete;
+  Uncanceled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncanceled() { pthread_setcancelstate(before_, nullptr); }
+  Uncanceled(const Uncanceled&) = delete;
+  Uncanceled& operator=(const Uncanceled&) = delete;
 
  private:
   int before_ = 0;
@@ -83,7 +83,7 @@ KSHIM_EXPORT int kshim_query(const kshim_question* question, kshim_answer* answe
   using namespace kshim::query;
   constexpr int kTries = 3;  // a package manager replaces a file once
   const int error = errno;
-  const Uncancelled uncancelled;
+  const Uncanceled uncanceled;
   kshim_answer out{};
   Question asked;
   if (!read_question(question, asked)) {

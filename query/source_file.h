@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is read by pread into memory of the same size, of which only what was fetched takes room:
+// A file that is read by pread into memory of the same size; only what was fetched takes room:
 // parsers see the file as if it were mapped. A mapping itself brings SIGBUS when somebody truncates the file
 // meanwhile.
 #pragma once

@@ -129,8 +129,8 @@ class Runs:
         program = done.stdout + done.stderr
         wrong = [f"exit status {done.returncode}, not {scenario.status}"] if done.returncode != scenario.status else []
         # Lines are wrapped wherever they happen to end.
-        for texts, words, who in ((scenario.says, said, "does not say"), (scenario.log_says, log, "explain does not say")):
-            wrong += [f"{who} {text!r}" for text in texts if " ".join(text.split()) not in " ".join(words.split())]
+        for texts, words, where in ((scenario.says, said, "does not say"), (scenario.log_says, log, "explain does not say")):
+            wrong += [f"{where} {text!r}" for text in texts if " ".join(text.split()) not in " ".join(words.split())]
         wrong += [f"the program does not print {text!r}" for text in scenario.programs if text not in program]
         blocks = [block for block in said.split("\n\n") if block.strip()]
         if scenario.silent and len(blocks) > 2:

@@ -80,30 +80,30 @@ int analyze(const AnalyzeOptions& options) {
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
+  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
       ->type_name("F")
       ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option("--target", options->targets, "also say what these GPUs would lack: sm_86,sm_120")
+  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
+  app.add_option("--target", options->targets, "also say what would fail on these GPUs: 8.6,12.0")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--assume-cc", options->assume_cc,
-                 "judge as if the GPU had this compute capability, or were of this name")
+  app.add_option("--assume-cc", options->assume_cc, "assume this compute capability, or the GPU of this name")
       ->type_name("X.Y");
   app.add_option("--assume-driver", options->assume_driver,
-                 "judge as if the driver were of this version, or served up to this CUDA version")
+                 "assume this driver: its version, or its CUDA version")
       ->type_name("X.Y");
-  app.add_option("--assume-toolkit", options->assume_toolkit, "suggest rebuilds with this CUDA toolkit")
+  app.add_option("--assume-toolkit", options->assume_toolkit,
+                 "assume that this CUDA toolkit does the rebuild")
       ->type_name("X.Y");
   app.add_option("--root", options->root,
-                 "the files that reports name lie in that folder: a container's root, a mounted disk")
+                 "look for the files of the reports in DIR: a container's root, a mounted disk")
       ->type_name("DIR");
-  app.add_flag("-v,--verbose", options->verbose, "every kernel, image and piece of evidence");
+  app.add_flag("-v,--verbose", options->verbose, "show every kernel, image and piece of evidence");
   app.add_flag("--trust-reports", options->trust_reports,
-               "take what reports of other users say into commands, too: for an operator's own spool");
+               "use paths and names from other users' reports in commands: for an operator's own spool");
   app.add_flag("--full", options->full,
-               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
-               "as they are");
+               "hide nothing: all arguments of programs (markdown, html, json); home folder, host and UUIDs "
+               "(markdown, html)");
   return [options] { return analyze(*options); };
 }
 
@@ -112,19 +112,19 @@ std::function<int()> set_up(CLI::App& app) {
 Command analyze_command() {
   return {
       .name = "analyze",
-      .synopsis = "say what reports mean: what failed, where, why, and the fix",
+      .synopsis = "explain reports: what failed, where, why, and the fix",
       .usage = "[OPTIONS] PATH...",
       .details =
-          "Reads reports that libkshim.so wrote, and says for each failure which kernel of which file lacks "
-          "what, and the command that repairs it.",
+          "Reads reports that libkshim.so wrote. For each failure it names the kernel, the file that lacks "
+          "its code, and "
+          "the command that fixes it.",
       .example =
           "  kshim analyze kshim-report/\n"
           "  kshim analyze --format json -o analysis.json node7.4711.jsonl\n"
           "  kshim analyze --target sm_75,sm_120 kshim-report/\n",
       .footer =
-          "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing readable "
-          "in "
-          "what was named.",
+          "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing "
+          "readable.",
       .set_up = set_up};
 }
 

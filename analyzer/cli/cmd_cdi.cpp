@@ -36,6 +36,7 @@ constexpr unsigned kFloor = 17;  // of what the release builds, glibc 2.17
 struct CdiOptions {
   std::string shim;
   std::string report = "/var/spool/kshim";
+  std::string preload;
   std::string output;
 };
 
@@ -120,24 +121,32 @@ int write_cdi(const CdiOptions& options) {
        {{{"name", "record"},
          {"containerEdits",
           {{"env",
-            {fmt::format("LD_PRELOAD={}", kShimInside),
+            {fmt::format("LD_PRELOAD={}{}{}", kShimInside, options.preload.empty() ? "" : ":",
+                         options.preload),
              fmt::format("KSHIM_REPORT={}/%h.%p.jsonl", kReportsInside)}},
            {"mounts", {mount(shim, kShimInside, "ro"), mount(report, kReportsInside, "rw")}}}}}}}};
   output.write(spec.dump(2) + "\n");
-  print_note(
-      "a container's own LD_PRELOAD is replaced: where an image sets one, give both to it by hand "
-      "(--env LD_PRELOAD=\"/usr/lib/kshim/libkshim.so ITS_OWN\")");
+  if (options.preload.empty())
+    print_note(
+        "a container's own LD_PRELOAD is replaced, also one that --env sets: kshim cdi --preload ITS_OWN "
+        "writes a "
+        "specification for images that have one");
   return exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  app.add_option("--shim", options->shim, "this libkshim.so (default: the one of `kshim path`)")
+  app.add_option("--shim", options->shim, "path of libkshim.so (default: the one of `kshim path`)")
       ->type_name("FILE");
   app.add_option("--report", options->report,
-                 "the host's folder for reports, made where it is not there (default: /var/spool/kshim)")
+                 "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
       ->type_name("DIR");
-  app.add_option("-o,--output", options->output, "write there and not to stdout: /etc/cdi/kshim.json")
+  app.add_option("--preload", options->preload,
+                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
+                 "the shim and them")
+      ->type_name("LIST");
+  app.add_option("-o,--output", options->output,
+                 "write to FILE instead of stdout, such as /etc/cdi/kshim.json")
       ->type_name("FILE");
   return [options] { return write_cdi(*options); };
 }
@@ -149,9 +158,9 @@ Command cdi_command() {
           .synopsis = "write a CDI specification that attaches the shim to a container",
           .usage = "[OPTIONS]",
           .details =
-              "Container runtimes that read CDI specifications (podman, Docker 28, containerd, CRI-O) then "
-              "record in any image with "
-              "`--device kshim/shim=record`, and the image stays as it is.",
+              "With this specification a container runtime that supports CDI (podman, Docker 28, "
+              "containerd, CRI-O) preloads the shim into any image with `--device kshim/shim=record`. The "
+              "image stays unchanged.",
           .example =
               "  sudo kshim cdi -o /etc/cdi/kshim.json\n"
               "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"

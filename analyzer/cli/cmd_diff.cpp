@@ -81,23 +81,22 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
   app.add_option("--format", options->format,
-                 fmt::format("how to write it: {}", analysis::format_names(diff::kFormats)))
+                 fmt::format("output format: {}", analysis::format_names(diff::kFormats)))
       ->type_name("F")
       ->check(one_of({"text", "json", "markdown", "html", "github"}));
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option("--target", options->targets, "judge only what these GPUs lose and gain: sm_75,12.0")
+  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
+  app.add_option("--target", options->targets, "compare only for these GPUs: 7.5,12.0")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option(
-         "--driver", options->driver,
-         "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
+  app.add_option("--driver", options->driver,
+                 "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)")
       ->type_name("X.Y");
-  app.add_flag("--kernels", options->kernels, "compare kernels of files, too; reads all payloads");
+  app.add_flag("--kernels", options->kernels, "also compare kernels (unpacks all images)");
   app.add_flag("--sizes", options->sizes,
-               "every difference in bytes, of architectures and kernels; reads all payloads");
-  app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
-  app.add_flag("--full", options->full, "markdown and html: do not shorten home folder, host and UUIDs");
-  app.add_flag("-v,--verbose", options->verbose, "every file, change, kernel and note");
+               "show every difference in bytes, by architecture and kernel (unpacks all images)");
+  app.add_option("-j,--jobs", options->jobs, "number of threads (default: one a core)")->type_name("N");
+  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
+  app.add_flag("-v,--verbose", options->verbose, "show every file, change, kernel and note");
   return [options] { return compare(*options); };
 }
 
@@ -105,25 +104,21 @@ std::function<int()> set_up(CLI::App& app) {
 
 Command diff_command() {
   return {.name = "diff",
-          .synopsis = "say what a rebuild fixed, and what it broke",
+          .synopsis = "compare two builds: what is fixed, what is lost",
           .usage = "[OPTIONS] A B",
           .details =
-              "Compares before and after: two reports or folders of them, two analyses or two scans kept as "
-              "JSON, or two "
-              "of whatever kshim scan reads (files, wheels, folders). Files belong together by path, package "
-              "and name, "
-              "whatever their versions.",
+              "Compares A (before) with B (after): two reports or folders of reports, two analyses or "
+              "scans in JSON, or two files, wheels or folders as kshim scan reads them. It matches files "
+              "by path, package and name, not by version.",
           .example =
               "  kshim diff old/libfoo.so new/libfoo.so\n"
               "  kshim diff --target 7.5,9.0 torch-2.9.1+cu126-*.whl torch-2.9.1+cu128-*.whl\n"
               "  kshim diff before.json after.json\n"
               "  kshim diff kshim-report/monday kshim-report/tuesday\n",
           .footer =
-              "Lost are architectures, PTX, kernels, files, and findings that are new; PTX too new for a "
-              "driver that "
-              "read the old one, unless --driver reads it. Exit status: 0 B lost nothing, 1 it lost "
-              "something, 2 wrong "
-              "arguments, 3 nothing readable in one of the two.",
+              "Losses are architectures, PTX, kernels and files that B lacks, new findings, and PTX that "
+              "is too new for a driver that read A's (unless --driver reads it). Exit status: 0 B lost "
+              "nothing, 1 B lost something, 2 wrong arguments, 3 nothing readable in A or B.",
           .set_up = set_up};
 }
 

@@ -76,43 +76,41 @@ std::function<int()> set_up(CLI::App& app) {
                  "a program to look at as well, or a Python environment; of an interpreter or script in an "
                  "environment, its packages are listed")
       ->group("");
-  app.add_option("--format", options->format, "how to write it: text, json, markdown (a block for an issue)")
+  app.add_option("--format", options->format,
+                 "output format: text, json, markdown (a block to paste into an issue)")
       ->type_name("F")
       ->check(one_of({"text", "json", "markdown"}));
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
-  app.add_option(
-         "--root", options->root,
-         "look at the file system in that folder (a container's image, a mounted disk) and not at this "
-         "machine; the environment is then empty but for a usual PATH")
+  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
+  app.add_option("--root", options->root,
+                 "look at the file system in DIR (a container's root, a mounted disk) instead of this "
+                 "machine, with an empty environment except PATH")
       ->type_name("DIR");
-  app.add_option("--env", options->variables, "a variable that programs there have, as an image sets it")
+  app.add_option("--env", options->variables, "a variable of that environment, as a container image sets it")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  app.add_flag("--full", options->full, "do not shorten home, host and UUID in markdown");
+  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown");
   return [options] { return examine(*options); };
 }
 
 }  // namespace
 
 Command doctor_command() {
-  return {
-      .name = "doctor",
-      .synopsis = "say what this machine has of CUDA, and what would get in the way",
-      .usage = "[OPTIONS] [PROGRAM|ENVIRONMENT]",
-      .details =
-          "Lists GPUs, driver, toolkits and the CUDA libraries that a program started here would load, and "
-          "says what contradicts itself and what would blind libkshim.so. With PROGRAM: what that one is "
-          "linked to, and whether the shim gets into it. Says what the packages of the Python environment "
-          "are "
-          "built for, and which of them run on the GPUs here. Starts no program; libnvidia-ml.so.1 "
-          "is asked by a process of its own.",
-      .example =
-          "  kshim doctor\n"
-          "  kshim doctor python\n"
-          "  kshim doctor --format markdown .venv/bin/python\n"
-          "  kshim doctor --format json ./build/simulate\n",
-      .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
-      .set_up = set_up};
+  return {.name = "doctor",
+          .synopsis = "list GPUs, driver and CUDA packages, and their conflicts",
+          .usage = "[OPTIONS] [PROGRAM|ENVIRONMENT]",
+          .details =
+              "Lists the GPUs, the driver, the toolkits and the CUDA libraries that a program would load "
+              "here, what the packages of the Python environment are built for, and whether they run on "
+              "these GPUs. Reports conflicts, and anything that would keep libkshim.so out of a program. "
+              "With PROGRAM it looks at that program's libraries. Runs no program; a separate process asks "
+              "libnvidia-ml.so.1.",
+          .example =
+              "  kshim doctor\n"
+              "  kshim doctor python\n"
+              "  kshim doctor --format markdown .venv/bin/python\n"
+              "  kshim doctor --format json ./build/simulate\n",
+          .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
+          .set_up = set_up};
 }
 
 }  // namespace kshim::cli

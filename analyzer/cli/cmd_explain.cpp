@@ -123,22 +123,20 @@ int explain_it(const ExplainOptions& options) {
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
-  app.add_option("--log", options->log, "read that log (- for stdin): the first failing line decides")
+  app.add_option("--log", options->log, "read this log (- for stdin); the first failing line decides")
       ->type_name("FILE");
   app.add_option("--format", options->format, "how to write it: text, json")
       ->type_name("F")
       ->check(one_of({"text", "json"}));
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
   app.add_option("--assume-cc", options->assume_cc,
-                 "the GPU's compute capability or name, where the text does not say it")
+                 "the GPU's compute capability or name, if the text does not have it")
       ->type_name("X.Y");
-  app.add_option("--assume-driver", options->assume_driver,
-                 "the driver: its version, or the newest CUDA it serves")
+  app.add_option("--assume-driver", options->assume_driver, "the driver: its version, or its CUDA version")
       ->type_name("X.Y");
-  app.add_option("--assume-toolkit", options->assume_toolkit,
-                 "the CUDA version that the program was built with")
+  app.add_option("--assume-toolkit", options->assume_toolkit, "the CUDA version that built the program")
       ->type_name("X.Y");
-  app.add_flag("-v,--verbose", options->verbose, "everything that was found");
+  app.add_flag("-v,--verbose", options->verbose, "show everything that was found");
   return [options] { return explain_it(*options); };
 }
 
@@ -147,14 +145,12 @@ std::function<int()> set_up(CLI::App& app) {
 Command explain_command() {
   return {
       .name = "explain",
-      .synopsis = "say what an error's number, name or message means, or what a log died of",
+      .synopsis = "explain an error number, a name, a message or a log",
       .usage = "[OPTIONS] CODE|NAME|MESSAGE|FILE\n       kshim explain [OPTIONS] --log FILE",
       .details =
-          "Takes CUDA's numbers (old ones too), names (also misquoted ones), messages as frameworks wrap "
-          "them, and "
-          "whole logs; says what is meant, what is behind it, what to do and what will not help. Works "
-          "without a "
-          "network and without a GPU.",
+          "Explains a CUDA error: its number (old ones too), its name, a message as frameworks print "
+          "it, or a whole log. Says what it means, the likely cause, what to do and what will not "
+          "help. Needs no network and no GPU.",
       .example =
           "  kshim explain 209\n"
           "  kshim explain cudaErrorNoKernelImageForDevice\n"
@@ -162,9 +158,8 @@ Command explain_command() {
           "  kshim explain --log train.log\n"
           "  journalctl -u vllm | kshim explain --log -\n",
       .footer =
-          "Exit status: 0, or 1 where a log holds a failure of severity error; 2 wrong arguments, 3 nothing "
-          "that is "
-          "known, or nothing readable.",
+          "Exit status: 0, or 1 for a log with a failure of severity error; 2 wrong arguments; 3 "
+          "nothing known, or nothing readable.",
       .set_up = set_up};
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,7 +25,8 @@ struct ExportOptions {
   std::string output;
   std::vector<std::string> paths;
   std::string to;
-  std::string verify;
+  std::optional<std::string> declared;
+  bool verify = false;
   bool zstd = false;
   bool watch = false;
   unsigned settle_s = 600;
@@ -76,25 +78,30 @@ std::function<int()> set_up(CLI::App& app) {
       ->required()
       ->group("");
   app.add_option("-o,--output", options->output,
-                 "folder for the tables; with --to, the file (default: stdout)")
+                 "folder for the tables; with --to, the output file (default: stdout)")
       ->type_name("DIR");
-  app.add_option(
-         "--to", options->to,
-         fmt::format("not tables, but what files ask of a GPU, for {}", fmt::join(requirement_names(), ", ")))
+  app.add_option("--to", options->to,
+                 fmt::format("write GPU requirements of files instead of tables: {}",
+                             fmt::join(requirement_names(), ", ")))
       ->type_name("SYSTEM")
       ->check(one_of(requirement_names()));
-  app.add_option("--verify", options->verify,
-                 "with --to: hold the files to what is declared (@FILE reads it); 1 where a GPU is promised "
-                 "and nothing runs there")
+  app.add_flag(
+      "--verify", options->verify,
+      "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
+      "on which nothing runs");
+  app.add_option("--declared", options->declared,
+                 "with --to: compare the files with this text (@FILE reads it) instead")
       ->type_name("TEXT");
   app.add_flag("--zstd", options->zstd, "compress the files");
-  app.add_flag("--watch", options->watch, "go on, and export new reports every 30 seconds");
+  app.add_flag("--watch", options->watch, "continue, and export new reports every 30 seconds");
   app.add_option("--settle", options->settle_s,
-                 "leave reports without an end that changed in the last S seconds for the next export (600)")
+                 "leave unfinished reports that changed in the last S seconds for the next export (default: "
+                 "600)")
       ->type_name("S");
   return [options] {
-    if (!options->to.empty())
-      return export_requirements({options->to, options->output, options->verify, options->paths});
+    if (!options->to.empty() || options->verify || options->declared)
+      return export_requirements(
+          {options->to, options->output, options->declared, options->verify, options->paths});
     if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
     return export_facts(*options);
   };
@@ -103,30 +110,28 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command export_command() {
-  return {
-      .name = "export",
-      .synopsis = "write reports as tables for DuckDB and Spark, or what files ask of a GPU",
-      .usage = "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--verify TEXT] PATH...",
-      .details =
-          "Writes flat tables in newline-delimited JSON (kshim-facts/1): processes, devices, images, serves, "
-          "loads, "
-          "failures, findings, kernels, rejected. The files lie in DIR/table=NAME/date=DAY. A report that "
-          "was exported before is not exported again.\n"
-          "With --to: nvidia-require is the variable by which NVIDIA's container runtime refuses to start an "
-          "image (not in "
-          "CDI mode), nfd an image compatibility artifact of Node Feature Discovery, wheel-variant the "
-          "properties of a wheel "
-          "variant (PEP 825), conda the requirement on __cuda_arch (CEP 46).",
-      .example =
-          "  kshim export /var/spool/kshim -o /data/kshim\n"
-          "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
-          "  kshim export --to nvidia-require image.tar\n"
-          "  kshim export --to conda --verify \"__cuda_arch >=7.5\" lib/libfoo.so\n",
-      .footer =
-          "Exit status: 0, 2 wrong arguments or a folder that cannot be written, 3 no report (with --to: no "
-          "device "
-          "code) in what was named; 1 where files do not keep what is declared, or could not be read whole.",
-      .set_up = set_up};
+  return {.name = "export",
+          .synopsis = "write reports as tables, or the GPU requirements of files",
+          .usage =
+              "[OPTIONS] PATH... -o DIR\n       kshim export --to SYSTEM [--declared TEXT] PATH...\n       "
+              "kshim export --verify PATH...",
+          .details =
+              "Writes flat tables in newline-delimited JSON (kshim-facts/1) to DIR/table=NAME/date=DAY: "
+              "processes, devices, images, serves, loads, failures, findings, kernels, rejected. It "
+              "exports each report once.\nWith --to it writes the GPU requirements of files: "
+              "nvidia-require for NVIDIA's container runtime (not in CDI mode), nfd for Node Feature "
+              "Discovery, wheel-variant for a wheel variant (PEP 825), conda for __cuda_arch (CEP 46).",
+          .example =
+              "  kshim export /var/spool/kshim -o /data/kshim\n"
+              "  kshim export --zstd --watch /var/spool/kshim -o /data/kshim\n"
+              "  kshim export --to nvidia-require image.tar\n"
+              "  kshim export --verify dist/*.whl\n"
+              "  kshim export --to conda --declared \"__cuda_arch >=7.5\" lib/libfoo.so\n",
+          .footer =
+              "Exit status: 0; 1 if files differ from the declaration or could not be read to their end; 2 "
+              "wrong arguments, or a folder that cannot be written; 3 no report (with --to: no device "
+              "code).",
+          .set_up = set_up};
 }
 
 }  // namespace kshim::cli

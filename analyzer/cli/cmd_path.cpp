@@ -24,10 +24,10 @@ int print_path() {
 
 Command path_command() {
   return {.name = "path",
-          .synopsis = "print where libkshim.so is, for LD_PRELOAD",
+          .synopsis = "print the path of libkshim.so, for LD_PRELOAD",
           .usage = "",
           .details =
-              "Prints the path of libkshim.so, for use without `kshim run`: the reports then go to "
+              "Prints the path of libkshim.so. Preload it to record without `kshim run`; the reports go to "
               "kshim-report/ in the working directory.",
           .example = "  LD_PRELOAD=$(kshim path) python train.py\n",
           .footer = "",

@@ -215,41 +215,36 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
   app.prefix_command();
-  app.add_option(
-         "--simulate", options->simulate,
-         "a simulated GPU instead of the machine's own, by architecture or name: sm_86, 8.6, \"RTX 5090\", "
-         "sm_120,driver=12.9,name=Mine; give it again for more GPUs")
+  app.add_option("--simulate", options->simulate,
+                 "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
+                 "load and do not run. Repeat the option for more GPUs")
       ->type_name("GPU")
       ->allow_extra_args(false);
-  app.add_option("--target", options->target, "also check for images for these: sm_86,sm_120")
+  app.add_option("--target", options->target, "also check for code for these GPUs: 8.6,12.0")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option("--report", options->report, "folder for the reports; else kshim-report/RUN here")
+  app.add_option("--report", options->report, "folder for the reports (default: kshim-report/RUN here)")
       ->type_name("DIR");
   app.add_option("--fail-on", options->fail_on,
-                 "exit with 1 when CMD succeeded but there are findings this severe: error or warning")
+                 "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
       ->type_name("SEVERITY")
       ->check(one_of({"error", "warning"}));
-  app.add_option(
-         "--status", options->status,
-         "whose exit status: child (that of CMD), or findings (1 when there are some, whatever CMD said)")
+  app.add_option("--status", options->status,
+                 "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
+                 "CMD returns)")
       ->type_name("WHOSE")
       ->check(one_of({"child", "findings"}));
-  app.add_option("--timeout", options->timeout, "end CMD and all it started after that many seconds")
-      ->type_name("S");
-  app.add_option("--format", options->format,
-                 fmt::format("how to write the analysis: {}", analysis::format_names()))
+  app.add_option("--timeout", options->timeout, "end CMD and its children after S seconds")->type_name("S");
+  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
       ->type_name("F")
       ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write the analysis there and not to stderr")
-      ->type_name("FILE");
-  app.add_flag(
-      "--audit", options->audit,
-      "also see libraries that are loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
-      "LD_AUDIT");
+  app.add_option("-o,--output", options->output, "write to FILE instead of stderr")->type_name("FILE");
+  app.add_flag("--audit", options->audit,
+               "also record libraries loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
+               "LD_AUDIT");
   app.add_flag("--full", options->full,
-               "markdown, html, json: all arguments of programs; markdown, html: home folder, host and UUIDs "
-               "as they are");
+               "hide nothing: all arguments of programs (markdown, html, json); home folder, host and UUIDs "
+               "(markdown, html)");
   return [options, &app] {
     options->command = program_in(app.remaining());
     return run(*options);
@@ -260,18 +255,18 @@ std::function<int()> set_up(CLI::App& app) {
 
 Command run_command() {
   return {.name = "run",
-          .synopsis = "run a program, then say what its GPU code lacked",
+          .synopsis = "run a program and explain what failed on the GPU",
           .usage = "[OPTIONS] -- CMD ...",
           .details =
-              "Runs CMD with libkshim.so preloaded into it and its children, and prints the analysis on "
-              "stderr when it ends. CMD keeps its input, output, signals and exit status.",
+              "Runs CMD and its children with libkshim.so preloaded. When CMD ends, kshim prints on stderr "
+              "what failed and how to fix it. CMD keeps its input, output, signals and exit status.",
           .example =
               "  kshim run -- python train.py\n"
               "  kshim run --simulate sm_120 --fail-on error -- pytest\n",
           .footer =
-              "Exit status: that of CMD, or 128+N when signal N ended it; 1 for --fail-on and --status "
-              "findings; 125 when kshim itself failed, or could not look into CMD for --fail-on or --status; "
-              "126 when CMD cannot be executed; 127 when it is not there.",
+              "Exit status: that of CMD, or 128+N if signal N ended it; 1 for --fail-on and --status "
+              "findings; 125 if kshim itself failed, or could not watch CMD with --fail-on or --status; "
+              "126 if CMD cannot be executed; 127 if it does not exist.",
           .set_up = set_up,
           .misuse_status = exit_status::kRunFailed};
 }

@@ -223,52 +223,49 @@ std::function<int()> set_up(CLI::App& app) {
   app.add_option("PATH", options->paths,
                  "files, folders, wheels, Python environments, images of containers; - is standard input")
       ->group("");
-  app.add_flag("--list-gpus", options->list_gpus,
-               "print the names of GPUs that --target and others take, and nothing else");
-  app.add_option("--format", options->format, fmt::format("how to write it: {}", analysis::format_names()))
+  app.add_flag("--list-gpus", options->list_gpus, "print the GPU names that options accept, and exit");
+  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
       ->type_name("F")
       ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write there and not to stdout")->type_name("FILE");
+  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
   app.add_option("--target", options->targets,
-                 "say whether it runs on these GPUs: sm_75,12.0 (a suffix as in sm_90a tells nothing of a "
-                 "GPU and is dropped)")
+                 "say what runs on these GPUs: 7.5,sm_120,\"RTX 5090\" (a GPU has no suffix: sm_90a means "
+                 "sm_90)")
       ->type_name("ARCHS")
       ->allow_extra_args(false);
-  app.add_option(
-         "--driver", options->driver,
-         "with a driver for up to this CUDA version, or of this branch: 12.8, 580 (default: the newest)")
+  app.add_option("--driver", options->driver,
+                 "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)")
       ->type_name("X.Y");
   app.add_option("--expect", options->expect,
-                 "hold each file to this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
-                 "-gencode ..., "
-                 "$CUDAARCHS, @FILE")
+                 "compare each file with this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
+                 "-gencode ..., $CUDAARCHS, @FILE")
       ->type_name("LIST");
-  app.add_flag("--exactly", options->exactly, "what is not in the list is too much");
-  app.add_flag("--sass", options->sass,
-               "each architecture of the list counts as SASS, however it is written");
-  app.add_flag("--ptx", options->ptx, "each as PTX")->excludes("--sass");
-  app.add_flag("--either", options->either, "each as SASS or PTX")->excludes("--sass")->excludes("--ptx");
-  app.add_option("--ptx-floor", options->ptx_floor,
-                 "each file has PTX that GPUs from this one on can compile: 8.0")
+  app.add_flag("--exactly", options->exactly, "also report architectures that are not in the list");
+  app.add_flag("--sass", options->sass, "every architecture of the list means SASS");
+  app.add_flag("--ptx", options->ptx, "every one means PTX")->excludes("--sass");
+  app.add_flag("--either", options->either, "every one means SASS or PTX")
+      ->excludes("--sass")
+      ->excludes("--ptx");
+  app.add_option("--ptx-floor", options->ptx_floor, "each file must have PTX for GPUs from this one on: 8.0")
       ->type_name("X.Y");
   app.add_option("--budget", options->budget,
-                 "the most bytes of a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")
+                 "limits of size for a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")
       ->type_name("SIZES");
   app.add_option("--config", options->config,
-                 "expectations, rules for files and budgets (default, without --target: ./kshim.toml, else "
-                 "[tool.kshim] of ./pyproject.toml)")
+                 "read expectations, rules for files and budgets from FILE (default, without --target: "
+                 "./kshim.toml, else [tool.kshim] of ./pyproject.toml)")
       ->type_name("FILE");
-  app.add_flag("--print-config", options->print_config, "print a first kshim.toml, of what the files have");
+  app.add_flag("--print-config", options->print_config, "print a kshim.toml that matches the files");
   app.add_flag("--sizes", options->sizes,
-               "say what takes the bytes: architectures, modules, kernels; reads all payloads");
-  app.add_flag("--kernels", options->kernels, "name kernels, and judge each of them; reads all payloads");
+               "show what takes the bytes: architectures, modules, kernels (unpacks all images)");
+  app.add_flag("--kernels", options->kernels, "list and judge each kernel (unpacks all images)");
   app.add_option("--fail-on", options->fail_on,
-                 "exit with 1 for findings of this severity: error (default), warning")
+                 "exit with 1 for findings of this severity: error (default) or warning")
       ->type_name("SEVERITY")
       ->check(one_of({"error", "warning"}));
-  app.add_option("-j,--jobs", options->jobs, "threads (default: one a core)")->type_name("N");
-  app.add_flag("--full", options->full, "do not shorten home, host and UUID in markdown and html");
-  app.add_flag("-v,--verbose", options->verbose, "every file, finding, kernel and note");
+  app.add_option("-j,--jobs", options->jobs, "number of threads (default: one a core)")->type_name("N");
+  app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
+  app.add_flag("-v,--verbose", options->verbose, "show every file, finding, kernel and note");
   return [options] {
     if (options->list_gpus) return list_gpus();
     return scan_paths(*options);
@@ -278,32 +275,28 @@ std::function<int()> set_up(CLI::App& app) {
 }  // namespace
 
 Command scan_command() {
-  return {
-      .name = "scan",
-      .synopsis = "say what files are built for, and whether that runs on given GPUs",
-      .usage = "[OPTIONS] [PATH...]",
-      .details =
-          "Reads executables, libraries, objects, archives, cubins, fatbins, PTX, wheels (without unpacking "
-          "them), folders, Python environments and images of containers (docker-archive, OCI layout as a "
-          "folder "
-          "or archive). Needs no GPU, driver or toolkit, and runs nothing. Without PATH it reads the active "
-          "Python environment; "
-          "without --target and --expect it judges for this machine's GPUs.",
-      .example =
-          "  kshim scan build/libfoo.so\n"
-          "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
-          "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
-          "  kshim scan --expect \"7.5 8.0 9.0 12.0+PTX\" --exactly dist/*.whl\n"
-          "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
-          "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
-      .footer =
-          "Exit status: 0 nothing wrong, 1 findings of severity error (of warning, with --fail-on warning) "
-          "or a "
-          "named file that could not be read whole (with --fail-on warning: any file); with --expect, what "
-          "is not as "
-          "expected, a path without device code, an empty folder; 2 wrong arguments, 3 "
-          "nothing readable in what was named.",
-      .set_up = set_up};
+  return {.name = "scan",
+          .synopsis = "check files and wheels: which GPUs they have code for",
+          .usage = "[OPTIONS] [PATH...]",
+          .details =
+              "Says which GPUs files have code for. Reads executables, libraries, objects, archives, "
+              "cubins, fatbins, PTX, wheels, folders, Python environments and container images "
+              "(docker-archive, OCI layout). Needs no GPU, driver or toolkit, and runs nothing. Without "
+              "PATH it reads the active Python environment. Without --target and --expect it judges for "
+              "this machine's GPUs.",
+          .example =
+              "  kshim scan build/libfoo.so\n"
+              "  kshim scan --target 7.5,8.6,9.0,12.0 dist/*.whl\n"
+              "  kshim scan --target sm_120 --driver 12.8 --format sarif -o scan.sarif venv/\n"
+              "  kshim scan --expect \"7.5 8.0 9.0 12.0+PTX\" --exactly dist/*.whl\n"
+              "  kshim scan --kernels --target sm_70 vllm/_C.abi3.so\n"
+              "  podman save vllm/vllm | kshim scan --target sm_121 -\n",
+          .footer =
+              "Exit status: 0 nothing wrong; 1 findings of severity error (with --fail-on warning: of "
+              "warning), or a named file that could not be read to its end (with --fail-on warning: any "
+              "file), or, with --expect, a file that differs from the list, a path without device code, an "
+              "empty folder; 2 wrong arguments; 3 nothing readable.",
+          .set_up = set_up};
 }
 
 }  // namespace kshim::cli

@@ -25,6 +25,13 @@ struct Command {
   int misuse_status = exit_status::kMisuse;
 };
 
+/// What every command takes, but `path`.
+struct CommonOptions {
+  std::string knowledge, memory;
+  unsigned io_timeout = 0;  ///< seconds; 0: waits
+};
+void add_common_options(CLI::App& app, const Command& command, CommonOptions& to);
+
 /// A check that takes one of these alone; the shells complete them.
 CLI::Validator one_of(const std::vector<std::string>& choices);
 std::vector<std::string> formats();  ///< of analyze, scan and run

@@ -33,15 +33,9 @@ struct Row {
 std::vector<Row> rows_of(const Command& command) {
   CLI::App app;
   const auto run = command.set_up(app);
+  CommonOptions common;
+  add_common_options(app, command, common);
   std::vector<Row> out = {{.names = {"-h", "--help"}, .choices = {}, .meaning = "show the help"}};
-  if (command.name != "path")
-    out.push_back({.names = {"--knowledge"},
-                   .choices = {},
-                   .value = true,
-                   .meaning = "newer tables than the built-in ones"});
-  if (command.name != "path")
-    out.push_back(
-        {.names = {"--max-memory"}, .choices = {}, .value = true, .meaning = "use at most so much memory"});
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional() == false || option->check_lname("help")) continue;
     Row row{.names = {},
@@ -206,7 +200,7 @@ std::string completion_script(std::string_view shell) {
 
 Command completion_command() {
   return {.name = "completion",
-          .synopsis = "print the script that completes kshim's commands in bash, zsh or fish",
+          .synopsis = "print a completion script for bash, zsh or fish",
           .usage = "bash|zsh|fish",
           .details = {},
           .example =

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
@@ -17,12 +18,42 @@
 namespace kshim::cli {
 namespace {
 
-std::string declared_by(const std::string& text) {
+/// `unread` becomes true where a file could not be read whole.
+requirements::Served served_by(const std::vector<std::string>& paths, bool& unread) {
+  scan::Options wanted;
+  wanted.targets = requirements::known_gpus();
+  scan::Scan found;
+  {
+    ProgressBar bar("scanning");
+    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    found = scan::scan({paths.begin(), paths.end()}, wanted);
+  }
+  print_errors(found.notes, false);
+  if (found.objects.empty())
+    throw UserError("there is no device code in what was named", exit_status::kNoInput);
+  unread = unread || found.named_unread;
+  return requirements::served_by(found);
+}
+
+std::string declared_text(const std::string& text) {
   if (!text.starts_with('@')) return text;
   constexpr std::size_t kMost = 1U << 20;
   const auto content = files::read_whole(text.substr(1), kMost);
-  if (!content) throw UserError(fmt::format("--verify {}: cannot be read", analysis::harmless(text)));
+  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", analysis::harmless(text)));
   return *content;
+}
+
+/// A line for what is kept, and one for each difference. Whether all is kept.
+bool compare(const requirements::Served& served, const requirements::Declaration& declared,
+             std::string& text) {
+  const requirements::Difference difference = requirements::verify(served, declared);
+  const std::string what =
+      analysis::harmless(fmt::format("{} ({})", declared.source, fmt::join(declared.conditions, ", ")));
+  if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
+  for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
+                                       std::tuple("note", "there and not promised", &difference.unused)})
+    if (!list->empty()) text += fmt::format("{}: {}: {}: {}\n", word, what, is, fmt::join(*list, ", "));
+  return difference.broken.empty();
 }
 
 }  // namespace
@@ -30,34 +61,39 @@ std::string declared_by(const std::string& text) {
 std::vector<std::string> requirement_names() { return {"nvidia-require", "nfd", "wheel-variant", "conda"}; }
 
 int export_requirements(const RequirementOptions& options) {
+  using requirements::To;
   const std::vector<std::string> names = requirement_names();
-  const auto to =
-      static_cast<requirements::To>(std::find(names.begin(), names.end(), options.to) - names.begin());
+  std::optional<To> to;
+  if (!options.to.empty())
+    to = static_cast<To>(std::find(names.begin(), names.end(), options.to) - names.begin());
+  if (options.declared && !to) throw UserError("--declared: is of which system? Give --to SYSTEM");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  scan::Options wanted;
-  wanted.targets = requirements::known_gpus();
-  scan::Scan found;
-  {
-    ProgressBar bar("scanning");
-    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
-    found = scan::scan({options.paths.begin(), options.paths.end()}, wanted);
-  }
-  print_errors(found.notes, false);
-  if (found.objects.empty())
-    throw UserError("there is no device code in what was named", exit_status::kNoInput);
-  const requirements::Served served = requirements::served_by(found);
-  if (options.verify.empty()) {
-    output.write(requirements::text_of(served, to));
-    return found.named_unread ? exit_status::kFindings : exit_status::kOk;
-  }
-  const requirements::Difference difference = requirements::verify(served, to, declared_by(options.verify));
+  bool unread = false;
+  bool kept = true;
   std::string text;
-  if (!difference.broken.empty())
-    text += fmt::format("error: promised and not there: {}\n", fmt::join(difference.broken, ", "));
-  if (!difference.unused.empty())
-    text += fmt::format("note: there and not promised: {}\n", fmt::join(difference.unused, ", "));
-  output.write(text.empty() ? "ok: the files have what is declared\n" : text);
-  return difference.broken.empty() && !found.named_unread ? exit_status::kOk : exit_status::kFindings;
+  if (options.declared) {
+    const auto declared = requirements::declaration_of(*to, declared_text(*options.declared));
+    kept = compare(served_by(options.paths, unread), declared, text);
+  } else if (!options.verify) {
+    text = requirements::text_of(served_by(options.paths, unread), *to);
+  } else {
+    // Each by itself: one wheel does not keep what another promises.
+    for (const std::string& path : options.paths) {
+      auto declared = requirements::declared_by(path);
+      if (to) std::erase_if(declared, [&](const auto& each) { return each.to != *to; });
+      if (declared.empty())
+        throw UserError(
+            fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
+                        "__cuda_arch, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
+                        "promised",
+                        analysis::harmless(path)),
+            exit_status::kNoInput);
+      const requirements::Served served = served_by({path}, unread);
+      for (const requirements::Declaration& each : declared) kept = compare(served, each, text) && kept;
+    }
+  }
+  output.write(text);
+  return kept && !unread ? exit_status::kOk : exit_status::kFindings;
 }
 
 }  // namespace kshim::cli

@@ -102,17 +102,18 @@ std::string version_line() {
 
 std::string overview(std::span<const Command> commands) {
   std::string out =
-      "kshim says which CUDA kernel in which library has no image for this GPU, and what to do about it.\n\n"
+      "kshim finds the CUDA kernel and the library without code for this GPU, and prints the fix.\n\n"
       "Usage: kshim COMMAND [OPTIONS] ARGUMENTS\n\nCommands:\n";
   for (const Command& command : commands) out += fmt::format("  {:<12}{}\n", command.name, command.synopsis);
-  out += fmt::format("  {:<12}{}\n", "help", "this text, or the help of a command: kshim help run");
+  out += fmt::format("  {:<12}{}\n", "help", "show this text, or the help of a command: kshim help run");
   out +=
       "\nExamples:\n"
       "  kshim run -- python train.py                  why does it fail on this GPU?\n"
-      "  kshim run --simulate sm_120 -- ./program      and how on a GPU that is not here?\n"
+      "  kshim run --simulate sm_120 -- ./program      would it fail on a GPU that is not here?\n"
+      "  kshim scan --target 12.0 dist/*.whl           does this wheel have code for that GPU?\n"
+      "  kshim explain --log train.log                 why did this job die?\n"
       "  LD_PRELOAD=$(kshim path) ./program            only record, into kshim-report/\n"
-      "  kshim analyze kshim-report/                   what do those reports say?\n"
-      "  kshim explain --log train.log                 what did this log die of?\n";
+      "  kshim analyze kshim-report/                   explain what was recorded\n";
   return out;
 }
 

@@ -15,6 +15,7 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/help.h"
+#include "analyzer/cli/stall.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/log.h"
 #include "analyzer/core/memory_limit.h"
@@ -84,19 +85,8 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   CLI::App app{std::string(command.synopsis), fmt::format("kshim {}", command.name)};
   style_help(app, command);
   const std::function<int()> run = command.set_up(app);
-  std::string tables;
-  if (command.name != "path")
-    app.add_option(
-           "--knowledge", tables,
-           "newer tables of GPUs, CUDA releases and packages than the built-in ones: a file, or a folder of "
-           "files (also KSHIM_KNOWLEDGE)")
-        ->type_name("FILE");
-  std::string memory;
-  if (command.name != "path")
-    app.add_option(
-           "--max-memory", memory,
-           "use at most so much memory: 512M, 2G (default: the smaller of 1 GB and half of what is free)")
-        ->type_name("SIZE");
+  CommonOptions common;
+  add_common_options(app, command, common);
   // CLI11 takes arguments last to first, so that it can pop them.
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -107,8 +97,9 @@ int execute(const Command& command, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     throw misuse(command, app, error);
   }
-  limit_memory_to(memory, command.misuse_status);
-  use_knowledge(tables, command.misuse_status);
+  limit_memory_to(common.memory, command.misuse_status);
+  end_on_stall(std::chrono::seconds(common.io_timeout), exit_status::kNoInput);
+  use_knowledge(common.knowledge, command.misuse_status);
   try {
     return run();
   } catch (const std::bad_alloc&) {
@@ -145,6 +136,26 @@ int dispatch(std::vector<std::string> arguments) {
 }
 
 }  // namespace
+
+void add_common_options(CLI::App& app, const Command& command, CommonOptions& to) {
+  constexpr unsigned kPatience = 60;
+  constexpr unsigned kMostPatience = 86'400;
+  if (command.name == "path") return;
+  app.add_option("--knowledge", to.knowledge,
+                 "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+                 "(also KSHIM_KNOWLEDGE)")
+      ->type_name("FILE");
+  app.add_option("--max-memory", to.memory,
+                 "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
+      ->type_name("SIZE");
+  if (command.name == "run") return;  // what it runs may wait for as long as it likes
+  to.io_timeout = kPatience;
+  app.add_option("--io-timeout", to.io_timeout,
+                 "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
+                 "forever)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0U, kMostPatience));
+}
 
 std::vector<Command> commands() {
   return {run_command(),    analyze_command(), scan_command(), diff_command(), explain_command(),

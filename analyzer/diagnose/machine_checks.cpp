@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "analyzer/core/gpu_conditions.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/machine/gather.h"
@@ -107,6 +108,35 @@ void check_driver(const Loader& loader, Facts& facts) {
   }
 }
 
+/// NVIDIA's container runtime starts nothing where they are not met, but for GPUs that come by CDI, whose
+/// specification sets NVIDIA_VISIBLE_DEVICES=void so that no hook adds them again.
+void check_requirements(const Machine& machine, bool cdi, Facts& facts) {
+  for (const char* name : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"}) {
+    const std::string_view value = machine.env(name);
+    bool met = true;
+    for (const Gpu& gpu : facts.gpus) {
+      if (value.empty() || !gpu.cc) continue;
+      const auto here =
+          analysis::meets(*gpu.cc, facts.driver.cuda, analysis::Conditions::nvidia_require, value);
+      if (here.value_or(true)) continue;
+      met = false;
+      add(facts, Severity::error, "require-not-met",
+          fmt::format("{}={} of this container is not met by {} ({}{})", name, value, gpu.name,
+                      image::to_name(*gpu.cc).view(),
+                      facts.driver.cuda.known()
+                          ? fmt::format(", CUDA {}", image::to_name(facts.driver.cuda).view())
+                          : std::string()),
+          "run the image on a host that it is for");
+    }
+    if (cdi && met && !value.empty())
+      add(facts, Severity::info, "require-not-evaluated",
+          fmt::format(
+              "{}={} keeps this container from no host: the GPUs came by CDI, which does not evaluate it",
+              name, value),
+          "kshim doctor in the container does");
+  }
+}
+
 void check_place(const Machine& machine, Facts& facts) {
   const std::string_view visible = machine.env("NVIDIA_VISIBLE_DEVICES");
   const bool wanted = !visible.empty() && visible != "void" && visible != "none";
@@ -118,15 +148,7 @@ void check_place(const Machine& machine, Facts& facts) {
             "started without them",
             visible),
         "docker run --gpus all (or the runtime class nvidia); on the host: nvidia-ctk runtime configure");
-  // A CDI specification of NVIDIA's sets `void`, so that no hook adds GPUs again.
-  for (const char* name : {"NVIDIA_REQUIRE_CUDA", "NVIDIA_REQUIRE_ARCH"})
-    if (visible == "void" && machine.has_env(name))
-      add(facts, Severity::info, "require-not-evaluated",
-          fmt::format(
-              "{}={} kept this container from no host: the GPUs came by CDI, which does not evaluate it",
-              name, machine.env(name)),
-          "see that the host is one that the image is for: kshim export --to nvidia-require IMAGE says "
-          "which");
+  check_requirements(machine, visible == "void", facts);
   const std::string_view capabilities = machine.env("NVIDIA_DRIVER_CAPABILITIES");
   if (wanted && !capabilities.empty() && !contains(capabilities, "compute") && !contains(capabilities, "all"))
     add(facts, Severity::error, "container-capabilities",

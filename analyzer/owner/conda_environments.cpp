@@ -23,7 +23,7 @@ std::string text_of(simdjson::dom::element record, std::string_view key) {
 }
 
 void cut_end(std::string& text, std::string_view end) {
-  if (text.ends_with(end)) text.resize(text.size() - end.size());
+  if (text.ends_with(end)) text.erase(text.size() - end.size());
 }
 
 // As `conda -c` takes it: "https://conda.anaconda.org/conda-forge/linux-64" is conda-forge, and the channels
@@ -100,6 +100,7 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
     package.build = text_of(record, "build");
     package.channel = channel_of(text_of(record, "channel"));
     package.manager = "conda";
+    package.requested = !text_of(record, "requested_spec").empty();
     package.environment = prefix;
     const auto owner = static_cast<PathIndex::Owner>(out.packages.size());
     simdjson::dom::array files;

@@ -18,6 +18,7 @@ struct Package {
   std::string environment;        ///< prefix of the conda or virtual environment that the file lies in
   std::string installer;          ///< of a Python distribution: what its INSTALLER file says: "uv"
   std::string source;             ///< of what pip built here: what it takes to do so again: "-e /src/vllm"
+  bool requested = false;         ///< by name, not as what another one needs
   std::vector<std::string> also;  ///< others of the same manager that list the file: "onnxruntime 1.20.1"
   /// "torch 2.9.1".
   std::string label() const { return version.empty() ? name : name + " " + version; }

@@ -155,6 +155,8 @@ Package PythonDistributions::describe(const std::string& folder, const Distribut
   if (const auto metadata = read_bounded(info / "METADATA", kLargestMetadata, budget_)) {
     read_metadata(*metadata, out);
   }
+  std::error_code error;
+  out.requested = fs::exists(info / "REQUESTED", error);  // PEP 376
   if (const auto origin = read_bounded(info / "direct_url.json", kLargestNote, budget_))
     out.source = source_of_direct_url(*origin);
   if (const auto installer = read_bounded(info / "INSTALLER", kLargestInstaller, budget_))

@@ -52,8 +52,8 @@ class AnalysisWriter {
     problems_ = static_cast<std::size_t>(
         std::count_if(analysis_.findings.begin(), analysis_.findings.end(), is_problem));
     if (!terminal || problems_ > 1) contents();
-    if (!terminal) write_files_table(analysis_.findings, doc_.has_links(), doc_);
     findings();
+    if (!terminal) write_files_table(analysis_.findings, doc_.has_links(), doc_);
     write_fleet(analysis_.fleet, doc_);
     if (!terminal && !(analysis_.devices.empty() && analysis_.processes.empty())) {
       doc_.heading(2, {{"Environment"}});
@@ -73,7 +73,7 @@ class AnalysisWriter {
     const std::string counted = counted_findings(analysis_.findings);
     const VerdictLine verdict = verdict_line(analysis_);
     const std::string name(to_name(analysis_.verdict));
-    doc_.title("kshim: " + (verdict.head.empty() && !counted.empty() ? counted : name));
+    doc_.title("kshim: " + (verdict.head.empty() && !counted.empty() ? counted : name), about());
     if (!verdict.head.empty()) {
       doc_.say(verdict.tone, verdict.head, verdict.text);
       if (!counted.empty() && !doc_.terminal()) doc_.paragraph({{fmt::format("Also {}.", counted)}});
@@ -86,6 +86,28 @@ class AnalysisWriter {
              analysis_.term_signal
                  ? fmt::format("the program was ended by signal {}", *analysis_.term_signal)
                  : fmt::format("the program exited with status {}", *analysis_.exit_status));
+  }
+
+  /// The program, its GPUs and their driver.
+  std::vector<std::string> about() const {
+    std::vector<std::string> out;
+    if (analysis_.processes.size() == 1) {
+      const ProcessSummary& process = analysis_.processes.front();
+      const auto arguments = program_and_script(process.argv);
+      out.push_back(arguments.empty() ? process.exe : join(arguments, " "));
+    } else if (!analysis_.processes.empty()) {
+      out.push_back(fmt::format("{} processes", analysis_.processes.size()));
+    }
+    const auto add = [&](std::string text) {
+      if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(std::move(text));
+    };
+    for (const DeviceSummary& device : analysis_.devices) {
+      add(device.cc ? fmt::format("{} ({})", device.name, image::to_name(*device.cc).view()) : device.name);
+      if (!device.driver_cuda.empty()) add(fmt::format("driver for CUDA {}", device.driver_cuda));
+    }
+    constexpr std::size_t kMost = 8;
+    out.resize(std::min(out.size(), kMost));
+    return out;
   }
 
   void contents() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/render/document.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <ctime>
 #include <memory>
 
 #include "analyzer/core/text.h"
@@ -40,8 +42,14 @@ void Document::clean_line(Line& line) const {
   }
 }
 
-void Document::title(const std::string& text) {
-  if (!terminal()) heading(1, {{text}});
+void Document::title(const std::string& text, std::vector<std::string> about) {
+  constexpr std::string_view kHash = KSHIM_GIT_HASH;
+  if (terminal()) return;
+  heading(1, {{text}});
+  about.push_back(fmt::format("kshim {}{}, {:%Y-%m-%d}", KSHIM_VERSION,
+                              kHash.empty() ? "" : fmt::format(" ({})", kHash),
+                              fmt::gmtime(std::time(nullptr))));
+  paragraph({{join(about, " \u00b7 "), Tone::dim}});
 }
 
 void Document::heading(unsigned level, Line text) {
@@ -106,8 +114,9 @@ void Document::commands(std::vector<std::string> commands) {
   if (!commands.empty()) put_commands(commands);
 }
 
-void Document::open_finding(std::size_t number, std::string_view kind, const std::string& title) {
-  put_finding(number, kind, clean(title));
+void Document::open_finding(std::size_t number, std::string_view kind, const std::string& title,
+                            bool further) {
+  put_finding(number, kind, clean(title), further);
 }
 
 void Document::contents(const std::string& head,
@@ -136,18 +145,10 @@ void Document::notes(const std::vector<Note>& notes) {
   list(std::move(items));
 }
 
-void Document::footer() {
-  constexpr std::string_view kHash = KSHIM_GIT_HASH;
-  if (terminal()) return;
-  paragraph({{fmt::format("kshim {}{}", KSHIM_VERSION, kHash.empty() ? "" : fmt::format(" ({})", kHash)),
-              Tone::dim}});
-}
-
 std::string write_document(Format format, const std::string& title, const RenderOptions& options,
                            std::vector<std::string> hosts, const std::function<void(Document&)>& fill) {
   const auto written = [&](auto&& page) {
     fill(page);
-    page.footer();
     return std::move(page).take();
   };
   if (format == Format::text) return written(TextPage(options));

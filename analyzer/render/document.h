@@ -78,8 +78,9 @@ class Document {
   /// Whether Span::hover and Span::finding come to something.
   virtual bool has_links() const { return false; }
 
-  /// What the page is called. A terminal's has no name.
-  void title(const std::string& text);
+  /// What the page is called, and in one line what it is about, when and by which kshim it was made. A
+  /// terminal's has no name.
+  void title(const std::string& text, std::vector<std::string> about = {});
   void heading(unsigned level, Line text);
   /// "ok: nothing is missing". A `level` other than 0: a heading of that level, where the page has headings.
   void say(Tone tone, const std::string& head, const std::string& text, Tone text_tone = Tone::plain,
@@ -91,8 +92,10 @@ class Document {
   /// `label`: on a terminal the rows are facts with that label, without the head.
   void table(std::vector<std::string> head, std::vector<Row> rows, const std::string& label = {});
   void commands(std::vector<std::string> commands);
-  /// A finding with its number, from 1, and what is between them. `kind`: error, warning, note.
-  void open_finding(std::size_t number, std::string_view kind, const std::string& title);
+  /// A finding with its number, from 1. `kind`: error, warning, note. `further`: of the file of the one
+  /// before, which is still open.
+  void open_finding(std::size_t number, std::string_view kind, const std::string& title,
+                    bool further = false);
   /// Kinds and titles of the findings that follow, from number 1 on.
   void contents(const std::string& head, std::vector<std::pair<std::string_view, std::string>> findings);
   /// What is folded away until it is asked for. Not nested.
@@ -105,8 +108,6 @@ class Document {
   virtual void gap() {}
   /// The command that shows what was left out, for a page that leaves out.
   virtual void more(const std::string& /*head*/, const std::string& /*command*/) {}
-  /// "kshim 0.1.0 (abcdef0)", at the foot of a page.
-  void footer();
 
  protected:
   std::string clean(std::string_view text) const { return clean_.text(text); }
@@ -120,7 +121,8 @@ class Document {
   virtual void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
                          const std::string& label) = 0;
   virtual void put_commands(const std::vector<std::string>& commands) = 0;
-  virtual void put_finding(std::size_t number, std::string_view kind, const std::string& title) = 0;
+  virtual void put_finding(std::size_t number, std::string_view kind, const std::string& title,
+                           bool further) = 0;
   virtual void put_contents(const std::string& /*head*/,
                             const std::vector<std::pair<std::string_view, std::string>>& /*findings*/) {}
   virtual void put_details(const std::string& summary) = 0;

@@ -279,7 +279,23 @@ void write_contents(std::span<const Finding> findings, const std::string& head, 
 
 void write_findings(std::span<const Finding> findings, Detail detail, Document& document) {
   const std::size_t shown = std::min(findings.size(), document.limits().findings);
-  for (std::size_t i = 0; i < shown; ++i) write_finding(findings[i], i + 1, detail, document);
+  for (std::size_t i = 0; i < shown;) {
+    // A card of a page is about one file: what else is wrong with it comes with its own fix.
+    std::size_t end = i + 1;
+    while (document.has_links() && end < shown && !findings[i].object.empty() &&
+           findings[end].object == findings[i].object)
+      ++end;
+    std::string title = title_of(findings[i]);
+    if (end != i + 1) title += fmt::format(" (and {} more)", end - i - 1);
+    document.open_finding(i + 1, kind_of(findings[i]), title);
+    FindingWriter(findings[i], detail, document).write();
+    for (++i; i < end; ++i) {
+      document.open_finding(i + 1, kind_of(findings[i]), title_of(findings[i]), true);
+      FindingWriter(findings[i], Detail::brief, document).write();
+      document.close_finding();
+    }
+    document.close_finding();
+  }
   write_left_out(findings.size() - shown, "more finding", document);
 }
 

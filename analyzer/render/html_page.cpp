@@ -18,7 +18,17 @@ constexpr Limits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kerne
 // With 100,000 rows it still opens.
 constexpr Limits kEverything = {
     .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
-constexpr std::size_t kUnfolded = 5;  // findings that are open from the start
+constexpr std::size_t kUnfolded =
+    1;  // findings that are open from the start: the others are the list of contents
+constexpr std::size_t kParts = 12;  // that are linked on top
+constexpr std::string_view kTitleHere = "<title></title>";
+constexpr std::string_view kPartsHere = "<nav aria-label=\"parts of the page\"></nav>";
+
+/// sm_90a, compute_90, 9.0a: columns of these are many and narrow.
+bool is_arch(std::string_view name) {
+  return name.starts_with("sm_") || name.starts_with("compute_") || name.starts_with("lto_") ||
+         (!name.empty() && name.front() >= '0' && name.front() <= '9');
+}
 
 const char* class_of(Tone tone) {
   return tone == Tone::good ? "good" : tone == Tone::error ? "bad" : tone == Tone::dim ? "dim" : nullptr;
@@ -81,7 +91,7 @@ std::string base64_of_hex(std::string_view hex) {
 }
 
 HtmlPage::HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
-    : Document(std::move(clean)), unlimited_(unlimited) {
+    : Document(std::move(clean)), title_(title), unlimited_(unlimited) {
   html_.empty("!DOCTYPE html", {});
   html_.open("html", {{"lang", "en"}});
   html_.open("head");
@@ -94,7 +104,7 @@ HtmlPage::HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
   html_.empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", policy}});
   html_.empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   html_.empty("meta", {{"name", "referrer"}, {"content", "no-referrer"}});
-  html_.element("title", title);
+  html_.element("title", "");
   html_.asset("style", kPageSheet);
   html_.close();
   html_.open("body");
@@ -119,7 +129,18 @@ HtmlPage::HtmlPage(std::string_view title, bool unlimited, Cleaner clean)
 std::string HtmlPage::take() && {
   while (html_.depth() >= top_) html_.close();
   html_.asset("script", kPageScript);
-  return std::move(html_).take();
+  std::string page = std::move(html_).take();
+  HtmlWriter parts;
+  for (std::size_t i = 0; i < std::min(parts_.size(), kParts); ++i) {
+    parts.element("a", parts_[i], {{"href", fmt::format("#part-{}", i + 1)}});
+    parts.text(" ");
+  }
+  const auto fill = [&](std::string_view here, const std::string& text) {
+    page.insert(page.find(here) + here.find("</"), text);
+  };
+  fill(kPartsHere, std::move(parts).take());
+  fill(kTitleHere, escape_markup(title_));
+  return page;
 }
 
 Limits HtmlPage::limits() const { return unlimited_ ? kEverything : kPage; }
@@ -156,9 +177,18 @@ void HtmlPage::put_heading(unsigned level, const Line& text) {
   constexpr std::array kTags = {"h1", "h2", "h3", "h4"};
   section_.clear();
   for (const Span& part : text) section_ += part.text;
-  html_.open(kTags.at(std::clamp(level, 1U, 4U) - 1));
+  const char* tag = kTags.at(std::clamp(level, 1U, 4U) - 1);
+  if (level == 1) title_ = section_;
+  if (level == 2) {
+    parts_.push_back(section_);
+    html_.open(tag, {{"id", fmt::format("part-{}", parts_.size())}});
+  } else {
+    html_.open(tag);
+  }
   line(text);
   html_.close();
+  if (level != 1) return;
+  html_.element("nav", "", {{"aria-label", "parts of the page"}});
 }
 
 void HtmlPage::put_paragraph(const Line& text, unsigned /*indent*/, unsigned /*hang*/) {
@@ -203,7 +233,13 @@ void HtmlPage::put_table(const std::vector<std::string>& head, const std::vector
   if (!head.empty()) {
     html_.open("thead");
     html_.open("tr");
-    for (const std::string& name : head) html_.element("th", name, {{"scope", "col"}});
+    for (const std::string& name : head) {
+      if (is_arch(name)) {
+        html_.element("th", name, {{"scope", "col"}, {"class", "arch"}});
+      } else {
+        html_.element("th", name, {{"scope", "col"}});
+      }
+    }
     html_.close();
     html_.close();
   }
@@ -231,11 +267,17 @@ void HtmlPage::badge(std::string_view kind) {
   html_.element("span", kind, {{"class", fmt::format("badge {}", kind)}});
 }
 
-void HtmlPage::put_finding(std::size_t number, std::string_view kind, const std::string& title) {
+void HtmlPage::put_finding(std::size_t number, std::string_view kind, const std::string& title,
+                           bool further) {
   const std::string id = fmt::format("finding-{}", number);
   section_ = title;
-  html_.open("section",
-             {{"class", fmt::format("finding {}", kind)}, {"id", id}, {"aria-labelledby", id + "-title"}});
+  html_.open("section", {{"class", further ? "further" : fmt::format("finding {}", kind)},
+                         {"id", id},
+                         {"aria-labelledby", id + "-title"}});
+  if (further) {
+    html_.open("div");
+    return html_.element("h2", title, {{"id", id + "-title"}});
+  }
   html_.element("a", "#", {{"class", "anchor"}, {"href", "#" + id}, {"aria-label", "link to this finding"}});
   if (number <= kUnfolded) {
     html_.open("details", {{"open", ""}});
@@ -252,21 +294,6 @@ void HtmlPage::put_finding(std::size_t number, std::string_view kind, const std:
 }
 
 void HtmlPage::close_finding() {
-  html_.close();
-  html_.close();
-}
-
-void HtmlPage::put_contents(const std::string& /*head*/,
-                            const std::vector<std::pair<std::string_view, std::string>>& findings) {
-  html_.open("nav", {{"aria-label", "findings"}});
-  html_.open("ol", {{"class", "contents"}});
-  for (std::size_t i = 0; i < findings.size(); ++i) {
-    html_.open("li");
-    badge(findings[i].first);
-    html_.text(" ");
-    html_.element("a", findings[i].second, {{"href", fmt::format("#finding-{}", i + 1)}});
-    html_.close();
-  }
   html_.close();
   html_.close();
 }

@@ -49,9 +49,8 @@ class HtmlPage final : public Document {
   void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
                  const std::string& label) override;
   void put_commands(const std::vector<std::string>& commands) override;
-  void put_finding(std::size_t number, std::string_view kind, const std::string& title) override;
-  void put_contents(const std::string& head,
-                    const std::vector<std::pair<std::string_view, std::string>>& findings) override;
+  void put_finding(std::size_t number, std::string_view kind, const std::string& title,
+                   bool further) override;
   void put_details(const std::string& summary) override;
 
   void line(const Line& text);
@@ -60,7 +59,9 @@ class HtmlPage final : public Document {
   void badge(std::string_view kind);
   HtmlWriter html_;
   std::string section_;  ///< the last heading, which names the tables under it
-  std::size_t top_ = 0;  ///< elements that are open around all findings
+  std::string title_;
+  std::vector<std::string> parts_;  ///< headings of the page's parts
+  std::size_t top_ = 0;             ///< elements that are open around all findings
   bool unlimited_;
 };
 

@@ -232,7 +232,8 @@ void MarkdownPage::put_commands(const std::vector<std::string>& commands) {
   block(fence + "sh\n" + join(commands, "\n") + '\n' + fence);
 }
 
-void MarkdownPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title) {
+void MarkdownPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
+                               bool /*further*/) {
   put_heading(2, {{fmt::format("{}: {}", kind, title)}});
 }
 

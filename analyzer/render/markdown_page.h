@@ -29,7 +29,8 @@ class MarkdownPage final : public Document {
   void put_table(const std::vector<std::string>& head, const std::vector<Row>& rows,
                  const std::string& label) override;
   void put_commands(const std::vector<std::string>& commands) override;
-  void put_finding(std::size_t number, std::string_view kind, const std::string& title) override;
+  void put_finding(std::size_t number, std::string_view kind, const std::string& title,
+                   bool further) override;
   void put_details(const std::string& summary) override;
 
   void block(std::string_view text);

@@ -45,7 +45,6 @@
   const said = byId("said");
   const things = (selector, parent) => all(selector, parent).map(element => ({ element, text: null }));
   const findings = things(".finding");
-  const links = things(".contents li");
   const rows = all(".list > tbody > tr").filter(row => !row.closest(".finding")).map(element => ({ element, text: null }));
   const folded = all("details").filter(details => details.querySelector(".list") && !details.closest(".finding"));
   let wasOpen = null;
@@ -64,7 +63,6 @@
     const words = filter.value.toLowerCase().split(/\s+/).filter(word => word);
     const found = sift(findings, words);
     const lines = sift(rows, words);
-    sift(links, words);
     if (words.length && !wasOpen) wasOpen = folded.map(details => details.open);
     folded.forEach((details, at) => {
       if (words.length) details.open = details.querySelector(".list > tbody > tr:not([hidden])") !== null;
@@ -86,7 +84,8 @@
   const unfold = () => {
     const target = location.hash ? byId(location.hash.slice(1)) : null;
     if (!target) return;
-    for (const details of all("details", target).slice(0, 1)) details.open = true;
+    const card = target.closest(".finding")?.querySelector("details");
+    if (card) card.open = true;
     target.scrollIntoView();
   };
   addEventListener("hashchange", unfold);

@@ -21,7 +21,6 @@ constexpr unsigned kCommandIndent = 4;
 constexpr std::size_t kScreen = 40;  // lines
 constexpr std::size_t kRows = 30;
 constexpr std::size_t kNarrowestName = 16;
-constexpr std::size_t kWidestName = 48;
 
 // ECMA-48 "select graphic rendition" parameters.
 std::string_view sgr(Tone tone) {
@@ -71,7 +70,7 @@ std::string padded(std::string text, std::size_t width) {
 TextPage::TextPage(const RenderOptions& options)
     : Document(options.unicode ? harmless_cleaner() : Cleaner{ascii, ascii}),
       width_(std::clamp(options.width, kNarrowest, kWidest)),
-      table_width_(std::min(options.width, width_)),
+      table_width_(options.width),
       color_(options.colour),
       unicode_(options.unicode),
       verbose_(options.verbose),
@@ -203,7 +202,7 @@ void TextPage::put_table(const std::vector<std::string>& head, const std::vector
   const std::size_t room = table_width_ > others ? table_width_ - others : 0;
   gap();
   if (room < kNarrowestName) return put_matrix_list(head, rows);
-  name_width = std::min({name_width, room, kWidestName});
+  name_width = std::min(name_width, room);
   std::string line(name_width, ' ');
   for (std::size_t i = 1; i < head.size(); ++i) line += " " + padded(head[i], widths[i]);
   lines_.push_back(paint(Tone::strong, line));
@@ -250,7 +249,8 @@ void TextPage::command(std::string_view text) {
     add(kCommandIndent + (part.continues ? kHang : 0), part.text);
 }
 
-void TextPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title) {
+void TextPage::put_finding(std::size_t /*number*/, std::string_view kind, const std::string& title,
+                           bool /*further*/) {
   gap();
   put_sentence(tone_of(kind), fmt::format("{}:", kind), title, Tone::strong);
 }

@@ -94,7 +94,7 @@ VerdictLine ok_line(const Analysis& analysis) {
                         ending_text(analysis))};
   }
   if (used_nothing(analysis)) {
-    return {Tone::good, "ok:", "CUDA was initialised, and neither a GPU nor a kernel module was used"};
+    return {Tone::good, "ok:", "CUDA was initialized, and neither a GPU nor a kernel module was used"};
   }
   return {
       Tone::good, "ok:",
@@ -113,8 +113,7 @@ VerdictLine verdict_line(const Analysis& analysis) {
     case Verdict::ok:
       return ok_line(analysis);
     case Verdict::no_cuda:
-      return {Tone::strong,
-              "no CUDA:", "no process that kshim could look into has asked the driver to initialise"};
+      return {Tone::strong, "no CUDA:", "no watched process initialized CUDA"};
     case Verdict::incomplete: {
       const auto reports =
           reports_that(analysis, [](const ProcessSummary& process) { return !process.complete; });
@@ -129,9 +128,9 @@ VerdictLine verdict_line(const Analysis& analysis) {
                             damaged ? "are damaged or gone" : "could not be written")};
       }
       if (reports.empty()) {
-        return {Tone::warning, "incomplete:",
-                fmt::format("{}, {}; not all that was asked could be answered", modules_text(analysis),
-                            outcome(analysis))};
+        return {
+            Tone::warning, "incomplete:",
+            fmt::format("{}, {}; some questions have no answer", modules_text(analysis), outcome(analysis))};
       }
       return {Tone::warning, "incomplete:",
               fmt::format("{}, {} so far; {} {} no end: the process was killed, left by _exit, or still runs",
@@ -142,7 +141,7 @@ VerdictLine verdict_line(const Analysis& analysis) {
       return {Tone::warning, "blind:",
               recorded_any(analysis) ? fmt::format("{}, {}, and not all of it was watched",
                                                    modules_text(analysis), outcome(analysis))
-                                     : "nothing was recorded where it should have been"};
+                                     : "kshim could not watch the program, and nothing is recorded"};
     case Verdict::gap:
     case Verdict::failure:
       break;

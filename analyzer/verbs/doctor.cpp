@@ -20,8 +20,7 @@ Facts examine(const Machine& machine, const std::string& program) {
   facts.pythons = find_pythons(machine, environment);
   find_coverage(machine, facts);
   facts.libraries = find_libraries(machine, loader);
-  facts.ptxas = in_path(machine, "ptxas");
-  facts.nvcc = in_path(machine, "nvcc");
+  facts.compilers = find_compilers(machine, facts.pythons);
   facts.preloads = find_preloads(machine);
   if (!program.empty())
     facts.program = look_at_program(

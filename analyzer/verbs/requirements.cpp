@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "analyzer/core/gpu_conditions.h"
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "kshim/image/compute_capability.h"
@@ -25,26 +26,37 @@ struct Range {
   ComputeCapability first;
   std::optional<ComputeCapability> last;
 };
-std::vector<Range> ranges_of(const Served& served) {
+std::vector<Range> ranges_of(const std::vector<ComputeCapability>& known, const std::vector<bool>& runs,
+                             bool newer) {
   std::vector<Range> out;
-  for (std::size_t i = 0; i < served.known.size(); ++i) {
-    if (!served.runs[i]) continue;
-    if (i == 0 || !served.runs[i - 1]) out.push_back({served.known[i], {}});
-    out.back().last = served.known[i];
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (!runs[i]) continue;
+    if (i == 0 || !runs[i - 1]) out.push_back({known[i], {}});
+    out.back().last = known[i];
   }
-  if (served.newer && !out.empty() && served.runs.back()) out.back().last.reset();
+  if (newer && !out.empty() && runs.back()) out.back().last.reset();
   return out;
 }
 
 /// "arch>=7.5,arch<=9.0 arch>=12.0": what stands between commas has to hold, of what blanks part one.
-std::string constraint(const Served& served, std::string_view name, std::string_view with,
+std::string constraint(const std::vector<Range>& ranges, std::string_view name, std::string_view with,
                        std::string_view either) {
   std::string out;
-  for (const Range& range : ranges_of(served)) {
+  for (const Range& range : ranges) {
     out += fmt::format("{}{}>={}", out.empty() ? "" : either, name, name_of(range.first));
     if (range.last) out += fmt::format("{}{}<={}", with, name, name_of(*range.last));
   }
   return out;
+}
+
+/// GPUs that find SASS take any driver that knows them; the others one that compiles the PTX.
+std::string require_cuda(const Served& served) {
+  if (!served.cuda.known()) return {};
+  std::vector<bool> sass = served.runs;
+  for (std::size_t i = 0; i < sass.size(); ++i) sass[i] = sass[i] && !served.compiled[i];
+  const std::string free = constraint(ranges_of(served.known, sass, false), "arch", ",", " ");
+  return fmt::format("NVIDIA_REQUIRE_CUDA=\"{}{}cuda>={}\"\n", free, free.empty() ? "" : " ",
+                     image::to_name(served.cuda).view());
 }
 
 // github.com/kubernetes-sigs/node-feature-discovery, usage/image-compatibility: the labels are those of
@@ -65,31 +77,6 @@ std::string nfd(const Served& served) {
   return out;
 }
 
-[[noreturn]] void refuse(std::string_view part, std::string_view what) {
-  throw cli::UserError(fmt::format("--verify: `{}` is no {}", analysis::harmless(part), what));
-}
-
-/// Whether a GPU meets "arch>=7.5", ">=7.5" and the like.
-bool meets(ComputeCapability cc, std::string_view part, std::string_view name) {
-  std::string_view rest = part;
-  if (!rest.starts_with(name))
-    refuse(part, fmt::format("condition on {}", name.empty() ? "__cuda_arch" : name));
-  rest.remove_prefix(name.size());
-  const std::string_view op = rest.substr(0, std::min(rest.find_first_not_of("<>=!"), rest.size()));
-  rest.remove_prefix(op.size());
-  while (rest.ends_with('*') || rest.ends_with('.')) rest.remove_suffix(1);
-  const auto version = image::parse_version(rest);
-  if (!version) refuse(part, "condition; write >=7.5");
-  const ComputeCapability than{version->major, version->minor};
-  return op == ">="                              ? cc >= than
-         : op == ">"                             ? cc > than
-         : op == "<="                            ? cc <= than
-         : op == "<"                             ? cc < than
-         : op == "!="                            ? cc != than
-         : op == "=" || op == "==" || op.empty() ? cc == than
-                                                 : (refuse(part, "condition; write >=7.5"), false);
-}
-
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -100,17 +87,41 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
   return out;
 }
 
-bool promised(ComputeCapability cc, To to, std::string_view declared) {
-  const bool conda = to == To::conda;
-  if (const std::size_t at = declared.find(conda ? "__cuda_arch" : "NVIDIA_REQUIRE_ARCH=");
-      at != std::string_view::npos)
-    declared.remove_prefix(at + (conda ? 11 : 20));
-  const auto choices = split(declared, conda ? "|\n\"" : " \n\"");
-  return std::any_of(choices.begin(), choices.end(), [&](std::string_view choice) {
-    const auto parts = split(choice, ", ");
-    return std::all_of(parts.begin(), parts.end(),
-                       [&](std::string_view part) { return meets(cc, part, conda ? "" : "arch"); });
-  });
+constexpr std::string_view kProperty = "sm_arch :: ";
+constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
+constexpr std::string_view kCudaArch = "__cuda_arch";
+
+bool promised(ComputeCapability cc, const Declaration& declared) {
+  const auto form =
+      declared.to == To::conda ? analysis::Conditions::conda : analysis::Conditions::nvidia_require;
+  return std::all_of(
+      declared.conditions.begin(), declared.conditions.end(), [&](const std::string& condition) {
+        const auto met = analysis::meets(cc, {}, form, condition);
+        if (!met)
+          throw cli::UserError(fmt::format("{}: `{}` is no condition; write {}", declared.source,
+                                           analysis::harmless(condition),
+                                           declared.to == To::conda ? ">=7.5,<=9.0" : "arch>=7.5,arch<=9.0"));
+        return *met;
+      });
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether a file has PTX that is compiled for the GPU; `cuda` becomes what a driver for it has at least.
+bool compiles(const scan::Scan& scan, image::Arch gpu, image::Version& cuda) {
+  bool any = false;
+  for (const scan::ScannedObject& object : scan.objects) {
+    const bool here = std::any_of(object.targets.begin(), object.targets.end(), [&](const auto& verdict) {
+      return verdict.target == gpu && verdict.jit != 0;
+    });
+    for (const analysis::ImageCount& row : object.images)
+      if (here && row.candidate.kind == ImageKind::ptx)
+        cuda = std::max(cuda, image::cuda_of_ptx_isa(row.candidate.isa));
+    any = any || here;
+  }
+  return any;
 }
 
 }  // namespace
@@ -152,6 +163,7 @@ Served served_by(const scan::Scan& scan) {
         });
     out.known.push_back(gpu.cc);
     out.runs.push_back(any && !broken.contains(std::string(image::to_name(ImageKind::cubin, gpu).view())));
+    out.compiled.push_back(out.runs.back() && compiles(scan, gpu, out.cuda));
   }
   out.newer = ptx;
   for (const auto& [arch, is_ptx] : archs)
@@ -161,13 +173,15 @@ Served served_by(const scan::Scan& scan) {
 }
 
 std::string text_of(const Served& served, To to) {
+  const std::vector<Range> ranges = ranges_of(served.known, served.runs, served.newer);
   switch (to) {
     case To::nvidia_require:
-      return fmt::format("NVIDIA_REQUIRE_ARCH=\"{}\"\n", constraint(served, "arch", ",", " "));
+      return fmt::format("NVIDIA_REQUIRE_ARCH=\"{}\"\n{}", constraint(ranges, "arch", ",", " "),
+                         require_cuda(served));
     case To::nfd:
       return nfd(served);
     case To::conda:
-      return fmt::format("__cuda_arch {}\n", constraint(served, "", ",", "|"));
+      return fmt::format("__cuda_arch {}\n", constraint(ranges, "", ",", "|"));
     case To::wheel_variant:
       break;
   }
@@ -176,17 +190,36 @@ std::string text_of(const Served& served, To to) {
   return out;
 }
 
-Difference verify(const Served& served, To to, std::string_view declared) {
-  Difference out;
-  if (to == To::nfd) throw cli::UserError("--verify: goes with nvidia-require, wheel-variant and conda");
-  if (to == To::wheel_variant) {
-    std::set<std::string> promise;
-    for (const std::string_view line : split(declared, "\n,\"")) {
-      const std::size_t at = line.find("sm_arch :: ");
+Declaration declaration_of(To to, std::string_view text) {
+  Declaration out{to, "--declared", {}};
+  for (const std::string_view line : split(text, to == To::wheel_variant ? "\n," : "\n")) {
+    std::size_t at = to == To::wheel_variant ? line.find(kProperty)
+                     : to == To::conda       ? line.find(kCudaArch)
+                                             : line.find(kRequire);
+    if (to == To::wheel_variant) {
       if (at != std::string_view::npos)
-        promise.emplace(line.substr(at + 11, line.find_first_of(" \r]", at + 11) - at - 11));
+        out.conditions.emplace_back(
+            line.substr(at + kProperty.size(),
+                        line.find_first_of(" \r\"]", at + kProperty.size()) - at - kProperty.size()));
+      continue;
     }
-    if (promise.empty()) refuse(declared.substr(0, 40), "list of nvidia :: sm_arch properties");
+    at = at == std::string_view::npos ? 0 : to == To::conda ? at + kCudaArch.size() : line.find('=', at) + 1;
+    std::string condition(line.substr(at));
+    std::erase(condition, '"');
+    out.conditions.push_back(std::move(condition));
+  }
+  if (out.conditions.empty())
+    throw cli::UserError(
+        fmt::format("--declared: `{}` declares nothing", analysis::harmless(text.substr(0, 40))));
+  return out;
+}
+
+Difference verify(const Served& served, const Declaration& declared) {
+  Difference out;
+  if (declared.to == To::nfd)
+    throw cli::UserError("--declared: goes with nvidia-require, wheel-variant and conda");
+  if (declared.to == To::wheel_variant) {
+    const std::set<std::string> promise(declared.conditions.begin(), declared.conditions.end());
     for (const std::string& arch : promise)
       if (std::find(served.archs.begin(), served.archs.end(), arch) == served.archs.end())
         out.broken.push_back(arch);
@@ -195,7 +228,7 @@ Difference verify(const Served& served, To to, std::string_view declared) {
     return out;
   }
   for (std::size_t i = 0; i < served.known.size(); ++i) {
-    const bool wanted = promised(served.known[i], to, declared);
+    const bool wanted = promised(served.known[i], declared);
     if (wanted && !served.runs[i]) out.broken.push_back(name_of(served.known[i]));
     if (!wanted && served.runs[i]) out.unused.push_back(name_of(served.known[i]));
   }

@@ -121,11 +121,13 @@ class Scanner {
       const auto& images = opened.archive.images();
       for (std::size_t number = 0; number < images.size(); ++number) {
         const ContainerImage& image = images[number];
-        scan.images.push_back({input.shown(), image.name, image.platform, image.layers.size()});
         std::vector<LayerFound> layers;
         for (const ImageLayer& layer : image.layers)
           layers.push_back(std::move(found_[task_of_.at(&layer)].layer));
-        for (ObjectResult& result : merge_layers(std::move(layers))) {
+        MergedLayers merged = merge_layers(std::move(layers));
+        scan.images.push_back({input.shown(), image.name, image.platform,
+                               image.base.empty() ? merged.system : image.base, image.layers.size()});
+        for (ObjectResult& result : merged.objects) {
           // Several images of one archive may have a file of one name.
           if (images.size() > 1)
             result.object.member =
@@ -354,13 +356,18 @@ void sort_results(Scan& scan) {
   std::sort(scan.objects.begin(), scan.objects.end(), [](const ScannedObject& a, const ScannedObject& b) {
     return std::tie(a.path, a.member) < std::tie(b.path, b.member);
   });
-  // Of several packages, the one with most device code is what the scan is about.
-  std::map<std::string, std::uint64_t> modules;
-  for (const ScannedObject& object : scan.objects) modules[object.package.label()] += object.modules;
+  // Of several packages, the scan is about those that somebody asked for, and of these the one with most
+  // device code.
+  std::map<std::string, std::pair<bool, std::uint64_t>> weights;
+  for (const ScannedObject& object : scan.objects) {
+    auto& [requested, modules] = weights[object.package.label()];
+    requested = requested || object.requested;
+    modules += object.modules;
+  }
   std::stable_sort(scan.findings.begin(), scan.findings.end(),
                    [&](const analysis::Finding& a, const analysis::Finding& b) {
-                     const std::uint64_t of_a = modules[a.package.label()];
-                     const std::uint64_t of_b = modules[b.package.label()];
+                     const auto& of_a = weights[a.package.label()];
+                     const auto& of_b = weights[b.package.label()];
                      return std::tie(b.severity, b.confidence, of_b, a.object) <
                             std::tie(a.severity, a.confidence, of_a, b.object);
                    });
@@ -395,7 +402,8 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (const Input& input : inputs.files) out.bytes += input.bytes;
   out.notes = std::move(inputs.notes);
   for (const fs::path& path : paths) {
-    if (path == "-") continue;  // standard input
+    out.paths.push_back(path == "-" ? "standard input" : path.string());
+    if (path == "-") continue;
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     out.named_unread = out.named_unread || !fs::exists(status) || fs::is_other(status);

@@ -91,6 +91,7 @@ struct ScannedObject {
   std::string build_id;
   std::string format;  ///< "ELF x86-64", "PE x86-64", "fatbin", "cubin", "PTX", "LTO-IR"
   analysis::PackageName package;
+  bool requested = false;   ///< the package was, by name, not as what another one needs
   std::uint64_t bytes = 0;  ///< of the file or member
   std::uint64_t fatbins = 0;
   std::uint64_t modules = 0;
@@ -107,10 +108,12 @@ struct ScannedImage {
   std::string path;      ///< of the archive or folder
   std::string name;      ///< "vllm/vllm:0.32"; empty where nothing names it
   std::string platform;  ///< "linux/amd64"; empty where nothing says
+  std::string base;      ///< the image that it names as its base, else its system: "Ubuntu 24.04.3 LTS"
   std::size_t layers = 0;
 };
 
 struct Scan {
+  std::vector<std::string> paths;  ///< that were named
   std::vector<image::Arch> targets;
   image::Version driver;
   std::vector<ScannedObject> objects;       ///< with device code only, by name

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "analyzer/input/machine/gather.h"
 #include "analyzer/owner/finder.h"
 
 namespace kshim::scan {
@@ -46,6 +47,8 @@ class TemporaryFolder {
 /// The file in an archive that an object comes from: of "a.whl!lib.so", the wheel.
 std::string_view file_of(std::string_view member) { return member.substr(0, member.find('!')); }
 
+bool is_os_release(std::string_view path) { return path == "etc/os-release" || path == "usr/lib/os-release"; }
+
 bool is_package_file(std::string_view path) {
   const auto below = [&](std::string_view folder) { return path.starts_with(folder); };
   const std::size_t slash = path.rfind('/');
@@ -55,6 +58,7 @@ bool is_package_file(std::string_view path) {
   if (folder.ends_with(".dist-info"))
     return name == "RECORD" || name == "METADATA" || name == "INSTALLER" || name == "direct_url.json";
   if (folder.ends_with("conda-meta")) return name.ends_with(".json") || name == "history";
+  if (is_os_release(path)) return true;
   if (below("var/lib/dpkg/info/")) return name.ends_with(".list");
   if (folder == "var/lib/dpkg") return name == "status" || name == "diversions";
   return name == "rpmdb.sqlite" && (below("var/lib/rpm/") || below("usr/lib/sysimage/rpm/"));
@@ -87,9 +91,10 @@ void visit_layer(ContainerVisitor& visitor, const std::string& name, const Optio
   };
 }
 
-std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {
+MergedLayers merge_layers(std::vector<LayerFound> layers) {
   const TemporaryFolder root;
-  std::vector<ObjectResult> out;
+  MergedLayers merged;
+  std::vector<ObjectResult>& out = merged.objects;
   for (std::size_t at = 0; at < layers.size(); ++at) {
     const auto hidden = [&](std::string_view path) {
       return std::any_of(layers.begin() + static_cast<std::ptrdiff_t>(at) + 1, layers.end(),
@@ -97,10 +102,13 @@ std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {
     };
     for (ObjectResult& object : layers[at].objects)
       if (!hidden(file_of(object.object.member))) out.push_back(std::move(object));
-    for (const PackageFile& file : layers[at].packages)
-      if (!root.path().empty() && !hidden(file.path)) root.write(file.path, file.text);
+    for (const PackageFile& file : layers[at].packages) {
+      if (hidden(file.path)) continue;
+      if (is_os_release(file.path)) merged.system = doctor::pretty_name(file.text);
+      if (!root.path().empty()) root.write(file.path, file.text);
+    }
   }
-  if (out.empty() || root.path().empty()) return out;
+  if (out.empty() || root.path().empty()) return merged;
   packages::Finder finder(root.path());
   for (ObjectResult& object : out) {
     const auto package = finder.in_root(std::string(file_of(object.object.member)));
@@ -108,7 +116,7 @@ std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers) {
     object.object.package = packages::package_name(*package);
     for (analysis::Finding& finding : object.findings) finding.package = object.object.package;
   }
-  return out;
+  return merged;
 }
 
 }  // namespace kshim::scan

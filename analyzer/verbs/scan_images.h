@@ -25,7 +25,11 @@ struct LayerFound {
 };
 /// Makes the visitor of a layer's tar fill `out`. `name`: of the archive.
 void visit_layer(ContainerVisitor& visitor, const std::string& name, const Options& options, LayerFound& out);
-/// The objects that the image shows, with their packages. `layers`: the lowest first.
-std::vector<ObjectResult> merge_layers(std::vector<LayerFound> layers);
+struct MergedLayers {
+  std::vector<ObjectResult> objects;  ///< that the image shows, with their packages
+  std::string system;                 ///< "Ubuntu 24.04.3 LTS"
+};
+/// `layers`: the lowest first.
+MergedLayers merge_layers(std::vector<LayerFound> layers);
 
 }  // namespace kshim::scan

@@ -132,6 +132,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   if (object.package.empty() && object.member.empty() && options.owner) {
     owner = options.owner(object.path);
     object.package = packages::package_name(owner.package);
+    object.requested = owner.package.requested;
   }
   object.format = format_of(code, bytes);
   object.bytes = bytes.size();

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The interface that this header describes. A library with a higher number has everything that is here. */
+/* The version of this interface. A library with a higher number has everything in this header. */
 #define KSHIM_QUERY_VERSION 1U
 
 enum kshim_code {

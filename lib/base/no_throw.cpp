@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// string_view's checks call this when a position lies outside. No caller lets that happen; defined here,
-// hidden, because the real one would need libstdc++. Release builds have libc++, whose checks print and
+// string_view calls this for a position out of range, which no caller passes. Defined here, hidden, because
+// the real one needs libstdc++. Release builds have libc++, whose checks print and
 // abort.
 #include <string_view>
 

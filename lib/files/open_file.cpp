@@ -2,12 +2,17 @@
 #include "kshim/files/open_file.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 
 namespace kshim::files {
@@ -26,7 +31,7 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// What `entry` (O_PATH) is, opened to read. Without /proc by its name, and then compared.
+/// Opens the file of `entry` (O_PATH) for reading. Without /proc, opens the name and compares the files.
 int open_again(const Descriptor& entry, const struct stat& status, const fs::path& path) {
   const std::string by_descriptor = "/proc/self/fd/" + std::to_string(entry.get());
   const int fd = ::open(by_descriptor.c_str(), kRead);
@@ -39,7 +44,71 @@ int open_again(const Descriptor& entry, const struct stat& status, const fs::pat
   return -1;
 }
 
+/// Whether a link leads to a file of the kernel's: reading some takes what is read away (/proc/kmsg,
+/// trace_pipe), and what lies among others was laid there by anybody.
+bool leads_to_kernels(const Descriptor& entry, const struct stat& status, const fs::path& path) {
+  constexpr std::string_view kOwn[] = {"/proc/", "/sys/"};
+  constexpr std::uint32_t kTypes[] = {PROC_SUPER_MAGIC, SYSFS_MAGIC,      DEBUGFS_MAGIC,
+                                      TRACEFS_MAGIC,    SECURITYFS_MAGIC, BPF_FS_MAGIC};
+  if (status.st_blocks != 0) return false;
+  for (const std::string_view own : kOwn)
+    if (path.native().starts_with(own)) return false;
+  struct statfs system {};
+  if (::fstatfs(entry.get(), &system) != 0 ||
+      std::find(std::begin(kTypes), std::end(kTypes), static_cast<std::uint32_t>(system.f_type)) ==
+          std::end(kTypes))
+    return false;
+  std::error_code error;
+  return fs::read_symlink("/proc/self/fd/" + std::to_string(entry.get()), error) != path.lexically_normal();
+}
+
+/// Of one thread. Never freed, used again: whoever asks may be looking at it.
+struct LastOpened {
+  std::atomic<int> thread{0};  ///< 0: free
+  std::atomic<std::size_t> size{0};
+  std::array<char, 512> path{};
+  LastOpened* next = nullptr;
+};
+std::atomic<LastOpened*> g_last_opened{nullptr};  // a list that only grows
+
+class OwnLastOpened {
+ public:
+  OwnLastOpened() {
+    const auto thread = static_cast<int>(::syscall(SYS_gettid));
+    for (LastOpened* at = g_last_opened.load(); at != nullptr && own_ == nullptr; at = at->next) {
+      int free = 0;
+      if (at->thread.compare_exchange_strong(free, thread)) own_ = at;
+    }
+    if (own_ != nullptr) return;
+    own_ = new LastOpened;  // NOLINT(cppcoreguidelines-owning-memory): kept for good
+    own_->thread = thread;
+    own_->next = g_last_opened.load();
+    while (!g_last_opened.compare_exchange_weak(own_->next, own_)) {
+    }
+  }
+  ~OwnLastOpened() {
+    own_->size = 0;
+    own_->thread = 0;
+  }
+  OwnLastOpened(const OwnLastOpened&) = delete;
+  OwnLastOpened& operator=(const OwnLastOpened&) = delete;
+  void set(const std::string& path) noexcept {
+    own_->size.store(0, std::memory_order_release);
+    const std::size_t size = path.copy(own_->path.data(), own_->path.size());
+    own_->size.store(size, std::memory_order_release);
+  }
+
+ private:
+  LastOpened* own_ = nullptr;
+};
+
 }  // namespace
+
+std::string last_opened(int thread) {
+  for (const LastOpened* at = g_last_opened.load(); at != nullptr; at = at->next)
+    if (at->thread.load() == thread) return {at->path.data(), at->size.load(std::memory_order_acquire)};
+  return {};
+}
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) ::close(fd_);
@@ -47,6 +116,8 @@ Descriptor::~Descriptor() {
 
 OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   OpenFile out;
+  thread_local OwnLastOpened last;
+  last.set(path.native());
   const Descriptor entry(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!entry || ::fstat(entry.get(), &out.status) != 0) {
     out.error = errno;
@@ -57,6 +128,11 @@ OpenFile open_to_read(const fs::path& path, Kinds kinds) {
   if (!S_ISREG(out.status.st_mode) && !pipe) {
     out.error = S_ISDIR(out.status.st_mode) ? EISDIR : EINVAL;
     out.why = S_ISDIR(out.status.st_mode) ? "is a folder" : "is not a regular file";
+    return out;
+  }
+  if (leads_to_kernels(entry, out.status, path)) {
+    out.error = EINVAL;
+    out.why = "is a link to a file of the kernel's";
     return out;
   }
   out.fd = Descriptor(open_again(entry, out.status, path));
@@ -86,13 +162,13 @@ std::optional<std::string> read_open(const OpenFile& file, std::size_t most) {
   std::string out;
   while (out.size() < most) {
     const std::size_t before = out.size();
-    // What the file says of its size is only a hint: those of /proc say 0, others may be growing.
+    // The file's size is only a hint: files in /proc have size 0, others may be growing.
     const auto told = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
     const std::size_t piece = std::max(kPiece, told > before ? told - before : 0);
     out.resize(before + std::min(most - before, piece));
     const std::optional<std::size_t> got =
         read_at(file.fd.get(), before, {out.data() + before, out.size() - before});
-    // A file in /proc fails with ESRCH once its process is gone: what came before counts.
+    // A file in /proc fails with ESRCH after its process has ended: the bytes read before count.
     const std::size_t more = got.value_or(0);
     const bool end = before + more < out.size();
     out.resize(before + more);
@@ -125,7 +201,7 @@ std::vector<DataRange> data_ranges(int fd, const struct stat& status) {
   std::vector<DataRange> out;
   if (size == 0) return out;
   out.push_back({0, size});
-  // Not sparse: nearly every file. One call would tell as well, but this costs none.
+  // Nearly all files are not sparse. This check needs no system call.
   if (static_cast<std::uint64_t>(status.st_blocks) * kBlock >= size) return out;
   out.clear();
   for (std::uint64_t at = 0; at < size && out.size() < kMostRanges;) {
@@ -163,14 +239,14 @@ class FileStream::Buffer : public std::streambuf {
   }
 
  private:
-  /// Moves on to where there is data. Of a file that is not sparse nothing is asked.
+  /// Moves to the next range with data. Makes no system call for a file that is not sparse.
   bool only_hole_left() const {
     constexpr off_t kBlock = 512;
     if (file_.status.st_blocks * kBlock >= file_.status.st_size) return false;
     const int fd = file_.fd.get();
     return ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO;
   }
-  /// False where no writer has come, or one is silent for too long.
+  /// False if there is no writer, or the writer is silent for too long.
   bool wait() {
     pollfd what{.fd = file_.fd.get(), .events = POLLIN, .revents = 0};
     const auto patience = begun_ ? patience_.next : patience_.first;

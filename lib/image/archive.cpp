@@ -53,7 +53,7 @@ Result<ArchiveReader> ArchiveReader::open(Bytes bytes) noexcept {
   reader.thin_ = text_of(*magic) == kThinArchiveMagic;
   if (!reader.thin_ && text_of(*magic) != kArchiveMagic) return Error{Errc::bad_magic, 0};
   reader.bytes_ = bytes;
-  // The name table first: at() needs it. Nothing but symbol tables stands before it.
+  // The name table is read first, because at() needs it. Only symbol tables come before it.
   reader.cursor_ = magic->size();
   for (;;) {
     const auto entry = reader.entry_at(reader.cursor_);
@@ -135,7 +135,7 @@ Result<ArchiveMember> ArchiveReader::next() noexcept {
     const std::uint64_t start = cursor_;
     name_ = {};
     if (start >= bytes_.size()) return Error{Errc::not_found, bytes_.size()};
-    cursor_ = bytes_.size();  // a damaged header ends the walk: nothing says where the next one is
+    cursor_ = bytes_.size();  // a damaged header ends the walk: the position of the next one is unknown
     const auto entry = entry_at(start);
     if (!entry) return entry.error();
     const bool table = entry->field == "//" || is_symbol_table(entry->field);

@@ -49,8 +49,8 @@ bool in_family(ComputeCapability image, ComputeCapability device) noexcept {
     if (row.device == device.number()) return true;
     known = true;
   }
-  // Of a family that has rows, devices younger than the rows still belong to it: minors only ever joined
-  // upwards.
+  // Newer devices than the rows still belong to a family that has rows: families have only grown towards
+  // higher minors.
   if (known && find_compute_capability(device) != nullptr) return false;
   return image.major == device.major && image.minor <= device.minor;
 }

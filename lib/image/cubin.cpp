@@ -15,7 +15,7 @@ constexpr std::uint8_t kManaged = 0x4;       // STO_CUDA_MANAGED
 constexpr std::uint16_t kReserved = 0xff00;  // SHN_LORESERVE and above: absolute, common ...
 constexpr std::uint32_t kSymbolTable = 2;    // SHT_SYMTAB
 
-// ptxas signs its work: "Cuda compilation tools, release 13.0, V13.0.88" (measured with CUDA 13.0; older
+// The note of ptxas: "Cuda compilation tools, release 13.0, V13.0.88" (measured with CUDA 13.0; older
 // toolkits write the same sentence).
 Version toolkit_in_note(Bytes note) noexcept {
   constexpr std::string_view kMarker = "release ";
@@ -75,7 +75,8 @@ Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {
       cubin.toolkit_ = toolkit_in_note(section->bytes);
     }
   }
-  for (const Suffix suffix : {from_compat, from_flags, from_note})  // the note tells most: it comes last
+  for (const Suffix suffix :
+       {from_compat, from_flags, from_note})  // the note is the most reliable: it comes last
     if (suffix != Suffix::none) cubin.arch_.suffix = suffix;
   return cubin;
 }
@@ -87,7 +88,7 @@ Result<GlobalInfo> CubinReader::next_global(std::uint64_t& cursor) const noexcep
     if (!symbol) return symbol.error();
     if ((symbol->info & kTypeMask) != kObject || symbol->section == 0 || symbol->section >= kReserved)
       continue;
-    // Not section()'s own not_found, which would read as the end of the walk.
+    // Not section()'s not_found, which would mean the end of the walk.
     if (symbol->section >= elf_.section_count()) return Error{Errc::bad_header, symbols_.offset};
     const auto section = elf_.section(symbol->section);
     if (!section) return section.error();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a cubin and what each needs.
+// The kernels of a cubin and their resources.
 #include <algorithm>
 
 #include "cubin_info.h"
@@ -91,7 +91,7 @@ KernelInfo* owner_of(const ElfSection& section, std::string_view prefix,
   auto at =
       std::lower_bound(by_section.begin(), by_section.end(), section.info,
                        [](const KernelSlot& each, std::uint32_t index) { return each.section < index; });
-  // Several kernels in one .text section are no compiler's work: the first of the name is it.
+  // No compiler puts several kernels into one .text section: the first one with the name counts.
   constexpr int kMostAlike = 16;
   for (int i = 0; i < kMostAlike && at != by_section.end() && at->section == section.info; ++i, ++at)
     if (section.name.substr(prefix.size()) == at->info.name) return &at->info;

@@ -59,8 +59,8 @@ constexpr bool has_no_bytes(std::uint32_t type, std::uint16_t machine) noexcept 
          (type == kGlobal || type == kLocal || type == kShared || type == kSharedReserved);
 }
 
-/// Longer than any mangled name seen. A file whose every section is named by the same endless text must not
-/// cost its square.
+/// Longer than any known mangled name. A file in which all sections share one huge name must not take
+/// quadratic time.
 constexpr std::size_t kLongestText = std::size_t{1} << 16;
 
 /// The text from `offset` to the next NUL, which must be inside the table.
@@ -282,8 +282,7 @@ Result<ElfSymbol> ElfReader::symbol(const ElfSection& table, std::uint64_t index
 }
 
 Result<Bytes> ElfReader::build_id() const noexcept {
-  // Real files have a handful of notes, all short. A hostile one must not make us read the same bytes again
-  // and again.
+  // Real files have few, short notes. A hostile file must not make the reader read the same bytes repeatedly.
   constexpr std::uint64_t kLongestNotes = 65536;
   unsigned left = 64;
   const auto look = [&](std::uint64_t offset, std::uint64_t size) -> Result<Bytes> {

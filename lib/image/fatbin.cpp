@@ -65,7 +65,7 @@ Compression compression_of(const EntryHeader& entry) noexcept {
   if ((entry.flags & kFlagScrambled) != 0) return Compression::unknown;
   if ((entry.flags & kFlagZstd) != 0) return Compression::zstd;
   if ((entry.flags & kFlagLz4) != 0) return Compression::lz4;
-  // A size before compression without a flag we know: a method younger than this code.
+  // An uncompressed size without a known flag: a compression method that is newer than this code.
   return entry.uncompressed_size != 0 ? Compression::unknown : Compression::none;
 }
 
@@ -89,7 +89,7 @@ Suffix suffix_of(const EntryHeader& entry, Bytes header) noexcept {
 Result<FatbinReader> FatbinReader::open_damaged(Bytes bytes) noexcept {
   const auto header = read_le<ContainerHeader>(bytes, 0);
   if (!header) {
-    // Four bytes are enough to tell "cut off" from "something else".
+    // Four bytes suffice to distinguish a truncated fatbin from other data.
     const auto magic = read_le<std::uint32_t>(bytes, 0);
     if (magic && *magic != kFatbinMagic) return Error{Errc::bad_magic, 0};
     return header.error();

@@ -14,9 +14,9 @@ constexpr std::uint64_t kElfStartMask = 0x00ff'ffff'ffff'ffffULL;  // then comes
 constexpr std::size_t kMachineAt = 18;
 constexpr std::uint16_t kMachineCuda = 190;
 
-// Every position is asked for the first two bytes of a start, 16 positions at a time, by the vector unit
-// every CPU has (SSE2, Advanced SIMD); a block with a hit is then looked at closely. Neither pair is common
-// in code or in text.
+// Compares the first two bytes of a start at every position, 16 positions at a time, with the vector unit
+// that every CPU has (SSE2, Advanced SIMD). A block with a match is then examined. Neither pair is common in
+// code or text.
 using Vector = std::uint8_t __attribute__((vector_size(16)));
 constexpr std::size_t kVectorsPerBlock = 8;
 constexpr std::size_t kBlock = kVectorsPerBlock * sizeof(Vector);

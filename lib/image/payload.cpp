@@ -9,7 +9,7 @@
 namespace kshim::image {
 namespace {
 
-/// The most that `stored` bytes can become, by the formats: an LZ4 length byte stands for at most 255 bytes
+/// The largest size that `stored` bytes can decompress to: an LZ4 length byte stands for at most 255 bytes
 /// (LZ4 block format, "Extensions"), a zstd block of 4 bytes for at most 128 KiB (RFC 8878, 3.1.1.2: RLE
 /// block). A claim beyond it is refused before anything is allocated, so that a small file cannot ask for the
 /// ceiling again and again.

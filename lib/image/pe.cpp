@@ -38,7 +38,7 @@ Result<PeReader> PeReader::open(Bytes bytes) noexcept {
   const auto start = read_le<std::uint32_t>(bytes, kPeOffset);
   if (!start) return start.error();
   const auto magic = read_le<std::uint32_t>(bytes, *start);
-  // The stub of a DOS program has anything there.
+  // The stub of a DOS program may have any value there.
   if (!magic || *magic != kPeMagic) return Error{Errc::bad_magic, *start};
   const std::uint64_t at = std::uint64_t{*start} + sizeof *magic;
   const auto header = read_le<FileHeader>(bytes, at);

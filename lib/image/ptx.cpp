@@ -50,15 +50,15 @@ std::uint64_t type_size(std::string_view word) noexcept {
   return 0;
 }
 
-/// PTX ISA, "Identifiers": a letter, _, $ or % first; the scanner has seen to the rest.
+/// PTX ISA, "Identifiers": a letter, _, $ or % first; the scanner checks the rest.
 constexpr bool is_identifier(std::string_view word) noexcept {
   if (word.empty()) return false;
   const char c = word.front();
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' || c == '%';
 }
 
-/// What stands after a state space: `.align 4 .v2 .b8 name[4][2]`, up to but not including the word that ends
-/// it.
+/// The declaration after a state space: `.align 4 .v2 .b8 name[4][2]`, up to but not including the word that
+/// ends it.
 struct Declaration {
   std::string_view name;
   std::uint64_t size = 0;
@@ -107,7 +107,7 @@ Declaration read_declaration(PtxScanner& scanner) noexcept {
     } else if (word == "[") {
       const std::string_view length = scanner.next().text;
       if (length == "]") {
-        count = 0;  // `name[]`: the size is not written down
+        count = 0;  // `name[]` has no size
         continue;
       }
       count = multiply(count, number_of(length));
@@ -158,7 +158,8 @@ std::uint64_t read_product(PtxScanner& scanner, PtxWord& word) noexcept {
   }
 }
 
-/// What stands before an entry's body, from `ahead` on; returns the word that ends it: `{`, `;`, or nothing.
+/// Reads the directives before an entry's body, from `ahead` on; returns the word that ends them: `{`, `;`,
+/// or nothing.
 std::string_view read_directives(PtxScanner& scanner, PtxWord ahead, KernelInfo& kernel) noexcept {
   while (!ahead.text.empty() && ahead.text != "{" && ahead.text != ";") {
     if (ahead.text == ".maxntid" || ahead.text == ".reqntid")

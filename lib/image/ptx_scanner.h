@@ -32,9 +32,8 @@ class PtxScanner {
   }
   std::size_t position() const noexcept { return at_; }
 
-  /// After a '{': to behind its '}'. Strings and comments hide braces, as everywhere. Most of a PTX text is
-  /// skipped here: words are not told apart, only the four characters that matter are looked for.
-  /// False: the text ends first.
+  /// After a '{': moves behind its '}'. Ignores braces in strings and comments. Most of a PTX text is skipped
+  /// here, so it searches for four characters only and does not split words. False: the text ends first.
   bool skip_block() noexcept {
     for (std::size_t depth = 1; depth != 0;) {
       find_mark();
@@ -55,7 +54,7 @@ class PtxScanner {
     }
     return true;
   }
-  /// To behind the ';' that ends a statement, over initialisers in braces.
+  /// Moves behind the ';' that ends a statement, past initializers in braces.
   void skip_statement() noexcept {
     for (;;) {
       const std::string_view word = next().text;

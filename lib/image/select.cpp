@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules in prose, with their sources: include/kshim/image/compat_rules.def.
+// The rules and their sources are in include/kshim/image/compat_rules.def.
 #include "kshim/image/select.h"
 
 #include "kshim/image/compute_capability.h"
@@ -67,7 +67,7 @@ Verdict judge_target(Arch arch, const Platform& platform) noexcept {
 
 bool isa_readable(Version isa, Version driver) noexcept {
   if (!isa.known() || !driver.known() || driver > isas().back().cuda)
-    return true;  // nothing known speaks against it
+    return true;  // no known rule forbids it
   // Drivers older than the table: all that is known is that the table's first row is beyond them.
   if (driver < isas().front().cuda) return isa < isas().front().isa;
   return isa <= ptx_isa_of_cuda(driver);
@@ -94,7 +94,7 @@ Verdict judge_tileir(const Candidate& image, const Platform& platform) noexcept 
   return accept(Rule::tileir_compiled);
 }
 
-/// 0 where the rule says nothing about the whole container. Larger wins: see rule N2.
+/// 0 if the rule is not about the whole container. The larger one wins: see rule N2.
 struct Refusal {
   int error = kNoBinary;
   int rank = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an argument list shows.
+// Redaction of argument lists.
 #include <algorithm>
 #include <iterator>
 

@@ -67,8 +67,8 @@ bool belongs_to(Body body, char c) noexcept {
   return false;
 }
 
-/// What a character may mean, and where the rows of kStarts are that begin with it: nearly every position of
-/// a text costs one look, nearly every word two.
+/// The meaning of each character, and the rows of kStarts that begin with it: most positions of a text take
+/// one table access, most words two.
 struct Index {
   static constexpr std::size_t kRows = std::size(kStarts);
   static_assert(kRows < 256);
@@ -118,8 +118,8 @@ std::size_t run_of(Text text, std::size_t at, Body body, std::size_t most = Text
   return end - at;
 }
 
-/// Of the secrets that have no telling start: how many bytes one has that stands at `at`; 0 where none does.
-/// The one character that is looked at first is hardly ever there.
+/// The length of a secret at `at` that has no fixed prefix; 0 if there is none. The character that is tested
+/// first is rare.
 std::size_t odd_shape(Text text, std::size_t at) noexcept {
   const std::size_t left = text.size() - at;
   // Azure: three characters, then 8Q~ and 31 or more.
@@ -156,7 +156,7 @@ std::size_t shape_at(Text text, std::size_t at) noexcept {
       const std::size_t body = at + start.text.size;
       if (!has_body(part_of(text, body), start)) continue;
       std::size_t end = body + run_of(text, body, start.body);
-      // What hangs on to it may belong to it; a slash ends it, as a path's component.
+      // Characters that follow may belong to it; a slash ends it, as in a path.
       if (start.body != Body::any)
         while (end < text.size() && text[end] != '/' && belongs_to(Body::base64, text[end])) ++end;
       return end - at;
@@ -349,8 +349,8 @@ std::size_t home_at(Text text, std::size_t at, const Person& person) noexcept {
   return found;
 }
 
-/// The name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not within a Python's
-/// packages: there it is a package's.
+/// The user's name as a component of a path, or at the end of one (/tmp/torchinductor_alice). Not below
+/// site-packages, where it is a package's name.
 bool is_name_at(Text text, std::size_t at, Text name) noexcept {
   if (name.size() < 2 || at == 0 || !is_one_of(text[at - 1], "/_-") || !starts_at(text, at, name))
     return false;

@@ -11,7 +11,7 @@ namespace kshim::report {
 
 using Text = std::string_view;
 
-/// Text in place: a table of pointers would cost every process that preloads the shim its relocations.
+/// Text stored in place: a table of pointers would need relocations in every process that preloads the shim.
 struct Word {
   char text[30] = {};
   unsigned char size = 0;
@@ -37,7 +37,7 @@ constexpr bool is_one_of(char c, Text set) noexcept {
     if (one == c) return true;
   return false;
 }
-/// string_view::substr has a throw, which would bring a function of libstdc++ into the shim.
+/// string_view::substr without the exception, which would link a function of libstdc++ into the shim.
 constexpr Text part_of(Text text, std::size_t start, std::size_t size = Text::npos) noexcept {
   start = std::min(start, text.size());
   return {text.data() + start, std::min(size, text.size() - start)};

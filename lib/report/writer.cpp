@@ -83,7 +83,7 @@ void JsonBuffer::own_string(std::string_view value, std::size_t limit) noexcept 
 bool JsonBuffer::escaped(std::string_view value, std::size_t limit) noexcept {
   const std::size_t end = std::min(value.size(), limit);
   for (std::size_t at = 0; at < value.size();) {
-    // What stands for itself, in one piece.
+    // Characters that need no escape, in one piece.
     std::size_t plain = at;
     while (plain < end && kPlain[static_cast<unsigned char>(value[plain])]) ++plain;
     if (plain != at) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kshim says which CUDA kernel in which library lacks an image for your GPU, and the command that mends it.
+"""kshim says which CUDA kernel in which library lacks an image for your GPU, and the command that fixes it.
 
     kshim.path()        libkshim.so, for LD_PRELOAD
     kshim.command()     the `kshim` command itself

@@ -12,7 +12,7 @@ MOST_BYTES = 1 << 30  # of one file; reports end at KSHIM_MAX_BYTES, 64 MiB if n
 
 
 def open_to_read(path: str) -> BinaryIO:
-    """OSError for what is no regular file."""
+    """OSError for anything but a regular file."""
     entry = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         found = os.fstat(entry)

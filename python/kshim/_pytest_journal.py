@@ -3,6 +3,7 @@
 long the report is. A worker that dies in the middle of a test leaves the line that it began with."""
 import json
 import os
+import stat
 import time
 from typing import Any, Dict, Optional
 
@@ -68,7 +69,13 @@ class Journal:
             self._start = start_ticks()
             os.makedirs(self.folder, exist_ok=True)
             path = os.path.join(self.folder, f"pytest.{host_name()}.{self._pid}.{self._start}{SUFFIX}")
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            # A spool is everybody's: what has the name may be a FIFO, or another user's.
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            found = os.fstat(self._file)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+                os.close(self._file)
+                self._file = -1
+                return
         except (OSError, ValueError, IndexError):
             return
         self._write({"schema": SCHEMA, "run": self.run, "host": host_name(), "pid": self._pid,

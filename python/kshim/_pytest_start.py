@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts pytest anew with libkshim.so preloaded: the dynamic linker reads LD_PRELOAD when a program starts and never again.
+"""Starts pytest again with libkshim.so preloaded: the dynamic linker reads LD_PRELOAD when a program starts and never again.
 The process stays the same one, with its id, terminal, input and parent."""
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 from kshim import __main__ as command_line
 from kshim import _files, _places
 
-# Process id that was started anew: exec keeps it, a child has another.
+# Process id that was started again: exec keeps it, a child has another.
 MARK = "KSHIM_PYTEST"
 # Programs that do nothing but hand their arguments to pytest, so that starting them twice does no harm: pytest's own
 # scripts, PyCharm's runner, that of VS Code.
@@ -17,7 +17,7 @@ LAUNCHERS = frozenset(["pytest", "py.test", "_jb_pytest_runner.py", "run_pytest_
 
 
 class CannotStart(Exception):
-    """A sentence for whoever started pytest."""
+    """A sentence for the person that started pytest."""
 
 
 def shim_is_mapped() -> bool:

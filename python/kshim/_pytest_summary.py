@@ -104,7 +104,7 @@ def summarize(run: Run, targets: List[str], folder: str) -> Summary:
         for finding in findings[:MOST_FINDINGS]:
             lines += [*([""] if lines else []), *_describe(finding, _tests_of(finding, by_failure))]
     except (ValueError, KeyError, TypeError, OSError, subprocess.TimeoutExpired, _places.NotInstalled) as error:
-        return Summary([], clean(f"kshim: the reports in {folder} could not be analysed: {error}"), None, True)
+        return Summary([], clean(f"kshim: the reports in {folder} could not be analyzed: {error}"), None, True)
     if len(findings) > MOST_FINDINGS:
         lines += ["", f"and {len(findings) - MOST_FINDINGS} findings more"]
     processes = _counted(len(run.reports), "process")

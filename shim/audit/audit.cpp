@@ -15,7 +15,7 @@
 
 namespace {
 
-/// What an object is to us; kept in the cookie that the linker gives back.
+/// The kind of an object; stored in the cookie that the linker passes back.
 enum Kind : std::uintptr_t { other, shim, c_library, driver, runtime11, runtime12, runtime13 };
 
 struct Definition {
@@ -105,7 +105,7 @@ void learn_shim(const link_map& map) {
   for (std::size_t i = 1; i < count && g_count < kMost; ++i) {
     const Elf64_Sym& symbol = dynamic.symbols[i];
     const char* name = dynamic.strings + symbol.st_name;
-    // _exit and its like are the C library's business: only what has to do with CUDA is led elsewhere.
+    // Only CUDA functions are redirected, not _exit and the like.
     if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || begins(name, "_exit") ||
         begins(name, "_Exit"))
       continue;
@@ -170,7 +170,7 @@ extern "C" {
     if (g_count == 0) learn_shim(*map);
     return 0;
   }
-  // Calls between these are their own business.
+  // Calls between these objects are left alone.
   if (kind == c_library) return LA_FLG_BINDTO;
   if (kind == driver) return LA_FLG_BINDTO;
   return kind == other ? LA_FLG_BINDFROM : LA_FLG_BINDFROM | LA_FLG_BINDTO;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a call that a report tells of, picked by their types alone (cuda_abi.h).
+// Selects the arguments of a call that a report uses, by their types alone (cuda_abi.h).
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -10,8 +10,8 @@
 
 namespace kshim::shim {
 
-/// What a failed call's arguments tell. Addresses are the program's and may be wrong: read them with
-/// read_memory.
+/// The arguments of a call that a report uses. Addresses come from the program and may be invalid: read them
+/// with read_memory.
 struct CallArgs {
   Hook hook{};
   abi::Result code = 0;
@@ -64,7 +64,7 @@ inline void extract_arg(CallArgs& facts, const abi::RuntimeKernelNodeParams* nod
 }
 template <class Other>
 void extract_arg(CallArgs&, Other) noexcept {}
-/// The types that the overloads above know.
+/// The types that extract_arg() above accepts.
 template <class Argument, class... Known>
 constexpr bool kIsOneOf = (std::is_same_v<Argument, Known> || ...);
 template <class Argument>
@@ -83,8 +83,8 @@ inline CallArgs args_of(Hook hook, abi::Result code, const void* caller, Argumen
   return facts;
 }
 
-/// What a successful load or look-up has written: the first argument that points to a handle. 0 where none
-/// does.
+/// The handle that a successful load or look-up has written: through the first argument that points to a
+/// handle. 0 if there is none.
 template <class Handle>
 constexpr bool kIsHandle = std::is_same_v<Handle, abi::CUmodule> || std::is_same_v<Handle, abi::CUlibrary> ||
                            std::is_same_v<Handle, abi::CUfunction> || std::is_same_v<Handle, abi::CUkernel>;

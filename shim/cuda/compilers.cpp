@@ -15,8 +15,7 @@
 namespace kshim::shim {
 namespace {
 
-/// What the libraries answer when something is wrong inside: NVRTC_ERROR_INTERNAL_ERROR,
-/// NVJITLINK_ERROR_INTERNAL.
+/// The libraries' codes for internal errors: NVRTC_ERROR_INTERNAL_ERROR, NVJITLINK_ERROR_INTERNAL.
 constexpr abi::Result kNvrtcInternal = 11;
 constexpr abi::Result kNvJitLinkInternal = 6;
 
@@ -40,8 +39,8 @@ bool collect_copy(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Copies*>(context);
   const bool shim = is_shim(object.elf.base());
   out.after_shim = out.after_shim || shim;
-  if (shim || !out.after_shim) return true;  // what stands before the shim was asked before it
-  // A file without versions answers references of every version: a preload of somebody's, a linked-in copy.
+  if (shim || !out.after_shim) return true;  // the linker searches objects before the shim first
+  // A file without versions satisfies references of every version: another preload, a linked-in copy.
   const LoadedElf elf = object.elf.through(out.pages);
   const std::string_view node = elf.defines_versions() ? out.node : std::string_view();
   const AnyFunction found = elf.find_function(out.row.name, out.row.gnu_hash, node);
@@ -53,8 +52,8 @@ bool collect_copy(void* context, const LoadedObject& object) {
   return out.count < Copies::kMax;
 }
 
-// The dynamic linker takes a library that is there already for every DT_NEEDED of its soname, so of copies
-// with one soname the first is everybody's; renamed copies (wheels) differ in their soname.
+// The dynamic linker satisfies every DT_NEEDED of a soname with the first loaded copy. Renamed copies (in
+// wheels) have sonames of their own.
 AnyFunction copy_for(const Copies& copies, const LoadedElf& importer) noexcept {
   for (std::size_t i = 0; i < copies.count; ++i)
     if (importer.needs(copies.copies[i].soname.view())) return copies.copies[i].function;
@@ -65,7 +64,7 @@ std::string_view folder_of(std::string_view path) noexcept {
   return part_of(path, 0, path.size() - base_name(path).size());
 }
 
-/// Who is linked to the function, and to which copy of it.
+/// Which objects are linked to the function, and to which copy of it.
 struct Importers {
   const Copies& copies;
   std::string_view folder;       ///< the caller's
@@ -92,9 +91,9 @@ bool ask_importer(void* context, const LoadedObject& object) {
   return true;
 }
 
-// Looked for at each call: it compiles for milliseconds, and what was found before may be unloaded. The
-// caller need not be the file that is linked to the library: PyTorch hands out pointers by a table, and
-// compilers make jumps of last calls.
+// Searched at each call: a compilation takes milliseconds, and an earlier result may be unloaded. The caller
+// need not be the file that is linked to the library: PyTorch passes function pointers in a table, and
+// compilers turn tail calls into jumps.
 AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept {
   const ErrnoKeeper keeper;
   PageCache pages;
@@ -116,8 +115,8 @@ abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program,
   return code;
 }
 
-/// Wrappers for addresses that dlsym has handed out: a library that is loaded again is at another address, so
-/// a few are kept for each that a program may bring. Never given back: a thread may be on its way.
+/// Wrappers for addresses that dlsym has returned. A library that is loaded again has another address, so
+/// there are several for each library. They are never reused: a thread may be inside one.
 struct Slot {
   std::atomic<AnyFunction> real{nullptr};
   std::atomic<Hook> hook{};

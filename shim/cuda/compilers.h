@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of NVIDIA's compiler libraries, NVRTC and nvJitLink, in the process: seen for one thing, an
-// architecture that the library does not compile for. Rows in compilers.def. Several copies of such a library
-// live in one process (the toolkit's, each wheel's), and a program handle belongs to one of them: a call
-// always goes on to the copy that it would have reached without the shim.
+// Watches calls of NVIDIA's compiler libraries, NVRTC and nvJitLink, for one error: an architecture that the
+// library does not compile for. Rows in compilers.def. A process may hold several copies of such a library
+// (the toolkit's, each wheel's), and a program handle belongs to one of them: a call always reaches the copy
+// that it would reach without the shim.
 #pragma once
 #include <string_view>
 
@@ -11,7 +11,7 @@
 
 namespace kshim::shim {
 
-/// For the exports: on to the library that defines `node` and that the caller is linked to.
+/// For the exports: calls the library that defines `node` and that the caller is linked to.
 abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, void* program, unsigned count,
                           const char* const* options) noexcept;
 /// For dlsym: a wrapper that calls `address` and nothing else, or `address` itself when all wrappers are

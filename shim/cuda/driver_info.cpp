@@ -29,8 +29,8 @@ Fn ask(const char* name) noexcept {
   return reinterpret_cast<Fn>(driver_function(name));
 }
 
-/// Where the driver is mapped that was last initialized. Before that it is asked nothing that a program does
-/// not ask.
+/// The mapping of the driver that was initialized last. Before cuInit, the shim does not call the driver for
+/// the current device.
 std::atomic<std::uint64_t> g_initialised{0};
 
 void read_kernel_module(Text<64>& out) noexcept {
@@ -133,7 +133,7 @@ ContextDevice context_device(std::uint64_t initialised) noexcept {
   static std::atomic<ContextDevice> g_function{nullptr};
   const std::uint64_t driver = current_driver();
   if (driver == 0 || driver != initialised) return nullptr;
-  // The function is written between two numbers and read between two reads of the number.
+  // The function is written between two stores of the number, and read between two loads of it.
   if (g_driver.load(std::memory_order_acquire) == driver) {
     const ContextDevice known = g_function.load(std::memory_order_acquire);
     if (g_driver.load(std::memory_order_acquire) == driver) return known;

@@ -20,7 +20,7 @@ struct DeviceInfo {
   Text<32> pci;
 };
 
-/// What the driver answered.
+/// The driver's answers.
 struct DriverAnswers {
   static constexpr std::size_t kMaxDevices = 64;
   bool initialised = false;  ///< devices were asked for, too
@@ -35,17 +35,16 @@ struct DriverAnswers {
   DeviceInfo devices[kMaxDevices];
 };
 
-/// Asks the driver. The shim's lock must not be held: another thread may be in the driver and wait for that
-/// lock.
+/// Calls the driver. Do not hold the shim's lock: another thread may be in the driver and wait for that lock.
 void ask_driver(bool initialised, DriverAnswers& out) noexcept;
-/// Ordinal of the calling thread's current device; nothing where the driver does not say. Asks the driver, as
-/// above.
+/// The ordinal of the calling thread's current device; none if the driver reports an error. Calls the driver,
+/// as above.
 std::optional<std::uint64_t> ask_current_device() noexcept;
 
 /// Lies in zeroed memory. Under the shim's lock.
 class DriverInfo {
  public:
-  /// Whether as much is known of the driver that is mapped now.
+  /// Whether the answers are of the driver that is loaded now, with devices if `initialised`.
   bool knows(bool initialised) const noexcept;
   void learn(const DriverAnswers& facts) noexcept;
   /// Writes the driver and device records into the present report, once each.
@@ -53,7 +52,7 @@ class DriverInfo {
 
   /// nullptr for an ordinal that is not known.
   const DeviceInfo* device(std::optional<std::uint64_t> ordinal) const noexcept;
-  /// `asked`, or the only device there is.
+  /// `asked`, else the only device of the machine, else none.
   std::optional<std::uint64_t> device_or_only(std::optional<std::uint64_t> asked) const noexcept;
   /// What select_image needs to know about a device.
   image::Platform platform_of(image::ComputeCapability device) const noexcept;

@@ -8,12 +8,9 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/next_symbol.h"
 #include "failure/observer.h"
-#include "guest/errno_keeper.h"
 #include "guest/options.h"
-#include "guest/reentry_guard.h"
 #include "guest/safe_memory.h"
 #include "guest/text_buffer.h"
-#include "guest/timed_lock.h"
 #include "process/loaded_objects.h"
 #include "process/page_protection.h"
 #include "report/stderr_log.h"
@@ -29,11 +26,12 @@ enum Row : std::size_t {
 #undef KSHIM_SLOT
   kRows
 };
-/// The driver's own functions. Written before the slot is, and never cleared: a thread may be on its way.
+/// The driver's functions. Each is written before its slot is, and never cleared: a thread may be about to
+/// call it.
 std::atomic<AnyFunction> g_real[kRows];
 
-// As many words as the calling convention passes in registers go on to the driver, so that a parameter that
-// is not known here arrives; five is the most that is known.
+// All words that the calling convention passes in registers are passed on, so that the driver receives
+// parameters that are not known here. The known functions have at most five.
 #if defined(__aarch64__)
 #define KSHIM_MORE_WORDS Word c, Word d, Word e, Word f, Word g, Word h
 #define KSHIM_PASS_WORDS c, d, e, f, g, h
@@ -43,8 +41,10 @@ std::atomic<AnyFunction> g_real[kRows];
 #endif
 template <Hook hook, Row row, class First, class Second>
 Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
+  // Pairs with the release store of this function's address, which the runtime has read from the table.
+  std::atomic_thread_fence(std::memory_order_acquire);
   const auto real = reinterpret_cast<decltype(&slot_wrapper<hook, row, First, Second>)>(
-      g_real[row].load(std::memory_order_acquire));
+      g_real[row].load(std::memory_order_relaxed));
   const std::uint64_t begin = load_begins();
   const Word answer = real(first, second, KSHIM_PASS_WORDS);
   const auto code = static_cast<abi::Result>(answer);
@@ -79,8 +79,7 @@ constexpr std::size_t kNeeded = 9;  ///< words: the size, and all up to the last
 constexpr unsigned char kInterface[16] = {0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a,
                                           0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9};
 
-// Under g_lock.
-TimedLock g_lock;
+// Under the shim's lock.
 std::uintptr_t g_table = 0;  ///< the table with our wrappers in it
 bool g_given_up = false;
 
@@ -91,7 +90,7 @@ bool is_libcuda(const LoadedObject& object) noexcept {
   return base_name(object.path).starts_with("libcuda.so");
 }
 
-/// A driver that was unloaded has taken its table along; what is mapped there now is not ours.
+/// The table of a driver that was unloaded no longer exists; something else may be mapped there.
 bool is_still_watched(std::uintptr_t table) noexcept {
   Word words[kNeeded];
   if (table == 0 || !is_libcuda(find_loaded_object(table)) || !read_memory(table, words, sizeof words))
@@ -99,8 +98,7 @@ bool is_still_watched(std::uintptr_t table) noexcept {
   return is_shim(words[kSlots[0]]);
 }
 
-}  // namespace
-
+/// Puts the wrappers into the table. Empty when they are there, else why nothing was changed.
 std::string_view watch_table(std::uintptr_t table) noexcept {
   const LoadedObject driver = find_loaded_object(table);
   if (!driver || !is_libcuda(driver) || !in_driver(reinterpret_cast<const void*>(table)))
@@ -118,7 +116,7 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
       return "a slot leads out of the driver's code";
   }
   if (present == kRows) return {};
-  // The wrappers go on to one driver.
+  // The wrappers call one driver.
   if (g_table != table && is_still_watched(g_table)) return "it is a second driver's";
   const ScopedWritable writable(table, table + sizeof words);
   if (!writable) return writable.refusal();
@@ -133,9 +131,9 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
   return {};
 }
 
-namespace {
+}  // namespace
 
-void watch_for(std::uintptr_t table, const void* caller) noexcept {
+void watch_load_table(std::uintptr_t table, const void* caller) noexcept {
   const LoadedObject asker = find_object_in_use(caller);
   if (!asker || is_driver_file(asker.path) ||
       g_loads_libraries[asker.identity].load(std::memory_order_relaxed))
@@ -146,14 +144,10 @@ void watch_for(std::uintptr_t table, const void* caller) noexcept {
                "loads by this CUDA runtime before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them");
     return;
   }
-  std::string_view refusal;
-  {
-    const LockGuard guard(g_lock);
-    if (!guard || g_given_up) return;
-    refusal = watch_table(table);
-    g_given_up = !refusal.empty();
-  }
+  if (g_given_up) return;
+  const std::string_view refusal = watch_table(table);
   if (refusal.empty()) return;
+  g_given_up = true;
   Text<256> line;
   line
       << "loads by CUDA runtimes before 12 are not recorded: the driver's table of functions was left alone, "
@@ -161,15 +155,8 @@ void watch_for(std::uintptr_t table, const void* caller) noexcept {
   log_line(LogLevel::info, line.view());
 }
 
-}  // namespace
-
-void note_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
-  if (!options().enabled || table == nullptr || id == nullptr ||
-      std::memcmp(id->bytes, kInterface, sizeof kInterface) != 0 || in_driver(caller))
-    return;
-  const ErrnoKeeper keeper;
-  const ReentryGuard guard;
-  if (guard) watch_for(address_of(*table), caller);
+bool is_load_table(const abi::Uuid& id) noexcept {
+  return std::memcmp(id.bytes, kInterface, sizeof kInterface) == 0;
 }
 
 bool has_unwatched_table() noexcept { return g_unwatched.load(std::memory_order_relaxed); }

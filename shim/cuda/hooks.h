@@ -64,7 +64,7 @@ inline constexpr std::size_t kHookCount = sizeof kHooks / sizeof kHooks[0];
 constexpr std::size_t index_of(Hook hook) noexcept { return static_cast<std::size_t>(hook); }
 constexpr const HookRow& row_of(Hook hook) noexcept { return kHooks[index_of(hook)]; }
 
-/// `stage` as the report spells it: the watched-only stages are folded.
+/// `stage` as the report spells it. Stages that the report does not have map to other ones.
 constexpr std::string_view report_name(Stage stage) noexcept {
   switch (stage) {
     case Stage::init:
@@ -83,8 +83,8 @@ constexpr std::string_view report_name(Stage stage) noexcept {
   }
 }
 
-/// Where a name's row is looked for: by its hash, open addressing, row + 1. A runtime asks for hundreds of
-/// names while it starts, and most of them are no hooks.
+/// Rows by the hash of their name: open addressing, row + 1. A runtime looks up hundreds of names while it
+/// starts, and most of them are not hooked.
 inline constexpr std::size_t kNameSlots = 1024;
 static_assert(kHookCount < kNameSlots / 2);
 inline constexpr auto kNameIndex = [] {

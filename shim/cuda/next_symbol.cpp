@@ -3,7 +3,6 @@
 
 #include "guest/scratch_stack.h"
 #include "guest/text_buffer.h"
-#include "guest/timed_lock.h"
 #include "process/scattered_read.h"
 
 namespace kshim::shim {
@@ -15,8 +14,8 @@ std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
 namespace {
 
-// Rows by the address of libcuda's function, row + 1; open addressing, never emptied. An entry counts only
-// while g_driver_address says the same, so what a driver leaves behind that was unloaded is in nobody's way.
+// Rows by the address of libcuda's function, row + 1; open addressing, insert only. An entry is valid only if
+// g_driver_address has the same address, so entries of a driver that was unloaded do no harm.
 constexpr unsigned kAddressBits = 11;
 constexpr std::size_t kAddressSlots = 1U << kAddressBits;
 constexpr std::size_t kAddressProbes = 32;
@@ -30,25 +29,23 @@ std::size_t home_of(AnyFunction address) noexcept {
 
 std::atomic<AnyFunction> g_driver_next_address[kHookCount];  // as g_driver_address, of the next definition
 
-TimedLock g_lock;
-constinit LoadedObject g_driver;  // under g_lock
 std::atomic<std::uintptr_t> g_driver_low{0};
 std::atomic<std::uintptr_t> g_driver_high{0};
 std::atomic<std::uint64_t> g_driver_load{0};  ///< its number (LoadedObject::load)
 
 bool is_libcuda(std::string_view path) noexcept { return base_name(path).starts_with("libcuda.so"); }
 
-/// Whether an object defines the CUDA runtime as a whole: a library that exports its static copy. A reference
-/// that carries a version belongs to libcudart.so.N; such a copy is nobody's next definition.
+/// Whether an object exports a static copy of the whole CUDA runtime. References with a version bind to
+/// libcudart.so.N, never to such a copy.
 bool carries_runtime(const LoadedElf& elf) noexcept {
   constexpr std::string_view kName = "cudaRuntimeGetVersion";
   return elf.find_symbol(kName, gnu_hash(kName)) != nullptr;
 }
 
 /// The next definitions of the functions of one layer. The library itself (libcuda, a runtime) may have been
-/// opened anywhere. Other definitions are another interposer's if they came with the program, so that they
-/// are in the global scope; else they belong to a plugin that was opened with RTLD_LOCAL, as cuew-like
-/// loaders have them, and count only where there is nothing else.
+/// opened anywhere. A definition in another object is an interposer's if the object was loaded at program
+/// start, which puts it into the global scope. Else it belongs to a plugin that was opened with RTLD_LOCAL
+/// (cuew and similar loaders), and is used only if there is no other.
 struct Search {
   Search(Layer of, std::size_t index, std::uint64_t load) noexcept
       : layer(of), runtime(index), driver(load) {}
@@ -95,8 +92,8 @@ void run(Search& search) noexcept {
   for_each_loaded_object(search_one, &search);
 }
 
-/// A program may look for a function on a small stack. Takes no lock: a program that calls must get its
-/// function, and two threads that fill write the same.
+/// Runs on a stack of the shim's, because a program may look a function up on a small stack. Takes no lock:
+/// the program must get its function, and two threads that fill the tables write the same values.
 template <class Use>
 void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const Use& use) noexcept {
   on_new_stack([&] {
@@ -107,9 +104,6 @@ void with_search(Layer layer, std::size_t runtime, std::uint64_t driver, const U
 }
 
 void remember_driver(const LoadedObject& object) noexcept {
-  const LockGuard guard(g_lock);
-  if (!guard) return;
-  g_driver = object;
   g_driver_load.store(object.load, std::memory_order_relaxed);
   g_driver_high.store(object.elf.high(), std::memory_order_relaxed);
   g_driver_low.store(object.elf.low(), std::memory_order_release);
@@ -188,13 +182,20 @@ std::uint64_t current_driver() noexcept {
 LoadedObject driver_object() noexcept {
   recheck_driver();
   const std::uintptr_t low = g_driver_low.load(std::memory_order_acquire);
-  return low == 0 ? LoadedObject() : find_loaded_object(low);
+  const LoadedObject found = low == 0 ? LoadedObject() : find_loaded_object(low);
+  return found.load == g_driver_load.load(std::memory_order_relaxed) ? found : LoadedObject();
 }
 
 std::string_view driver_path() noexcept { return driver_object().path; }
 
-void adopt_driver(const LoadedObject& object) noexcept {
-  if (g_driver_load.load(std::memory_order_acquire) != object.load) fill_driver(object.load);
+bool adopt_driver(const LoadedObject& object) noexcept {
+  if (g_driver_load.load(std::memory_order_acquire) == object.load) return true;
+  // What the program has looked up in one driver must not go to another.
+  if (is_still_loaded(g_driver_low.load(std::memory_order_acquire),
+                      g_driver_load.load(std::memory_order_relaxed)))
+    return false;
+  fill_driver(object.load);
+  return g_driver_load.load(std::memory_order_acquire) == object.load;
 }
 
 void find_driver() noexcept { fill_driver(0); }
@@ -219,10 +220,8 @@ void recheck_runtime(Runtime runtime) noexcept {
 }
 
 AnyFunction driver_function(const char* name) noexcept {
-  recheck_driver();
-  if (g_driver_low.load(std::memory_order_acquire) == 0) return nullptr;
-  const LockGuard guard(g_lock);
-  return guard ? g_driver.elf.find_function(name, gnu_hash(name)) : nullptr;
+  const LoadedObject driver = driver_object();
+  return driver ? driver.elf.find_function(name, gnu_hash(name)) : nullptr;
 }
 
 bool in_driver(const void* address) noexcept {

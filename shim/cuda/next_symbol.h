@@ -15,7 +15,7 @@ using AnyFunction = void*;
 /// Constant-initialised; read on the launch path with one load.
 extern std::atomic<AnyFunction> g_driver_next[kHookCount];  ///< the next definition in link order
 extern std::atomic<AnyFunction> g_driver_own[kHookCount];   ///< libcuda's, whatever stands before it
-/// libcuda's functions themselves: the same, unless launches are counted on the way to them (coverage.h).
+/// libcuda's functions. They differ from g_driver_own only if launches are counted (coverage.h).
 extern std::atomic<AnyFunction> g_driver_address[kHookCount];
 extern std::atomic<AnyFunction> g_runtime_real[kRuntimeCount][kHookCount];
 
@@ -35,10 +35,10 @@ inline AnyFunction runtime_real(Runtime runtime, Hook hook) noexcept {
 /// The row of the function that libcuda has at an address; kHookCount when no hook is there.
 std::size_t row_at(AnyFunction address) noexcept;
 
-/// Cold: fills the tables from what is mapped. nullptr where nothing defines the function.
+/// Fills the tables from the loaded objects; nullptr for functions that none of them defines.
 void find_driver() noexcept;
-/// Whether a file is that runtime, or stands in for it: it defines the version that references to it carry.
-/// The soname does not tell: wheels bring libcudart-e409450e.so.11.0.
+/// Whether a file is that runtime or a replacement: it defines the version that references to the runtime
+/// carry. Sonames are not reliable: wheels rename the file (libcudart-e409450e.so.11.0).
 inline bool is_runtime(const LoadedElf& elf, Runtime runtime) noexcept {
   return elf.defines_version(kRuntimeSonames[static_cast<std::size_t>(runtime)]);
 }
@@ -49,19 +49,20 @@ void recheck_runtime(Runtime runtime) noexcept;
 /// The driver hands out this address for a function: the wrapper goes on to it.
 void set_driver_own(Hook hook, AnyFunction address) noexcept;
 
-/// A driver function that is not hooked, for the shim's own questions; nullptr before a driver is known.
+/// A driver function that is not hooked, for calls by the shim itself; nullptr before a driver is known.
 AnyFunction driver_function(const char* name) noexcept;
 /// Forgets a driver that is not mapped any more, and takes the one that is mapped now, if there is one.
 void recheck_driver() noexcept;
-/// The number of the driver's mapping (LoadedObject::load), checked; 0 = none. While it is the same, what was
-/// found in the driver is where it was.
+/// The number of the driver's mapping (LoadedObject::load), verified; 0 = none. While it is the same,
+/// addresses in the driver stay valid.
 std::uint64_t current_driver() noexcept;
 /// The libcuda that find_driver() found, checked, or a false object.
 LoadedObject driver_object() noexcept;
 /// Where the driver that find_driver() found is mapped from; empty when there is none.
 std::string_view driver_path() noexcept;
-/// Makes `object` the libcuda that calls go to: fills the table again when it was another one before.
-void adopt_driver(const LoadedObject& object) noexcept;
+/// Makes `object` the libcuda that the wrappers call, unless another one is loaded that they call already.
+/// Returns whether they call `object`.
+bool adopt_driver(const LoadedObject& object) noexcept;
 /// The address lies in libcuda: a call from there is the driver calling itself.
 bool in_driver(const void* address) noexcept;
 /// Our export for a hook: what a caller gets instead of the real one.

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "cuda/compilers.h"
@@ -33,14 +34,14 @@ void* look_up_plainly(void* handle, const char* name, const char* version) noexc
                             : reinterpret_cast<DlvsymFn>(kshim_real_dlvsym)(handle, name, version);
 }
 
-/// A function that a handle gave out: ours instead, where it is the driver's or a shared runtime's.
+/// Replaces a function that was looked up in a handle by its wrapper, if it is the driver's or a shared
+/// runtime's.
 void* wrap_dlsym_result(void* address, std::size_t row) noexcept {
   const LoadedObject owner = find_object_in_use(address);
   if (!owner) return address;
   const std::string_view file = base_name(owner.path);
   if (kHooks[row].layer == Layer::driver) {
-    if (!file.starts_with("libcuda.so")) return address;
-    adopt_driver(owner);
+    if (!file.starts_with("libcuda.so") || !adopt_driver(owner)) return address;
     return wrap_driver_function(address);
   }
   if (is_compiler(kHooks[row])) return compiler_wrapper(static_cast<Hook>(row), address);
@@ -66,7 +67,8 @@ AnyFunction wrap_driver_function(AnyFunction address) noexcept {
 
 using namespace kshim::shim;
 
-// Without dl_iterate_phdr, which ThreadSanitizer stands in for and, while it starts, asks dlsym for.
+// Does not use dl_iterate_phdr: ThreadSanitizer replaces it and looks the real one up with dlsym while it
+// starts.
 void kshim_find_real_lookups(void) noexcept {
   on_new_stack([] {
     kshim_real_dlvsym = find_after_shim("dlvsym");
@@ -92,7 +94,7 @@ bool shim_is_next_of(const LoadedObject& caller, const char* name, const char* v
   return false;
 }
 
-/// Whether a definition is mapped that is not the shim's, wherever it lies.
+/// Whether any loaded object but the shim defines it.
 bool is_defined_somewhere(std::size_t row) noexcept {
   const auto hook = static_cast<Hook>(row);
   if (is_compiler(kHooks[row])) return has_compiler(hook);
@@ -104,14 +106,21 @@ bool is_defined_somewhere(std::size_t row) noexcept {
   return defined;
 }
 
+/// A library that is linked to the driver and was loaded after the start.
 struct DriverUser {
   LoadedObject driver;
   bool found = false;
+  std::uint64_t load = 0;  ///< its number (LoadedObject::load)
+  std::uintptr_t address = 0;
 };
 bool find_driver_user(void* context, const LoadedObject& object) {
   auto& user = *static_cast<DriverUser*>(context);
   if (!object.at_start && object.load != user.driver.load)
     user.found = object.elf.needs(user.driver.soname) || object.elf.needs(user.driver.path);
+  if (user.found) {
+    user.load = object.load;
+    user.address = object.elf.dynamic();
+  }
   return !user.found;
 }
 
@@ -122,8 +131,19 @@ bool may_reach_driver(std::size_t row) noexcept {
   if (current_driver() == 0) find_driver();
   DriverUser user{driver_object()};
   if (!user.driver || driver_routed(hook) == nullptr) return false;
+  // The last answer, because reading the whole list takes long in a process with many libraries.
+  static std::atomic<std::uint64_t> g_driver{0};
+  static std::atomic<std::uint64_t> g_load{0};
+  static std::atomic<std::uintptr_t> g_address{0};
+  if (g_driver.load(std::memory_order_relaxed) == user.driver.load &&
+      is_still_loaded(g_address.load(std::memory_order_relaxed), g_load.load(std::memory_order_relaxed)))
+    return true;
   for_each_loaded_object(find_driver_user, &user);
-  return user.found;
+  if (!user.found) return false;
+  g_driver.store(user.driver.load, std::memory_order_relaxed);
+  g_load.store(user.load, std::memory_order_relaxed);
+  g_address.store(user.address, std::memory_order_relaxed);
+  return true;
 }
 
 /// The preload comes first in the global scope, so libc's answer is our export even in a process without
@@ -131,27 +151,22 @@ bool may_reach_driver(std::size_t row) noexcept {
 bool is_there_without_shim(void* handle, const char* name, const LoadedObject& caller, const char* version,
                            std::size_t row) noexcept {
   if (handle == RTLD_NEXT && !shim_is_next_of(caller, name, version)) return true;  // libc will not find ours
-  if (handle == RTLD_DEFAULT) {
-    if (!is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
-    if (caller && !caller.at_start) {
-      if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
-      // The driver has no versions: a look-up with one cannot mean it.
-      const bool reached = kHooks[row].layer != Layer::driver ? is_defined_somewhere(row)
-                                                              : version == nullptr && may_reach_driver(row);
-      if (reached) return true;
-    }
-  }
-  // Asked from here, RTLD_NEXT means "after the shim".
-  return look_up_plainly(RTLD_NEXT, name, version) != nullptr;
+  if (handle == RTLD_DEFAULT && !is_shim(look_up_plainly(RTLD_DEFAULT, name, version))) return true;
+  // Asked from here, RTLD_NEXT means "after the shim". If it fails, dlerror() is about this name.
+  if (look_up_plainly(RTLD_NEXT, name, version) != nullptr) return true;
+  if (handle != RTLD_DEFAULT || !caller || caller.at_start) return false;
+  if (caller.elf.find_symbol(name, gnu_hash(name)) != nullptr) return true;
+  // The driver has no versions: a look-up with one cannot mean it.
+  return kHooks[row].layer != Layer::driver ? is_defined_somewhere(row)
+                                            : version == nullptr && may_reach_driver(row);
 }
 
 bool is_get_proc_address(std::size_t row) noexcept {
   return row == index_of(Hook::cuGetProcAddress) || row == index_of(Hook::cuGetProcAddress_v2);
 }
 
-/// The runtime of CUDA 13 looks for nothing else where the driver has no cuGetProcAddress_v2 (before CUDA
-/// 12): it answers 35 without having asked the driver for its version. `kshim run` is to know it all the
-/// same.
+/// If the driver has no cuGetProcAddress_v2 (before CUDA 12), the runtime of CUDA 13 returns 35 without
+/// asking the driver for its version. The shim asks instead, for `kshim run`.
 void report_old_driver_version(void* handle) noexcept {
   if (options().run_socket.empty()) return;
   using VersionFn = abi::Result (*)(int*);
@@ -172,8 +187,8 @@ LookupAnswer kshim_look_up(void* handle, const char* name, const void* caller, c
   const LoadedObject asking = find_object_in_use(caller);
   if (is_driver_file(asking.path)) return kNotOurs;
   if (names_none) {
-    // What RTLD_NEXT means depends on the caller, which only a jump to libc preserves. The look-up before it
-    // has failed where there is nothing: its NULL and dlerror() are what the caller expects.
+    // The meaning of RTLD_NEXT depends on the caller, which only a jump to libc preserves. The look-up before
+    // it has failed where there is nothing: its NULL and dlerror() are what the caller expects.
     return is_there_without_shim(handle, name, asking, version, row) ? kNotOurs : LookupAnswer{nullptr, 1};
   }
   void* address = look_up_plainly(handle, name, version);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handing out wrappers where programs look entry points up by name: dlsym, dlvsym and cuGetProcAddress. A
-// name does not say which function is meant (versions, per-thread streams): the ADDRESS that the real look-up
-// answered decides, and an address that is not known is left alone.
+// Returns wrappers to programs that look entry points up by name: dlsym, dlvsym and cuGetProcAddress. A name
+// does not identify a function (versions, per-thread streams), so the wrapper is chosen by the ADDRESS that
+// the real look-up returned. Unknown addresses are returned unchanged.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@
 
 namespace kshim::shim {
 
-/// What the assembly thunk of dlsym gets back; it jumps to the real dlsym unless `handled`.
+/// The result for the assembly thunk of dlsym, which jumps to the real dlsym unless `handled`.
 struct LookupAnswer {
   void* address;
   std::uintptr_t handled;

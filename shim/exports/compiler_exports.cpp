@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs that are linked to libnvrtc and libnvJitLink are bound to: one function a row of
-// compilers.def and version node. None is the default (runtime_exports.cpp says why).
+// The exports that programs linked to libnvrtc and libnvJitLink bind to: one function for each row of
+// compilers.def and version node. None is the default version (see runtime_exports.cpp).
 #include "cuda/compilers.h"
 
 using namespace kshim::shim;

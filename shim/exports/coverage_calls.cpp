@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a wrapper and the driver when launches are counted: one function for each hook whose arguments name
-// a kernel, expanded from hooks.def.
+// Functions between a wrapper and the driver that count launches: one for each hook with a kernel among its
+// arguments, expanded from hooks.def.
 #include <type_traits>
 
 #include "cuda/call_args.h"

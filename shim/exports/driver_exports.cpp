@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wrappers of libcuda's functions, expanded from hooks.def. Exported under the node of exports.map;
-// inside the shim each has a name of its own, so that no reference can be taken over by somebody else's
-// definition.
+// inside the shim each has another name, so that no other definition can preempt a reference.
 #include "cuda/call_args.h"
-#include "cuda/driver_table.h"
 #include "cuda/next_symbol.h"
 #include "cuda/symbol_lookup.h"
 #include "failure/observer.h"
@@ -20,8 +18,8 @@ using namespace kshim::shim::abi;
 // Two of each. What programs are linked to ("export") goes on to the next definition in link order, which may
 // be another tool's; what the driver hands out by address ("routed") goes on to the driver itself. Where both
 // are one function, look-ups get the export: a program that overwrites the first bytes of what it has looked
-// up (UCX, Frida) changes it for those that are linked to it, too. kshim_own_NAME is the export under a name
-// that nobody else can define.
+// up (UCX, Frida) changes it for callers that are linked to it, too. kshim_own_NAME is the export under a
+// name that no other object can define.
 #define KSHIM_DECLARE_export(name, ret, params)                             \
   extern "C" [[gnu::visibility("default")]] ret kshim_export_##name params; \
   asm(".symver kshim_export_" #name ", " #name "@@KSHIM_1");
@@ -93,13 +91,13 @@ using namespace kshim::shim::abi;
   }
 
 // cuGetExportTable: driver_table.cpp. Callers probe for tables, so one that the driver lacks is no failure.
-#define KSHIM_TABLE(path, name, ret, params, args)                            \
-  KSHIM_FIRST(path, name, ret, params, args)                                  \
-  ret kshim_##path##_##name params {                                          \
-    KSHIM_REAL(path, name, args)                                              \
-    const Result code = real args;                                            \
-    if (code == 0) note_export_table(table, id, __builtin_return_address(0)); \
-    return code;                                                              \
+#define KSHIM_TABLE(path, name, ret, params, args)                          \
+  KSHIM_FIRST(path, name, ret, params, args)                                \
+  ret kshim_##path##_##name params {                                        \
+    KSHIM_REAL(path, name, args)                                            \
+    const Result code = real args;                                          \
+    if (code == 0) on_export_table(table, id, __builtin_return_address(0)); \
+    return code;                                                            \
   }
 
 #define KSHIM_VERSION(path, name, ret, params, args)                                     \

@@ -23,7 +23,7 @@ namespace {
 
 using ExitFn = void (*)(int);
 std::atomic<ExitFn> g_next_exit{nullptr};
-std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
+std::atomic<std::uint32_t> g_process{0};  ///< the process that ran the constructor
 
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
@@ -35,7 +35,7 @@ std::atomic<std::uint32_t> g_process{0};  ///< whose constructors ran
   send_sign_of_life();
 }
 
-/// `whole`: with what the tables and the list of mapped files tell, too.
+/// `whole`: also reads the list of loaded files.
 void end_report(State& state, bool whole) noexcept {
   if (current_report() == 0) return;
   if (whole) {
@@ -47,8 +47,8 @@ void end_report(State& state, bool whole) noexcept {
   state.report.end();
 }
 
-/// exit() and a return from main. A fork's child looks at nothing that is mapped, and one without
-/// a report does nothing.
+/// For exit() and a return from main. A child of fork does not read the list of loaded files; one without a
+/// report does nothing.
 [[gnu::destructor]] void end() {
   if (!options().enabled) return;
   const bool forked = g_process.load() != raw::process();
@@ -63,8 +63,7 @@ void end_report(State& state, bool whole) noexcept {
   });
 }
 
-/// _exit. Waits for no lock and enumerates nothing: in a signal handler, this thread or another one may be in
-/// the middle of anything.
+/// For _exit. Waits for no lock and enumerates nothing: in a signal handler, any thread may be in any state.
 void end_now() noexcept {
   if (!options().enabled || !is_state_mapped() || current_report() == 0) return;
   // A vfork's child that could not exec ends itself, not its parent.
@@ -78,8 +77,8 @@ void end_now() noexcept {
 
 }  // namespace kshim::shim
 
-// _exit is how children of fork end (Python's os._exit, multiprocessing, DataLoader workers), past every
-// destructor.
+// Children of fork end by _exit, without destructors (Python's os._exit, multiprocessing, DataLoader
+// workers).
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
   kshim::shim::end_now();

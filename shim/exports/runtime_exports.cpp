@@ -7,14 +7,13 @@
 #include "cuda/call_args.h"
 #include "cuda/next_symbol.h"
 #include "failure/observer.h"
-#include "track/fatbin_registry.h"
 
 using namespace kshim::shim;
 using namespace kshim::shim::abi;
 
-// A section of their own tells whether a driver call happens inside a hooked runtime call (cudart_frame.h).
-// Only wrappers are in it that call on_runtime_returned(): an error held for any other would never be
-// recorded.
+// These wrappers lie in a section of their own, by which cudart_frame.h finds out whether a driver call
+// happens inside a hooked runtime call. It holds only wrappers that call on_runtime_returned(): an error that
+// is held for any other would never be recorded.
 #define KSHIM_RUNTIME_CODE gnu::section("kshim_runtime")
 
 #define KSHIM_STRIP(...) __VA_ARGS__
@@ -97,24 +96,24 @@ FatbinHandle register_with(HookTag<Hook::__cudaRegisterFatBinary>, FatbinHandle 
                            void* wrapper) {
   if (real == nullptr) return nullptr;
   const FatbinHandle handle = real(wrapper);
-  registered::fatbin(handle, address_of(wrapper));
+  on_fatbin_registered(handle, address_of(wrapper));
   return handle;
 }
 void register_with(HookTag<Hook::__cudaRegisterFatBinaryEnd>, void (*real)(FatbinHandle),
                    FatbinHandle fatbin) {
   if (real != nullptr) real(fatbin);
-  on_fatbin_registered(fatbin);
+  on_fatbin_complete(fatbin);
 }
 void register_with(HookTag<Hook::__cudaUnregisterFatBinary>, void (*real)(FatbinHandle),
                    FatbinHandle fatbin) {
-  registered::fatbin_gone(fatbin);
+  on_fatbin_unregistered(fatbin);
   if (real != nullptr) real(fatbin);
 }
 template <class Real, class... Rest>
 void register_with(HookTag<Hook::__cudaRegisterFunction>, Real real, FatbinHandle fatbin, const char* host,
                    char* device, const char* name, Rest... rest) {
   if (real != nullptr) real(fatbin, host, device, name, rest...);
-  registered::kernel(fatbin, address_of(host), name);
+  on_kernel_registered(fatbin, address_of(host), name);
 }
 template <Hook kHook, class Real, class... Rest>
 void register_with(HookTag<kHook>, Real real, Rest... rest) {

@@ -18,7 +18,7 @@ namespace kshim::shim {
 namespace {
 
 void look(void* found) noexcept {
-  // A runtime call reaches the driver within a few frames; the program's own frames are never asked.
+  // A runtime call reaches the driver within a few frames; the program's own frames are not examined.
   constexpr int kMaxFrames = 48;
   const auto low = reinterpret_cast<std::uintptr_t>(__start_kshim_runtime);
   const auto high = reinterpret_cast<std::uintptr_t>(__stop_kshim_runtime);

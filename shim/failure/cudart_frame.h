@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this thread is inside a runtime call that the shim watches: then what the driver refuses is that
-// call's to tell.
+// Whether this thread is inside a hooked runtime call. If so, that call reports the driver's error.
 #pragma once
 
 namespace kshim::shim {

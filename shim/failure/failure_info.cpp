@@ -26,16 +26,17 @@ report::LayerRow layer_row(const CallArgs& facts) noexcept {
           name == nullptr ? std::string_view() : std::string_view(name)};
 }
 
-/// Whether the name asked for is a kernel's; else it is a variable's.
+/// Whether the call looks up a kernel, not a variable.
 bool asks_for_kernel(Hook hook) noexcept {
   return hook == Hook::cuModuleGetFunction || hook == Hook::cuLibraryGetKernel ||
          hook == Hook::cudaLibraryGetKernel;
 }
 
-/// What one call's arguments say about the kernel and its module.
-void gather_call(const CallArgs& call, HandleInfo& handle, FailureInfo& out, std::uint64_t& module,
+/// Adds what one call's arguments say about the kernel and its module.
+void gather_call(const CallArgs& call, const FailureSources& sources, FailureInfo& out, std::uint64_t& module,
                  std::uintptr_t& wrapper) noexcept {
-  const Registered registered = registered_kernel(call.host);
+  HandleInfo& handle = sources.names;
+  const Registered registered = sources.fatbins.find_kernel(call.host);
   if (out.kernel.empty() && asks_for_kernel(call.hook) && call.symbol != nullptr)
     out.kernel = readable_text(call.symbol);
   // `handle` keeps the text, so only the first call that has one may use it.
@@ -50,12 +51,12 @@ void gather_call(const CallArgs& call, HandleInfo& handle, FailureInfo& out, std
   if (out.object == 0 && call.host != 0) out.object = find_object_in_use(call.host).identity;
 }
 
-/// The fault is the device's or the context's and comes back from every later call: 700, 710, 714 to 719.
+/// Errors of the device or the context, which every later call returns again: 700, 710, 714 to 719.
 bool is_sticky(abi::Result code) noexcept {
   return code == 700 || code == 710 || (code >= 714 && code <= 719);
 }
 
-/// An error about device code: then the code says what it is about, else the call does.
+/// Errors about device code. For these the failing call does not distinguish failures.
 bool is_about_code(abi::Result code) noexcept {
   return code == 98 || code == 200 || code == 209 || code == 218 || (code >= 221 && code <= 223) ||
          code == kNotFound;
@@ -71,7 +72,7 @@ void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureS
             FailureInfo& out) noexcept {
   const CallArgs& outer = runtime != nullptr ? *runtime : driver->facts;
   out.hook = outer.hook;
-  // Only kernel<<<...>>> calls it: what fails is a launch.
+  // Only kernel<<<...>>> calls it, so the failure is a launch.
   out.stage = outer.hook == Hook::__cudaGetKernel ? Stage::launch : row_of(outer.hook).stage;
   out.code = outer.code;
   out.runtime = runtime != nullptr;
@@ -81,14 +82,14 @@ void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureS
     out.layers[out.layer_count++] = layer_row(driver->facts);
     out.device = driver->device;
     module = driver->module;
-    gather_call(driver->facts, sources.names, out, module, wrapper);
+    gather_call(driver->facts, sources, out, module, wrapper);
   }
   if (runtime != nullptr) {
     out.layers[out.layer_count++] = layer_row(*runtime);
-    gather_call(*runtime, sources.names, out, module, wrapper);
+    gather_call(*runtime, sources, out, module, wrapper);
   }
   if (!sources.modules.find(module, out.module) && wrapper != 0) {
-    // Remembered by the runtime, or never asked of the driver: the registration tells what code it is.
+    // The runtime returned a cached error, or did not call the driver: the registration identifies the code.
     DeviceCode code;
     examine_memory(wrapper, false, code);
     if (!sources.modules.find_code(code.address, out.module)) out.module.code = code;
@@ -123,7 +124,7 @@ std::uint64_t key_of(const FailureInfo& facts) noexcept {
   if (facts.refusal != nullptr)
     return key_hash(bytes_of(facts.refusal->asked.view()), mix(key, facts.refusal->library));
   if (is_library_probe(facts)) return key;
-  // A launch is one thing, however many calls it takes.
+  // A launch is one operation, independent of the number of calls.
   if (!is_about_code(facts.code) && facts.stage != Stage::launch) key = mix(key, index_of(facts.hook));
   key = mix(key, facts.module.code.key());
   return key_hash(bytes_of(facts.kernel), key);
@@ -137,10 +138,10 @@ bool deserves_notice(const FailureInfo& facts) noexcept {
     case Stage::link:
       return !is_library_probe(facts);
     case Stage::lookup:
-      // Asking for a variable that is not there is how programs find out.
+      // Programs look variables up to find out whether they exist.
       return !is_library_probe(facts) && (facts.code != kNotFound || !facts.kernel.empty());
     case Stage::compile:
-      return facts.refusal != nullptr && facts.refusal->sure && !is_library_probe(facts);
+      return facts.refusal != nullptr && facts.refusal->definitive && !is_library_probe(facts);
     default:
       return false;
   }

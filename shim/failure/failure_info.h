@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about a failed call, from its arguments and from what was seen before: pure look-ups, nothing
-// is written.
+// Gathers what is known about a failed call, from its arguments and from earlier calls. Writes no record.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,12 +9,13 @@
 #include "failure/failure_notice.h"
 #include "kshim/report/writer.h"
 #include "track/compiler_errors.h"
+#include "track/fatbin_registry.h"
 #include "track/handle_names.h"
 #include "track/modules.h"
 
 namespace kshim::shim {
 
-/// A failed call of the driver, with what was known when it came back.
+/// A failed call of the driver, and what was known when it returned.
 struct DriverFailure {
   CallArgs facts;
   std::uint64_t module = 0;  ///< number of the load; 0 = none
@@ -42,6 +42,7 @@ struct FailureInfo {
 struct FailureSources {
   const Modules& modules;
   const DriverInfo& driver;
+  FatbinRegistry& fatbins;
   HandleInfo& names;
   std::uint32_t report;
 };
@@ -50,10 +51,10 @@ void gather(const DriverFailure* driver, const CallArgs* runtime, const FailureS
 void gather(const Refusal& refusal, std::optional<std::uint64_t> device, FailureInfo& out) noexcept;
 /// Failures with the same key are one failure and its repetitions.
 std::uint64_t key_of(const FailureInfo& facts) noexcept;
-/// Worth the block on stderr: a failed launch, or a failed look-up or load by other than a library that tries
-/// out.
+/// Whether to print the notice: for a failed launch, and for a failed look-up or load that is not a library's
+/// probe.
 bool deserves_notice(const FailureInfo& facts) noexcept;
-/// Python frames are left to the caller. `have` and `arch` keep the texts.
+/// Does not set the Python frame. `have` and `arch` hold texts that `out` refers to.
 void fill_notice(const FailureInfo& facts, const DriverInfo& driver, Notice& out, ArchList& have,
                  image::ShortName& arch) noexcept;
 

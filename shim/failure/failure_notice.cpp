@@ -36,7 +36,7 @@ class NoticeText {
     digits << value;
     return *this << digits.view();
   }
-  /// A text of any length that must not push the rest off the screen.
+  /// Appends a text of any length, shortened so that the rest stays on the screen.
   NoticeText& shortened(std::string_view text, std::size_t limit) noexcept {
     if (text.size() <= limit) return *this << text;
     return *this << text.substr(0, limit) << "...";
@@ -56,74 +56,75 @@ class NoticeText {
   std::size_t size_ = 0;
 };
 
-void write_gpu(NoticeText& block, const Notice& alarm) noexcept {
-  if (!alarm.device) {
+void write_gpu(NoticeText& block, const Notice& notice) noexcept {
+  if (!notice.device) {
     block << "the GPU";
     return;
   }
-  block << "GPU " << *alarm.device;
-  if (alarm.device_name.empty() && alarm.device_arch.empty()) return;
+  block << "GPU " << *notice.device;
+  if (notice.device_name.empty() && notice.device_arch.empty()) return;
   block << " (";
-  block.shortened(alarm.device_name, 60);
-  block << (alarm.device_name.empty() || alarm.device_arch.empty() ? "" : ", ") << alarm.device_arch << ")";
+  block.shortened(notice.device_name, 60);
+  block << (notice.device_name.empty() || notice.device_arch.empty() ? "" : ", ") << notice.device_arch
+        << ")";
 }
 
-void write_kernel(NoticeText& block, const Notice& alarm) noexcept {
-  if (alarm.kernel.empty()) {
-    block << (alarm.object.empty() ? "device code" : base_name(alarm.object));
+void write_kernel(NoticeText& block, const Notice& notice) noexcept {
+  if (notice.kernel.empty()) {
+    block << (notice.object.empty() ? "device code" : base_name(notice.object));
     return;
   }
   block << "kernel ";
-  block.shortened(short_kernel_name(alarm.kernel).view(), 100);
+  block.shortened(short_kernel_name(notice.kernel).view(), 100);
 }
 
-void write_error(NoticeText& block, const Notice& alarm) noexcept {
-  if (!alarm.compiler.empty()) {
-    block << alarm.code_name << " (" << static_cast<std::uint64_t>(alarm.code) << ")";
+void write_error(NoticeText& block, const Notice& notice) noexcept {
+  if (!notice.compiler.empty()) {
+    block << notice.code_name << " (" << static_cast<std::uint64_t>(notice.code) << ")";
     return;
   }
-  const CudaError* error = find_cuda_error(alarm.code);
-  const char* name = error == nullptr ? nullptr : alarm.runtime ? error->runtime_name : error->driver_name;
-  if (name == nullptr && error != nullptr) name = alarm.runtime ? error->driver_name : error->runtime_name;
+  const CudaError* error = find_cuda_error(notice.code);
+  const char* name = error == nullptr ? nullptr : notice.runtime ? error->runtime_name : error->driver_name;
+  if (name == nullptr && error != nullptr) name = notice.runtime ? error->driver_name : error->runtime_name;
   if (name != nullptr) block << name << " ";
-  block << "(" << static_cast<std::uint64_t>(alarm.code < 0 ? 0 : alarm.code) << ")";
+  block << "(" << static_cast<std::uint64_t>(notice.code < 0 ? 0 : notice.code) << ")";
 }
 
-void write_headline(NoticeText& block, const Notice& alarm) noexcept {
+void write_headline(NoticeText& block, const Notice& notice) noexcept {
   block << "kshim: ";
-  if (!alarm.compiler.empty()) {
-    block << alarm.compiler << (alarm.compiler_version.empty() ? "" : " ") << alarm.compiler_version
-          << " does not compile for " << alarm.asked;
+  if (!notice.compiler.empty()) {
+    block << notice.compiler << (notice.compiler_version.empty() ? "" : " ") << notice.compiler_version
+          << " does not compile for " << notice.asked;
     block.end_line();
     return;
   }
-  switch (alarm.code) {
+  switch (notice.code) {
     case kNoBinaryForGpu:
-      write_kernel(block, alarm);
+      write_kernel(block, notice);
       block << " has no image for ";
-      write_gpu(block, alarm);
+      write_gpu(block, notice);
       break;
     case kUnsupportedPtxVersion:
-      write_kernel(block, alarm);
+      write_kernel(block, notice);
       block << ": its PTX is newer than the driver's compiler for ";
-      write_gpu(block, alarm);
+      write_gpu(block, notice);
       break;
     case kPtxJitDisabled:
-      write_kernel(block, alarm);
+      write_kernel(block, notice);
       block << " has only PTX for ";
-      write_gpu(block, alarm);
+      write_gpu(block, notice);
       block << ", and compiling PTX is switched off";
       break;
     case kNotFound:
     case kInvalidDeviceFunction:
-      write_kernel(block, alarm);
+      write_kernel(block, notice);
       block << " is not in the image loaded on ";
-      write_gpu(block, alarm);
+      write_gpu(block, notice);
       break;
     default: {
-      const CudaError* error = find_cuda_error(alarm.code);
-      block << (alarm.api.empty() ? "a CUDA call" : alarm.api) << " failed on ";
-      write_gpu(block, alarm);
+      const CudaError* error = find_cuda_error(notice.code);
+      block << (notice.api.empty() ? "a CUDA call" : notice.api) << " failed on ";
+      write_gpu(block, notice);
       block << ": " << (error == nullptr ? "unknown error" : error->message);
     }
   }
@@ -132,46 +133,46 @@ void write_headline(NoticeText& block, const Notice& alarm) noexcept {
 
 }  // namespace
 
-std::size_t format_notice(const Notice& alarm, std::string_view report, std::span<char> out) noexcept {
+std::size_t format_notice(const Notice& notice, std::string_view report, std::span<char> out) noexcept {
   constexpr std::size_t kListed = 12;
   constexpr std::size_t kTail = 700;  // the report's line always fits
   NoticeText block(out.first(out.size() > 2 * kTail ? out.size() - kTail : out.size()));
-  write_headline(block, alarm);
-  if (!alarm.object.empty()) {
-    block.row("in").shortened(alarm.object, 400);
+  write_headline(block, notice);
+  if (!notice.object.empty()) {
+    block.row("in").shortened(notice.object, 400);
     block.end_line();
   }
-  if (!alarm.have.empty()) {
-    block.row(alarm.compiler.empty() ? "built for" : "compiles");
-    for (std::size_t i = 0; i < std::min(alarm.have.size(), kListed); ++i)
-      block << (i == 0 ? "" : ", ") << alarm.have[i];
-    if (alarm.have.size() > kListed)
-      block << ", and " << static_cast<std::uint64_t>(alarm.have.size() - kListed) << " more";
+  if (!notice.have.empty()) {
+    block.row(notice.compiler.empty() ? "built for" : "compiles");
+    for (std::size_t i = 0; i < std::min(notice.have.size(), kListed); ++i)
+      block << (i == 0 ? "" : ", ") << notice.have[i];
+    if (notice.have.size() > kListed)
+      block << ", and " << static_cast<std::uint64_t>(notice.have.size() - kListed) << " more";
     block.end_line();
   }
-  if (!alarm.need.empty()) {
+  if (!notice.need.empty()) {
     constexpr std::string_view kReal = "sm_";
-    block.row("needs") << alarm.need;
-    if (alarm.code == kNoBinaryForGpu && alarm.need.starts_with(kReal))
-      block << ", or PTX for compute_" << part_of(alarm.need, kReal.size()) << " or older";
+    block.row("needs") << notice.need;
+    if (notice.code == kNoBinaryForGpu && notice.need.starts_with(kReal))
+      block << ", or PTX for compute_" << part_of(notice.need, kReal.size()) << " or older";
     block.end_line();
   }
-  if (!alarm.api.empty()) {
-    block.row("call").shortened(alarm.api, 80);
+  if (!notice.api.empty()) {
+    block.row("call").shortened(notice.api, 80);
     block << ": ";
-    write_error(block, alarm);
+    write_error(block, notice);
     block.end_line();
   }
-  if (!alarm.python_file.empty()) {
-    block.row("from").shortened(alarm.python_file, 300);
-    block << ":" << alarm.python_line;
-    if (!alarm.python_function.empty()) {
+  if (!notice.python_file.empty()) {
+    block.row("from").shortened(notice.python_file, 300);
+    block << ":" << notice.python_line;
+    if (!notice.python_function.empty()) {
       block << ", in ";
-      block.shortened(alarm.python_function, 100);
+      block.shortened(notice.python_function, 100);
     }
     block.end_line();
   }
-  if (alarm.unwatched_table) {
+  if (notice.unwatched_table) {
     block.row("note")
         << "loads by CUDA runtimes before 12 are not recorded; KSHIM_PATCH_TABLE=1 records them";
     block.end_line();
@@ -185,20 +186,20 @@ std::size_t format_notice(const Notice& alarm, std::string_view report, std::spa
   return size + tail.size();
 }
 
-void print_notice(const Notice& alarm, std::string_view report) noexcept {
+void print_notice(const Notice& notice, std::string_view report) noexcept {
   constexpr std::size_t kMaxKinds = 16;
   constexpr int kCompilers = 1 << 16;  // their codes count from 1 like CUDA's
   static std::atomic<int> g_raised[kMaxKinds];
   constexpr int kInvalidHandle = 400;
   if (!log_enabled(LogLevel::warn)) return;
-  // The handle is empty because an earlier call failed, which a block was written for.
-  if (alarm.code == kInvalidHandle && g_raised[0].load() != 0) return;
-  const int kind = alarm.compiler.empty() ? alarm.code : alarm.code | kCompilers;
+  // The handle is null because an earlier call failed, for which a notice was printed.
+  if (notice.code == kInvalidHandle && g_raised[0].load() != 0) return;
+  const int kind = notice.compiler.empty() ? notice.code : notice.code | kCompilers;
   for (std::atomic<int>& slot : g_raised) {
     int none = 0;
     if (slot.compare_exchange_strong(none, kind)) {
       char text[4096];
-      write_stderr({text, format_notice(alarm, report, text)});
+      write_stderr({text, format_notice(notice, report, text)});
       return;
     }
     if (none == kind) return;

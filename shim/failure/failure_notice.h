@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The block on stderr at the first failure of a kind: one screen, most important line first, ending with the
-// command that explains it. Whether a failure deserves one (not a library's own probing) is decided by the
-// caller.
+// The notice on stderr at the first failure of a kind: one screen, the most important line first, the command
+// that explains it last. The caller decides whether a failure gets one.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -10,7 +9,7 @@
 
 namespace kshim::shim {
 
-/// What is known; empty or unset where it is not.
+/// The contents of a notice; unknown members are empty or unset.
 struct Notice {
   int code = 0;             ///< CUresult or cudaError_t
   bool runtime = false;     ///< the call belongs to the runtime API: its name of the error is shown
@@ -32,12 +31,12 @@ struct Notice {
   std::string_view python_function;
 };
 
-/// Writes the block unless one for the same error code was written before, or KSHIM_LOG=off. `report`: as
+/// Prints the notice unless one for the same error code was printed before, or KSHIM_LOG=off. `report`: as
 /// below.
-void print_notice(const Notice& alarm, std::string_view report) noexcept;
+void print_notice(const Notice& notice, std::string_view report) noexcept;
 
-/// The block itself, at most 4 KiB; `report` is the report's path, empty when there is none. For print_notice
+/// Formats the notice, at most 4 KiB. `report`: the report's path, empty if there is none. For print_notice
 /// and the tests.
-std::size_t format_notice(const Notice& alarm, std::string_view report, std::span<char> out) noexcept;
+std::size_t format_notice(const Notice& notice, std::string_view report, std::span<char> out) noexcept;
 
 }  // namespace kshim::shim

@@ -23,8 +23,8 @@ bool is_milestone(std::uint64_t count) noexcept {
   return count == 10;
 }
 
-/// A stack of the failure that is written now, and the earlier failure whose record has it. The first
-/// failures of a report have their frames in any case, for readers that know no `native_of`.
+/// A stack of the failure that is being written, and the earlier failure that has the same stack. The first
+/// failures of a report always list their frames, for readers that do not know `native_of`.
 class SameStack {
  public:
   static constexpr std::uint64_t kInFull = 16;
@@ -131,17 +131,17 @@ void Failures::begin_again(std::uint32_t report) noexcept {
 }
 
 void Failures::notify(const Scene& scene, const FailureInfo& facts) noexcept {
-  Notice alarm;
+  Notice notice;
   ArchList have;
   image::ShortName arch;
-  fill_notice(facts, scene.driver, alarm, have, arch);
+  fill_notice(facts, scene.driver, notice, have, arch);
   const auto python = !python_.rows().empty() ? python_.rows() : python_main_.rows();
   if (!python.empty()) {
-    alarm.python_file = python[0].file;
-    alarm.python_line = python[0].line;
-    alarm.python_function = python[0].function;
+    notice.python_file = python[0].file;
+    notice.python_line = python[0].line;
+    notice.python_function = python[0].function;
   }
-  print_notice(alarm, scene.report.path());
+  print_notice(notice, scene.report.path());
 }
 
 /// kMax when it is new and there is no room.
@@ -190,8 +190,8 @@ void Failures::record(const Scene& scene, const FailureInfo& facts) noexcept {
   capture_stacks(facts.kernel.empty());
   write(scene.report, facts, index + 1);
   if (deserves_notice(facts)) notify(scene, facts);
-  scene.gaps.note_failure({scene.report, scene.driver, scene.objects}, facts.module.code, facts.device,
-                          facts.stage == Stage::load);
+  scene.gaps.note_failure({scene.report, scene.driver, scene.objects, scene.fatbins}, facts.module.code,
+                          facts.device, facts.stage == Stage::load);
   scene.objects.announce_libraries(scene.report);
 }
 
@@ -204,7 +204,7 @@ void Failures::add(const Scene& scene, const Refusal& refusal, std::optional<std
 void Failures::add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
                    std::optional<std::uint64_t> device) noexcept {
   FailureInfo facts;
-  gather(driver, runtime, {scene.modules, scene.driver, names_, scene.report.begin()}, facts);
+  gather(driver, runtime, {scene.modules, scene.driver, scene.fatbins, names_, scene.report.begin()}, facts);
   if (!facts.device) facts.device = device;
   record(scene, facts);
 }

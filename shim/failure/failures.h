@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failed calls: which are one and the same, what is known about each, the record, its repetitions, the notice
-// on stderr.
+// Failed calls: tells repetitions from new failures, writes their records, and prints the notice.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,15 +15,16 @@ namespace kshim::shim {
 /// Lies in zeroed memory. Under the shim's lock.
 class Failures {
  public:
-  /// Where records go, and what the facts come from.
+  /// The other members of State that a failure needs.
   struct Scene {
     Report& report;
     const DriverInfo& driver;
     ObjectRecords& objects;
     const Modules& modules;
+    FatbinRegistry& fatbins;
     Gaps& gaps;
   };
-  /// One failure, seen at the driver, at the runtime or at both: at least one is given.
+  /// Adds a failure that was seen at the driver, at the runtime or at both; at least one is not null.
   void add(const Scene& scene, const DriverFailure* driver, const CallArgs* runtime,
            std::optional<std::uint64_t> device) noexcept;
   /// A compiler library refused an architecture.

@@ -14,8 +14,8 @@ using report::RecordType;
 using Maybe = std::optional<std::uint64_t>;
 
 /// A runtime that loads everything at once, on a device that nothing fits, has thousands of kernels to name.
-/// Up to so many bytes of names a device or target, gaps list all of theirs; later ones a few, and how many
-/// there are. The file has the rest, and a module in which something else fails is listed in full after all.
+/// The gaps of a report list all names until these are so many bytes; later gaps list a few, and how many
+/// there are. The file has the rest. A module in which something else fails is listed in full.
 constexpr std::uint64_t kNamesInFull = 131072;
 constexpr std::size_t kFewNames = 2;
 
@@ -32,23 +32,12 @@ std::uint64_t key_of(const DeviceCode& code, std::uint32_t number, std::uint64_t
 
 }  // namespace
 
-bool Gaps::names_fit(std::size_t account, std::uint32_t number) const noexcept {
-  return accounts_[account].report != number || accounts_[account].bytes < kNamesInFull;
-}
-
-void Gaps::count_names(std::size_t account, std::uint32_t number,
-                       std::span<const std::string_view> names) noexcept {
-  if (accounts_[account].report != number) accounts_[account] = {number, 0};
-  for (const std::string_view name : names) accounts_[account].bytes += name.size();
-}
-
 /// Whether to write the gap; sets `few` to write only the first names. `first`: it is not in the report yet.
-bool Gaps::choose_names(const Gap& gap, std::uint32_t number, Why why, bool first, const KernelNames& kernels,
-                        bool& few) noexcept {
+bool Gaps::choose_names(const Gap& gap, Why why, bool first, const KernelNames& kernels, bool& few) noexcept {
   const std::uint64_t in_full = mix(gap.key, kNamesInFull);
   few = false;
   if (!first) return kernels.count > kFewNames && written_.is_first(in_full);
-  few = why != Why::failed && kernels.count > kFewNames && !names_fit(gap.account, number);
+  few = why != Why::failed && kernels.count > kFewNames && name_bytes_ >= kNamesInFull;
   if (!few) written_.is_first(in_full);
   return true;
 }
@@ -58,12 +47,14 @@ void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, std
   const bool first = written_.is_first(gap.key);
   if (!first && why != Why::failed) return;
   KernelNames kernels;
-  registered_kernels(code.address, kernels);
+  scene.fatbins.list_kernels(code.address, kernels);
   if (why == Why::loading && kernels.count == 0) loose_kernels(code, kernels);
   bool few = false;
-  if (!choose_names(gap, number, why, first, kernels, few)) return;
+  if (report_ != number) name_bytes_ = 0;
+  report_ = number;
+  if (!choose_names(gap, why, first, kernels, few)) return;
   const std::span<const std::string_view> names = kernels.all().first(few ? kFewNames : kernels.count);
-  count_names(gap.account, number, names);
+  for (const std::string_view name : names) name_bytes_ += name.size();
   ArchList have;
   code.list(have);
   const image::ShortName name = to_name(image::ImageKind::cubin, gap.need);
@@ -84,13 +75,9 @@ void Gaps::write(const Scene& scene, const DeviceCode& code, const Gap& gap, std
 
 void Gaps::note_targets(const Scene& scene, const DeviceCode& code, std::uint32_t number, Why why) noexcept {
   constexpr std::uint64_t kTargets = ~0ULL;
-  std::size_t account = 0;
-  for (const image::Arch target : options().targets) {
-    account = (account + 1) % (kAccounts / 2);
-    if (code.selection_for(scene.driver.platform_of(target.cc)).choice != image::Choice::none) continue;
-    write(scene, code, {key_of(code, number, kTargets, target), kAccounts / 2 + account, {}, target}, number,
-          why);
-  }
+  for (const image::Arch target : options().targets)
+    if (code.selection_for(scene.driver.platform_of(target.cc)).choice == image::Choice::none)
+      write(scene, code, {key_of(code, number, kTargets, target), {}, target}, number, why);
 }
 
 void Gaps::note_for(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device,
@@ -100,12 +87,8 @@ void Gaps::note_for(const Scene& scene, const DeviceCode& code, std::optional<st
   const DeviceInfo* facts = scene.driver.device(device);
   if (facts != nullptr &&
       code.selection_for(scene.driver.platform_of(facts->cc)).choice == image::Choice::none)
-    write(scene, code,
-          {key_of(code, number, *device, {}),
-           *device % (kAccounts / 2),
-           device,
-           {facts->cc, image::Suffix::none}},
-          number, why);
+    write(scene, code, {key_of(code, number, *device, {}), device, {facts->cc, image::Suffix::none}}, number,
+          why);
   if (targets) note_targets(scene, code, number, why == Why::failed ? Why::known : why);
 }
 

@@ -16,11 +16,12 @@ namespace kshim::shim {
 /// Lies in zeroed memory. Under the shim's lock.
 class Gaps {
  public:
-  /// Where records go, and what is known of the driver.
+  /// The other members of State that a gap needs.
   struct Scene {
     Report& report;
     const DriverInfo& driver;
     ObjectRecords& objects;
+    FatbinRegistry& fatbins;
   };
   /// Writes a gap for the device, if there is one, and for each target; each once a report.
   void note(const Scene& scene, const DeviceCode& code, std::optional<std::uint64_t> device) noexcept;
@@ -34,15 +35,14 @@ class Gaps {
                  const void* caller) noexcept;
 
  private:
-  /// Why a module is looked at.
+  /// The reason for a gap record.
   enum class Why : std::uint8_t {
-    known,    ///< it is there
-    loading,  ///< its image is still where the driver was told to look
-    failed    ///< something in it failed, other than its load
+    known,    ///< the module is loaded or registered
+    loading,  ///< it has just been loaded, so its image is still in memory
+    failed    ///< a call other than its load failed
   };
   struct Gap {
     std::uint64_t key = 0;
-    std::size_t account = 0;
     std::optional<std::uint64_t> device;
     image::Arch need;
   };
@@ -52,18 +52,10 @@ class Gaps {
   void note_targets(const Scene& scene, const DeviceCode& code, std::uint32_t number, Why why) noexcept;
   void write(const Scene& scene, const DeviceCode& code, const Gap& gap, std::uint32_t number,
              Why why) noexcept;
-  bool choose_names(const Gap& gap, std::uint32_t number, Why why, bool first, const KernelNames& kernels,
-                    bool& few) noexcept;
-  bool names_fit(std::size_t account, std::uint32_t number) const noexcept;
-  void count_names(std::size_t account, std::uint32_t number,
-                   std::span<const std::string_view> names) noexcept;
+  bool choose_names(const Gap& gap, Why why, bool first, const KernelNames& kernels, bool& few) noexcept;
 
-  static constexpr std::size_t kAccounts = 64;  // half for devices, half for targets
-  struct Account {
-    std::uint32_t report;
-    std::uint64_t bytes;  ///< of names that were written for it
-  };
-  Account accounts_[kAccounts];
+  std::uint32_t report_;      ///< the report that name_bytes_ belongs to
+  std::uint64_t name_bytes_;  ///< of the names that its gaps have listed
   // A collision or a full neighborhood loses a gap that the command finds again in the file.
   SeenKeys<16384> written_;
 };

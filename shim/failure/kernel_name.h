@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a mangled kernel name that people recognise. The command demangles in full; a guest has no heap
-// for that.
+// Extracts the readable part of a mangled kernel name, without a heap. The command demangles in full.
 #pragma once
 #include <string_view>
 
@@ -8,8 +7,8 @@
 
 namespace kshim::shim {
 
-/// `_ZN2at6native6kernelIfEEvT_` to `at::native::kernel<...>`, `_Z5saxpyfPf` to `saxpy`. What is not
-/// understood stays as it is.
+/// `_ZN2at6native6kernelIfEEvT_` to `at::native::kernel<...>`, `_Z5saxpyfPf` to `saxpy`. Other names
+/// stay unchanged.
 Text<256> short_kernel_name(std::string_view mangled) noexcept;
 
 }  // namespace kshim::shim

@@ -21,9 +21,9 @@ constinit thread_local LastError t_last;
 void set_last_error(const LastError& error) noexcept { t_last = error; }
 
 bool match_last_error(Hook hook, abi::Result code, LastError& out) noexcept {
-  if (t_last.code != code) return false;  // of a call that is not hooked
+  if (t_last.code != code) return false;  // an error of a call that is not hooked
   out = t_last;
-  // Asking clears it, peeking does not.
+  // cudaGetLastError clears the error, cudaPeekAtLastError does not.
   if (hook == Hook::cudaGetLastError) t_last.code = 0;
   return out.report != 0 && out.report == current_report();
 }
@@ -36,7 +36,7 @@ void ErrorReads::add(const LastError& error, Hook hook, const void* caller, Repo
   objects.announce(report, reader, {});
   native_.clear();
   python_.clear();
-  // The failure's own stacks say enough where the code that failed asks.
+  // If the code that failed reads the error itself, the failure's stacks are enough.
   const bool foreign = reader != error.owner;
   if (foreign && options().native_stacks) native_.capture();
   if (foreign && options().python_stacks) python_.capture_this_thread();

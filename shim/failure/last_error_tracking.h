@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime keeps a thread's last error until the program asks for it (cudaGetLastError,
 // cudaPeekAtLastError). The code that asks may be other code than the one that failed: a library probes, goes
-// on and leaves its error behind, and innocent code reports it. A `read` record names the code that consumed
-// the error of a failure, once for each consumer; a failure without one was never asked for.
+// on and leaves its error behind, and unrelated code reports it. A `read` record names the code that read the
+// error of a failure, once for each reader. Without such a record the error was never read.
 #pragma once
 #include <cstdint>
 
@@ -15,7 +15,7 @@
 
 namespace kshim::shim {
 
-/// The error that the runtime keeps for this thread, as far as the shim saw it come.
+/// The error that the runtime keeps for this thread, as far as the shim knows.
 struct LastError {
   abi::Result code = 0;
   std::uint32_t report = 0;

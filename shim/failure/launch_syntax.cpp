@@ -2,23 +2,22 @@
 #include "failure/launch_syntax.h"
 
 #include "cuda/call_args.h"
-#include "track/fatbin_registry.h"
 
 namespace kshim::shim {
 namespace {
 
-// The host stub whose __cudaGetKernel failed last on this thread; its launch comes next.
+// The host stub of the last failed __cudaGetKernel of this thread; its launch comes next.
 constinit thread_local std::uintptr_t t_failed_host = 0;
 
 }  // namespace
 
-bool complete_launch(CallArgs& facts) noexcept {
+bool complete_launch(CallArgs& facts, FatbinRegistry& fatbins) noexcept {
   if (facts.hook == Hook::__cudaGetKernel) {
     t_failed_host = facts.host;
     return true;
   }
   if (facts.hook != Hook::__cudaLaunchKernel && facts.hook != Hook::__cudaLaunchKernel_ptsz) return true;
-  if (!registered_kernel(facts.handle).kernel.empty()) facts.host = facts.handle;
+  if (!fatbins.find_kernel(facts.handle).kernel.empty()) facts.host = facts.handle;
   const bool passes_on = t_failed_host != 0 && t_failed_host == facts.host;
   t_failed_host = 0;
   return !passes_on;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvcc 13 makes of kernel<<<...>>>: a host stub that asks __cudaGetKernel once and then gives the handle
-// to
-// __cudaLaunchKernel, also after the first has failed: the handle is then the host stub's address
+// nvcc 13 compiles kernel<<<...>>> to a host stub that calls __cudaGetKernel once and passes the handle to
+// __cudaLaunchKernel, even if __cudaGetKernel failed: then the handle is the address of the host stub
 // (runtime 13.0.96).
 #pragma once
 #include "cuda/call_args.h"
+#include "track/fatbin_registry.h"
 
 namespace kshim::shim {
 
-/// Completes the facts of a failed launch with such a handle. False when this launch only passes on the
-/// failure of
-/// __cudaGetKernel that has just been recorded. `facts` is of a failed runtime call; called for each of them.
-bool complete_launch(CallArgs& facts) noexcept;
+/// Completes the arguments of a failed launch with such a handle. False if this launch only repeats the
+/// failure of __cudaGetKernel that was just recorded. Call it for each failed runtime call.
+bool complete_launch(CallArgs& facts, FatbinRegistry& fatbins) noexcept;
 
 }  // namespace kshim::shim

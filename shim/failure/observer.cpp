@@ -3,6 +3,7 @@
 
 #include "cuda/cuda_libraries.h"
 #include "cuda/driver_info.h"
+#include "cuda/driver_table.h"
 #include "cuda/next_symbol.h"
 #include "failure/cudart_frame.h"
 #include "failure/launch_syntax.h"
@@ -25,7 +26,7 @@ namespace {
 /// at two layers gives one record. facts.code 0: none is held.
 constinit thread_local DriverFailure t_pending;
 
-// Programs and runtimes release what they had while the driver is going away already.
+// At exit, programs and runtimes release resources after the driver has shut down.
 constexpr abi::Result kDeinitialized = 4;
 constexpr abi::Result kNotInitialized = 3;
 constexpr abi::Result kNoDevice = 100;
@@ -65,7 +66,8 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device) n
   DriverFailure driver;
   const bool waited = extract_pending(driver);
   CallArgs facts = returned;
-  const bool failed = facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts);
+  const bool failed =
+      facts.code != 0 && facts.code != kDeinitialized && complete_launch(facts, state.fatbins);
   if (waited && failed && driver.facts.code == facts.code) {
     add_failure(state, &driver, &facts, device);
     return;
@@ -74,7 +76,7 @@ void add_runtime_return(State& state, const CallArgs& returned, Device device) n
   if (failed) add_failure(state, nullptr, &facts, device);
 }
 
-/// Asks the driver what is not known of it yet. Its answers take more room than a small stack has.
+/// Asks the driver what is not known of it yet. The answers do not fit on a small stack.
 void learn_driver(const SlowPath& path, bool initialised) noexcept {
   bool known = true;
   path.run([&](State& state) { known = state.driver.knows(initialised); });
@@ -85,6 +87,14 @@ void learn_driver(const SlowPath& path, bool initialised) noexcept {
   ask_driver(initialised, *facts);
   path.run([&](State& state) { state.driver.learn(*facts); });
   raw::unmap_memory(memory, sizeof(DriverAnswers));
+}
+
+void register_code(const Registration& registration) noexcept {
+  if (stage_registration(registration)) return;
+  const SlowPath path;
+  if (!path) return;
+  path.run([](State& state) { state.fatbins.update(); });
+  stage_registration(registration);
 }
 
 bool is_recording(const void* caller) noexcept { return options().enabled && !in_driver(caller); }
@@ -120,7 +130,7 @@ void on_call_failed(const CallArgs& facts) noexcept {
 }
 
 void on_runtime_returned(const CallArgs& returned) noexcept {
-  // g_pending counts all threads' errors: most calls that come here have nothing to do.
+  // g_pending counts the errors of all threads, so most calls have nothing to do here.
   if (!options().enabled || (returned.code == 0 && t_pending.facts.code == 0)) return;
   const SlowPath path;
   if (!path) return;
@@ -154,8 +164,10 @@ void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept {
   if (!options().enabled || handle == 0) return;
   bool changed = false;
   if (facts.host != 0) {
-    // A runtime's handle, which may be the driver's that is known already.
-    const Registered kernel = registered_kernel(facts.host);
+    // A runtime's handle may equal a driver's handle that is known already.
+    Registered kernel;
+    const SlowPath path;
+    if (path) path.run([&](State& state) { kernel = state.fatbins.find_kernel(facts.host); });
     if (kernel.kernel.empty() || handle_has_name(handle, kernel.kernel)) return;
     changed = remember_handle(handle, kernel.kernel, 0);
   } else {
@@ -176,17 +188,37 @@ void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept {
   path.run([&](State& state) { state.error_reads.add(error, hook, caller, state.report, state.objects); });
 }
 
-void on_fatbin_registered(abi::FatbinHandle handle) noexcept {
+void on_fatbin_registered(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
+  if (options().enabled && handle != nullptr && wrapper != 0)
+    register_code(fatbin_registration(handle, wrapper));
+}
+
+void on_kernel_registered(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept {
+  if (options().enabled && handle != nullptr && host != 0 && name != nullptr)
+    register_code({handle, host, 0, name});
+}
+
+void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept {
+  if (options().enabled && handle != nullptr) register_code({handle, 0, 0, nullptr});
+}
+
+void on_fatbin_complete(abi::FatbinHandle handle) noexcept {
   if (!options().enabled || options().targets.empty()) return;
   const SlowPath path;
   if (!path) return;
   path.run([handle](State& state) {
-    const std::uintptr_t wrapper = registered::wrapper_of(handle);
+    const std::uintptr_t wrapper = state.fatbins.wrapper_of(handle);
     if (wrapper == 0) return;
     DeviceCode code;
     examine_memory(wrapper, false, code);
     state.gaps.note(state.gap_scene(), code, {});
   });
+}
+
+void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept {
+  if (!is_recording(caller) || table == nullptr || id == nullptr || !is_load_table(*id)) return;
+  const SlowPath path;
+  if (path) path.run([&](State&) { watch_load_table(address_of(*table), caller); });
 }
 
 void on_compiler_failed(const CompilerCall& call) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wrappers report. A wrapper calls, tests and returns; when the test fails it hands the arguments
-// over as CallArgs (cuda/call_args.h), and what follows is cold.
+// The events that wrappers report. A wrapper calls the real function, tests the result and returns. If the
+// test fails, it passes the arguments on as CallArgs (cuda/call_args.h); the rest is off the hot path.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace kshim::shim {
 
-/// Driver errors of this process that wait for the runtime call that they were raised in to return.
+/// The number of driver errors in this process that are held until the enclosing runtime call returns.
 extern std::atomic<std::uint32_t> g_pending;
 
-// errno is kept by all of them.
+// All of these functions preserve errno.
 
 /// cuInit: the report begins before it, driver and devices are written after it.
 void on_init_begins() noexcept;
@@ -29,8 +29,14 @@ void on_load(const CallArgs& facts, std::uint64_t begin, std::uintptr_t handle) 
 void on_lookup(const CallArgs& facts, std::uintptr_t handle) noexcept;
 /// cudaGetLastError or cudaPeekAtLastError returned an error.
 void on_error_read(Hook hook, abi::Result code, const void* caller) noexcept;
-/// __cudaRegisterFatBinaryEnd returned.
-void on_fatbin_registered(abi::FatbinHandle handle) noexcept;
+/// A shared runtime's registration: __cudaRegisterFatBinary, __cudaRegisterFunction and
+/// __cudaRegisterFatBinaryEnd returned; __cudaUnregisterFatBinary is about to be called.
+void on_fatbin_registered(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
+void on_kernel_registered(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept;
+void on_fatbin_complete(abi::FatbinHandle handle) noexcept;
+void on_fatbin_unregistered(abi::FatbinHandle handle) noexcept;
+/// cuGetExportTable has answered `caller` with *table.
+void on_export_table(const void* const* table, const abi::Uuid* id, const void* caller) noexcept;
 /// A call of a compiler library failed: recorded where the library refuses an architecture.
 void on_compiler_failed(const CompilerCall& call) noexcept;
 /// With KSHIM_COVERAGE: a launch of the CUfunction or CUkernel succeeded.
@@ -40,8 +46,8 @@ void on_launch(std::uintptr_t handle) noexcept;
 void* resolve_export(Hook hook) noexcept;
 void* resolve_routed(Hook hook) noexcept;
 void* resolve_runtime(Runtime runtime, Hook hook) noexcept;
-/// What a driver or runtime function answers that does not exist: only programs see it that test for it by a
-/// weak reference, or look it up while it goes away.
+/// The result of a driver or runtime function that does not exist. Only programs that test for it by a weak
+/// reference, or call it while its library is unloaded, get it.
 abi::Result absent(Hook hook) noexcept;
 
 /// Passes a failed call on and returns its code. SelectArgs drops the arguments that a report cannot use, so

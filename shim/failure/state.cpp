@@ -30,9 +30,9 @@ State* map_state() noexcept {
   return state;
 }
 
-/// What a thread of the parent was changing when this process was forked cannot be trusted.
+/// A thread of the parent may have been changing the state during fork, so its contents are not usable.
 void forget(State& state) noexcept {
-  // Pages that nobody has touched stay untouched. Refused for locked memory.
+  // Leaves untouched pages untouched. Fails for locked memory.
   if (raw::advise(&state, sizeof state, MADV_DONTNEED) == 0) return;
   auto* const known = reinterpret_cast<std::byte*>(&state) + sizeof state.stack;
   std::memset(known, 0, sizeof state - sizeof state.stack);

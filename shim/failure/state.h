@@ -12,34 +12,35 @@
 #include "guest/reentry_guard.h"
 #include "guest/scratch_stack.h"
 #include "report/report_file.h"
+#include "track/fatbin_registry.h"
 #include "track/modules.h"
 #include "track/object_records.h"
 
 namespace kshim::shim {
 
-/// Zeroed memory is a State that knows nothing.
+/// Zeroed memory is an empty State.
 struct State {
   ScratchStack stack;
   Report report;
   DriverInfo driver;
   ObjectRecords objects;
   Modules modules;
+  FatbinRegistry fatbins;
   Gaps gaps;
   Failures failures;
   ErrorReads error_reads;
   TargetScan target_scan;
 
-  Gaps::Scene gap_scene() noexcept { return {report, driver, objects}; }
-  Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, gaps}; }
+  Gaps::Scene gap_scene() noexcept { return {report, driver, objects, fatbins}; }
+  Failures::Scene failure_scene() noexcept { return {report, driver, objects, modules, fatbins, gaps}; }
 };
 
-/// Whether this process, or the one that it was forked from, has used CUDA. Needs no lock.
+/// Whether this process, or its parent before fork, has used CUDA. Needs no lock.
 bool is_state_mapped() noexcept;
 
 /// {
 ///   const SlowPath path;
-///   if (!path) return;             // this thread is inside already: a driver that the shim asks calls
-///   itself
+///   if (!path) return;             // this thread is inside already: the driver calls itself
 ///   ... ask the driver ...         // without the lock
 ///   path.run([&](State& state) { ... });
 /// }

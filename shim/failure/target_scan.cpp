@@ -22,14 +22,14 @@ struct Place {
   std::uint64_t size = 0;
 };
 
-/// Where a file's wrappers are. Section headers are not mapped with a library: they are read from the file.
+/// Finds a file's fatbin wrappers. Section headers are not mapped, so they are read from the file.
 Place wrappers_of(std::string_view path) noexcept {
   PathText name;
   name << path;
   FileCopy file(name.c_str());
   const Bytes bytes = file.bytes();
   file.fetch(0, kHead);
-  // Of the tables, what ElfReader looks at to find a section by its name.
+  // The parts of the tables that ElfReader needs to find a section by its name.
   const auto table = read_le<std::uint64_t>(bytes, 40);
   const auto count = read_le<std::uint16_t>(bytes, 60);
   const auto names = read_le<std::uint16_t>(bytes, 62);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KSHIM_TARGET: a static runtime registers its fatbins out of sight, and loads each only when it is needed.
-// So that a target's gaps do not depend on what a run happened to use, the fatbins of every mapped file are
-// read.
+// KSHIM_TARGET: the shim cannot see what a static runtime registers, and the runtime loads a fatbin only when
+// it is needed. To find all gaps of a target, the fatbins of every loaded file are read.
 #pragma once
 #include <cstdint>
 

@@ -21,7 +21,7 @@ std::atomic<unsigned long> g_values[kTypes];
 enum State : int { unread, known, unknown };
 std::atomic<int> g_state{unread};
 
-// The file first: Valgrind and QEMU's user mode answer for the program there, and not in prctl.
+// The file comes first: Valgrind and QEMU's user mode emulate it, but not prctl.
 std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
   constexpr long kGetAuxiliaryVector = 0x41555856;  // PR_GET_AUXV, Linux 6.4
   const int file = raw::open_file("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
@@ -31,7 +31,7 @@ std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
   return got <= 0 ? 0 : static_cast<std::size_t>(got) / sizeof(Pair);
 }
 
-// Threads that come first at the same time store the same values.
+// Threads that race here store the same values.
 int read() noexcept {
   const ErrnoKeeper keeper;
   Pair pairs[kTypes] = {};

@@ -5,7 +5,7 @@
 
 namespace kshim::shim {
 
-/// 0 where the kernel gave no such value, or where neither /proc nor prctl(2) tells.
+/// 0 if the kernel passed no such value, or if neither /proc nor prctl(2) has it.
 unsigned long auxiliary_value(unsigned long type) noexcept;
 /// Whether the program has rights that its caller lacks (AT_SECURE).
 bool has_raised_rights() noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's clocks, without libc's function: the vDSO's, which costs no system call. A library that
-// replaces clock_gettime (libfaketime) is not asked.
+// Reads the kernel's clocks through the vDSO: no system call, and no libc function that a library
+// (libfaketime) may replace.
 #pragma once
 #include <time.h>
 
@@ -11,8 +11,7 @@ namespace kshim::shim {
 void read_clock(clockid_t clock, timespec& out) noexcept;
 std::uint64_t now_nanoseconds() noexcept;  ///< CLOCK_MONOTONIC
 
-/// Keeps work that is repeated to a small part of the time, however long it takes. Zeroed memory is one whose
-/// work is due.
+/// Limits repeated work to a fixed fraction of the run time (1/17). A zeroed object is due at once.
 class RateLimit {
  public:
   bool is_due() const noexcept { return now_nanoseconds() >= next_; }

@@ -13,7 +13,7 @@ namespace kshim::shim {
 
 namespace {
 
-/// What a large copy takes of the host's limits, even for a moment, another thread of the host may want.
+/// A large copy uses up part of the host's limits, which another thread of the host may need.
 bool is_modest(std::size_t size) noexcept {
   constexpr std::size_t kSmall = std::size_t{16} << 20U;
   constexpr rlim_t kShare = 16;
@@ -34,7 +34,7 @@ FileCopy::FileCopy(const char* path) noexcept {
   if (file_ < 0 || raw::status_of(file_, facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (!is_modest(size)) return;
-  // Pages that nobody fetches take no memory.
+  // Pages that are never written use no memory.
   void* memory = raw::map_memory(size, MAP_NORESERVE);
   if (memory == nullptr) return;
   memory_ = static_cast<std::byte*>(memory);
@@ -48,7 +48,7 @@ FileCopy::~FileCopy() {
 
 void FileCopy::fetch(std::uint64_t offset, std::uint64_t size) noexcept {
   if (offset >= size_ || (offset >= last_from_ && offset + size <= last_to_)) return;
-  constexpr std::uint64_t kLeast = 4096;  // small things often stand close together
+  constexpr std::uint64_t kLeast = 4096;  // small items are often close together
   std::uint64_t left = std::min<std::uint64_t>(std::max(size, kLeast), size_ - offset);
   last_from_ = offset;
   last_to_ = offset + left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a file, copied where a mapping of it would show them. A mapping itself brings SIGBUS when somebody
-// truncates the file meanwhile. What was not fetched, or is not there any more, reads as zero.
+// Copies parts of a file to the offsets that a mapping would have. A real mapping raises SIGBUS if another
+// process truncates the file. Bytes that were not fetched, or no longer exist, read as zero.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace kshim::shim {
 
 class FileCopy {
  public:
-  /// Opens a regular file; empty where there is none.
+  /// Opens a regular file; the copy is empty if there is none.
   explicit FileCopy(const char* path) noexcept;
   ~FileCopy();
   FileCopy(const FileCopy&) = delete;

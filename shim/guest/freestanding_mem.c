@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory functions of our own, hidden. A sanitizer linked into the program stands in for libc's, and while it
- * starts it asks dlsym for the real ones: a call that left this library then would end at an address that is
- * not known yet. */
+ * The shim's own memory functions, hidden. A sanitizer that is linked into the program replaces libc's. While
+ * it starts, it looks the real ones up with dlsym, which is the shim's: a call to the sanitizer's functions
+ * at that time would jump to a null pointer. */
 #include <stddef.h>
 
 #define OWN __attribute__((visibility("hidden")))
@@ -13,7 +13,7 @@
 OWN void* memcpy(void* restrict to, const void* restrict from, size_t size);
 OWN void* memmove(void* to, const void* from, size_t size);
 OWN void* memset(void* to, int value, size_t size);
-/* Asked for by libunwind.a as Ubuntu builds it. */
+/* Ubuntu's libunwind.a needs it. */
 OWN void* __memcpy_chk(void* to, const void* from, size_t size, size_t room);
 OWN int memcmp(const void* left, const void* right, size_t size);
 OWN int bcmp(const void* left, const void* right, size_t size); /* what clang makes of a memcmp() == 0 */

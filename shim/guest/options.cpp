@@ -42,14 +42,14 @@ std::string_view trim(std::string_view text) noexcept {
   return text;
 }
 
-/// Calls take(item) for every item between separators until one is refused; empty items are skipped.
-template <class Take>
-bool for_each_item(std::string_view text, std::string_view separators, Take take) noexcept {
+/// Calls accept(item) for every item between separators until it returns false; empty items are skipped.
+template <class Accept>
+bool for_each_item(std::string_view text, std::string_view separators, Accept accept) noexcept {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find_first_of(separators), text.size());
     const std::string_view item = trim(text.substr(0, end));
     text.remove_prefix(end == text.size() ? end : end + 1);
-    if (!item.empty() && !take(item)) return false;
+    if (!item.empty() && !accept(item)) return false;
   }
   return true;
 }
@@ -135,7 +135,7 @@ bool is_pattern(std::string_view value) noexcept {
   return true;
 }
 
-std::string_view keep(OptionsStorage& storage, std::string_view text) noexcept {
+std::string_view copy_text(OptionsStorage& storage, std::string_view text) noexcept {
   if (text.size() > sizeof storage.text - storage.used) return {};
   char* const start = storage.text + storage.used;
   std::memcpy(start, text.data(), text.size());
@@ -149,7 +149,7 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
   switch (id) {
     case OptionId::report: {
       good = is_pattern(value);
-      const std::string_view kept = good ? keep(storage, value) : std::string_view();
+      const std::string_view kept = good ? copy_text(storage, value) : std::string_view();
       good = !kept.empty();
       if (good) out.report = kept, out.report_given = true;
       break;
@@ -178,10 +178,10 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
       good = parse_arguments(value, out.arguments);
       break;
     case OptionId::privacy:
-      // Any other word is taken for a file: what is no key makes a report no less private.
+      // Any other word is a file name. A file that has no key leaves the report private all the same.
       good = true;
       out.is_private = value != "0";
-      out.key_file = value == "0" || value == "1" ? std::string_view() : keep(storage, value);
+      out.key_file = value == "0" || value == "1" ? std::string_view() : copy_text(storage, value);
       break;
     case OptionId::mode:
       good = value == "0600" || value == "0640";
@@ -200,7 +200,7 @@ void parse_option(OptionId id, std::string_view value, OptionsStorage& storage, 
   }
   if (good || storage.complaint_count == std::size(storage.complaints)) return;
   storage.complaints[storage.complaint_count++] = {kNames[static_cast<std::size_t>(id)],
-                                                   keep(storage, value.substr(0, 200)), default_of(id)};
+                                                   copy_text(storage, value.substr(0, 200)), default_of(id)};
 }
 
 std::atomic<int> g_state{0};  // 0: to be parsed, 1: being parsed, 2: done
@@ -210,7 +210,7 @@ constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
   char folder[4096];
-  if (raw::working_folder(folder, sizeof folder)) out.start_folder = keep(storage, folder);
+  if (raw::working_folder(folder, sizeof folder)) out.start_folder = copy_text(storage, folder);
 }
 
 }  // namespace
@@ -224,9 +224,9 @@ void parse_options(const char* const* environment, OptionsStorage& storage, Opti
     if (equals == std::string_view::npos) continue;
     const std::string_view name = entry.substr(0, equals);
     const std::string_view value = part_of(entry, equals + 1);
-    if (name == "KSHIM_RUN_ID") out.run_id = keep(storage, value.substr(0, 128));
-    if (name == "KSHIM_RUN_SOCKET") out.run_socket = keep(storage, value.substr(0, 107));
-    if (value.empty()) continue;  // set to nothing is not set
+    if (name == "KSHIM_RUN_ID") out.run_id = copy_text(storage, value.substr(0, 128));
+    if (name == "KSHIM_RUN_SOCKET") out.run_socket = copy_text(storage, value.substr(0, 107));
+    if (value.empty()) continue;  // an empty value counts as unset
     for (std::size_t i = 0; i < std::size(kNames); ++i)
       if (name == kNames[i]) parse_option(static_cast<OptionId>(i), trim(value), storage, out);
   }
@@ -242,7 +242,7 @@ std::string_view next_line(std::string_view& text) noexcept {
   return line;
 }
 
-/// What a file of root's that nobody else can write to has, up to `capacity` bytes; empty for any other.
+/// The contents of a file that root owns and only root can write, up to `capacity` bytes; empty for others.
 std::string_view read_of_root(const char* path, char* to, std::size_t capacity) noexcept {
   const int fd = raw::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0) return {};
@@ -255,8 +255,8 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
   return {to, size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
-/// A root process that got the shim from /etc/ld.so.preload may have its environment from anybody (sudo -E,
-/// cron helpers, daemons): only root's own file is obeyed.
+/// A root process that is preloaded by /etc/ld.so.preload may have inherited any user's environment (sudo -E,
+/// cron helpers, daemons): it reads root's settings file only.
 bool is_preloaded_for_all() noexcept {
   if (raw::user() != 0) return false;
   for (char** entry = __environ; *entry != nullptr; ++entry) {

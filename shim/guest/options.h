@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The KSHIM_* variables, parsed once: by the constructor, or before it when another library's constructor
-// looks up CUDA.
+// The KSHIM_* variables. They are parsed once: by the shim's constructor, or earlier if another library's
+// constructor looks up CUDA.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -24,7 +24,7 @@ struct Options {
   unsigned mode = 0600;                    ///< KSHIM_MODE
   std::uint64_t max_bytes = 64ULL << 20U;  ///< KSHIM_MAX_BYTES
   std::uint64_t max_files = 65536;         ///< KSHIM_MAX_FILES
-  bool own_settings = false;  ///< of root's, from /etc/kshim/options: the environment was not asked
+  bool own_settings = false;               ///< read from /etc/kshim/options instead of the environment
   report::ArgumentDetail arguments = report::ArgumentDetail::names;  ///< KSHIM_ARGV
   bool is_private = false;                                           ///< KSHIM_PRIVATE is not 0
   std::string_view key_file{};                                       ///< of KSHIM_PRIVATE; empty with 1
@@ -36,7 +36,7 @@ struct Options {
   std::span<const image::Arch> targets{};
 };
 
-/// Never changes once the environment was there to be read. What it refers to lives as long as the process.
+/// Does not change after the environment was first read. Its texts live as long as the process.
 const Options& options() noexcept;
 
 /// Parses `environment` ("NAME=value" strings, the last one nullptr) into `out`; `storage` keeps its texts.

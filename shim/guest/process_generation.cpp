@@ -17,7 +17,7 @@ constinit thread_local bool t_inside = false;
 
 namespace {
 
-/// A page that reads as zero in a fork's child (Linux 4.14); null where the kernel cannot do that.
+/// A page that reads as zero in a child of fork (Linux 4.14); null if the kernel does not support that.
 std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   constexpr std::size_t kPage = 4096;
   void* page = raw::map_memory(kPage);
@@ -27,7 +27,7 @@ std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   return nullptr;
 }
 
-/// Above the process id stands how often a fork was noticed on the way to this process.
+/// The bits above the process id count the forks between the first process and this one.
 constexpr unsigned kProcessIdBits = 22;  // PID_MAX_LIMIT of 64-bit kernels
 std::atomic<std::atomic<std::uint32_t>*> g_process_mark{nullptr};
 std::atomic<bool> g_process_mark_tried{false};
@@ -45,7 +45,7 @@ std::uint32_t process_generation() noexcept {
   }
   std::uint32_t mark = kept->load(std::memory_order_relaxed);
   if (mark != 0) return mark;
-  // What an ancestor left in memory that is not wiped.
+  // The value of an ancestor: this memory is not wiped.
   static std::atomic<std::uint32_t> g_last{0};
   const std::uint32_t last = g_last.load(std::memory_order_relaxed);
   const std::uint32_t fresh =

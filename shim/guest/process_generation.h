@@ -6,16 +6,15 @@
 namespace kshim::shim {
 
 std::uint32_t thread_id() noexcept;
-/// Without a system call after the first; right in a fork's child. A vfork's child, which shares our memory
-/// until it execs, passes for its parent: where that matters, ask getpid().
+/// The process id. Makes one system call in all; correct in a child of fork. In a child of vfork, which
+/// shares memory with its parent, it is the parent's: use getpid() where that matters.
 std::uint32_t process_id() noexcept;
-/// Tells processes apart, also a child from a parent with the same process id, in another pid namespace.
+/// Differs between parent and child, even if both have the same process id (in different pid namespaces).
 std::uint32_t process_generation() noexcept;
 
-/// Process and thread; no two of a process that live at the same time have the same. Not 0, no system call.
+/// Identifies process and thread: unique among the live threads of a process, not 0. No system call.
 std::uint64_t thread_token() noexcept;
-/// Whether a mark was set by this process: what a fork's child finds may be of a thread that it does not
-/// have.
+/// Whether this process created the token. In a child of fork, a token may belong to a thread of the parent.
 inline bool is_of_this_process(std::uint64_t mark) noexcept { return mark >> 32U == process_generation(); }
 
 }  // namespace kshim::shim

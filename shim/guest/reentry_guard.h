@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks a thread that is inside the shim. All signals are blocked meanwhile, so no handler of the host's runs
-// there. Calls that the driver itself makes while the shim asks it something are not recorded.
+// Marks this thread as inside the shim. All signals are blocked meanwhile, so no handler of the host runs
+// there. Calls that the driver makes while the shim calls it are not recorded.
 #pragma once
 #include <cstdint>
 

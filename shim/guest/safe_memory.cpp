@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kPage = 4096;
 
 /// rt_sigprocmask reads the set before it looks at `how`: EINVAL says that the eight bytes are there, EFAULT
-/// that they are not; nothing is changed either way. A quarter of process_vm_readv's price a page, and
-/// allowed in sandboxes that forbid that (old container run times).
+/// that they are not; nothing is changed either way. It costs a quarter of process_vm_readv, and sandboxes
+/// that forbid that (old container run times) allow it.
 bool page_is_readable(std::uintptr_t page) noexcept {
   constexpr int kNoSuchHow = -1;
   return raw::call(SYS_rt_sigprocmask, kNoSuchHow, page, nullptr, 8UL) != 0 && errno != EFAULT;
@@ -31,8 +31,8 @@ bool page_is_readable(std::uintptr_t page) noexcept {
 enum : int { unknown, yes, no };
 std::atomic<int> g_pages_can_be_asked{unknown};
 
-/// An emulator that looks at `how` first (QEMU's user mode) would take everything for readable: it is asked
-/// once about the end of the address space, which never is.
+/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable. The last page
+/// of the address space, which is never mapped, tells.
 bool pages_can_be_asked() noexcept {
   int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
   if (known == unknown) {
@@ -48,7 +48,7 @@ bool is_refusal(int error) noexcept { return error == EPERM || error == ENOSYS |
 
 void never_ask_for_pages() noexcept { g_pages_can_be_asked.store(no, std::memory_order_relaxed); }
 
-// process_vm_readv on the own process: a bad address is EFAULT, where a plain read would be SIGSEGV.
+// process_vm_readv on this process: a bad address gives EFAULT, not SIGSEGV.
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   const iovec local{to, size};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stacks that the shim works on. A host's thread may have as little as PTHREAD_STACK_MIN (16 KiB), a
-// signal handler or a coroutine less, and what can be read below its frame may be somebody's data. All
+// signal handler or a coroutine less, and the readable memory below its frame may hold the host's data. All
 // signals are blocked while a thread is on one, so no handler and no collector ever sees a thread there.
 #pragma once
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was written already, by hashed keys. Lock-free and of fixed size; nothing is taken out.
+// A set of hashed keys of what was written. Lock-free, of fixed size, insert only.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace kshim::shim {
 template <std::size_t kSlots>
 class SeenKeys {
  public:
-  /// False when the key was there, and where there is no more room near its place.
+  /// False if the key is in the set, or if the slots that it hashes to are full.
   bool is_first(std::uint64_t key) noexcept {
     if (key == 0) key = 1;
     for (std::size_t i = 0; i < kProbes; ++i) {

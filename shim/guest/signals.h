@@ -14,13 +14,13 @@ constexpr raw::SignalSet signal_bit(int signal) noexcept {
   return raw::SignalSet{1} << static_cast<unsigned>(signal - 1);
 }
 
-/// All signals but those that the thread's own faults raise: blocking these would end the process.
+/// All signals except those that faults of this thread raise: with these blocked, a fault ends the process.
 constexpr raw::SignalSet kBlockable = ~(signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGILL) |
                                         signal_bit(SIGFPE) | signal_bit(SIGTRAP) | signal_bit(SIGSYS));
 
-/// A write of the shim's must not bring the host a signal: SIGPIPE from a closed stderr, SIGXFSZ from a size
-/// limit. Blocks one such signal of this thread and discards it if it came meanwhile. One that was pending
-/// before stays.
+/// A write by the shim must not raise a signal in the host: SIGPIPE from a closed stderr, SIGXFSZ from a size
+/// limit. Blocks one such signal in this thread and discards it if it arrives. A signal that was pending
+/// before stays pending.
 class ScopedSuppressSignal {
  public:
   explicit ScopedSuppressSignal(int signal) noexcept : signal_(signal_bit(signal)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// string_view::substr without its throw: that would bring a function of libstdc++ into the shim.
+// string_view::substr without the exception, which would link a function of libstdc++ into the shim.
 #pragma once
 #include <algorithm>
 #include <string_view>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls by the instruction itself, without libc's wrappers: those are cancellation points
-// (pthread_cancel must not end a host's thread inside the shim), other preloaded libraries replace them
-// (fakeroot, sandboxes, I/O tracers), and a program may define functions or variables of their names. errno
-// is set as by libc.
+// System calls by instruction. libc's wrappers are cancellation points (pthread_cancel must not end a thread
+// of the host inside the shim), other preloaded libraries replace them (fakeroot, sandboxes, I/O tracers),
+// and a program may define functions or variables of their names. errno is set as libc sets it.
 #pragma once
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -25,19 +24,7 @@
 
 namespace kshim::shim::raw {
 
-#if defined(__x86_64__)
-inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
-  long result = 0;
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
-  return result;
-}
-#elif defined(__aarch64__)
+#if defined(__aarch64__)
 inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
   register long x8 asm("x8") = number;
   register long x0 asm("x0") = a;
@@ -48,6 +35,18 @@ inline long enter_kernel(long number, long a, long b, long c, long d, long e, lo
   register long x5 asm("x5") = f;
   asm volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
   return x0;
+}
+#elif defined(__x86_64__)
+inline long enter_kernel(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  long result = 0;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
 }
 #else
 #error "how to enter the kernel on this architecture is not known"
@@ -122,7 +121,7 @@ inline int status_of_link(const char* path, struct stat& out) noexcept {
 inline int shorten_file(int fd, off_t size) noexcept {
   return static_cast<int>(call(SYS_ftruncate, fd, size));
 }
-/// Zeroed memory of our own, or nullptr.
+/// Maps zeroed private memory; nullptr if that fails.
 inline void* map_memory(std::size_t size, int more_flags = 0) noexcept {
   const long got =
       call(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | more_flags, -1, 0L);
@@ -136,12 +135,12 @@ inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call
 inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(call(SYS_getppid)); }
 inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
 inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
-/// Waits; less when the thread is interrupted.
+/// Sleeps; returns early if a signal interrupts it.
 inline void sleep_for(long nanoseconds) noexcept {
   const timespec time{0, nanoseconds};
   call(SYS_nanosleep, &time, nullptr);
 }
-/// Waits while the word has that value, at most so long. A sandbox may refuse: then for a moment.
+/// Sleeps while the word has that value, up to the time limit. If a sandbox refuses futex, sleeps briefly.
 inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value,
                         long nanoseconds) noexcept {
   constexpr long kMoment = 100'000;
@@ -157,7 +156,7 @@ inline void wake_one(const std::atomic<std::uint32_t>& word) noexcept {
 inline bool working_folder(char* out, std::size_t size) noexcept {
   return call(SYS_getcwd, out, size) > 0 && out[0] == '/';
 }
-/// Without the detour by prlimit64, which looks for a process first.
+/// getrlimit, which is faster than prlimit64: that looks a process up.
 inline int get_limit(int which, rlimit& out) noexcept {
 #ifdef SYS_getrlimit
   if (call(SYS_getrlimit, which, &out) == 0) return 0;
@@ -185,7 +184,7 @@ inline int change_mask(int how, const SignalSet& set, SignalSet* before) noexcep
   return static_cast<int>(call(SYS_rt_sigprocmask, how, &set, before, sizeof set));
 }
 inline void pending_signals(SignalSet& out) noexcept { call(SYS_rt_sigpending, &out, sizeof out); }
-/// Takes away one pending signal of the set, if there is one.
+/// Removes one pending signal of the set, if there is one.
 inline void discard_signal(const SignalSet& set) noexcept {
   const timespec now{0, 0};
   call(SYS_rt_sigtimedwait, &set, nullptr, &now, sizeof set);

@@ -9,8 +9,7 @@
 
 namespace kshim::shim {
 
-// A bump allocator over 1 MiB blocks. A block that another thread fills first is lost to the loser: a few
-// bytes.
+// A bump allocator over 1 MiB blocks. A thread that loses the race for the end of a block wastes a few bytes.
 std::string_view copy_to_storage(std::string_view text) noexcept {
   constexpr std::size_t kBlock = 1U << 20U;
   constexpr std::size_t kMaxBlocks = 64;

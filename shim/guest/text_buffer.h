@@ -51,7 +51,7 @@ using PathText = Text<4096>;
 Text<40> to_hex(Bytes bytes) noexcept;
 std::string_view base_name(std::string_view path) noexcept;
 
-/// Copies text into memory that lives as long as the process; empty when there is no more. Lock-free.
+/// Copies text into memory that lives as long as the process; empty if there is none left. Lock-free.
 std::string_view copy_to_storage(std::string_view text) noexcept;
 
 }  // namespace kshim::shim

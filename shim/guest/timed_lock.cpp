@@ -30,14 +30,13 @@ bool TimedLock::acquire(bool& inherited) noexcept {
   return acquired;
 }
 
-// The word is read before the attempt, and the owner changes it before it looks for waiting threads: no
-// release is missed. A turn ends after a while in any case, because a thread that was woken may have given
-// up.
+// The word is read before the attempt, and the owner changes it before it checks for waiting threads, so no
+// release is missed. Each sleep has a limit, because the thread that was woken may have given up.
 bool TimedLock::wait_and_acquire(bool& inherited) noexcept {
   constexpr std::uint64_t kLongestWithoutRelease = 2'000'000'000;  // nanoseconds
   constexpr std::uint64_t kLongest = 10'000'000'000;
   constexpr std::uint64_t kTurn = 10'000'000;
-  constexpr std::uint32_t kMostTurns = 200'000;  // should the clock stand still
+  constexpr std::uint32_t kMostTurns = 200'000;  // in case the clock does not advance
   std::uint64_t last = now_nanoseconds();
   std::uint64_t waited = 0;
   std::uint64_t waited_at_release = 0;

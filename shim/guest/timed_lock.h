@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock whose wait ends.
+// A lock with a timeout.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array in memory of its own, without a heap: it doubles by mapping a larger one. Elements are copied as
+// An array in mapped memory, without a heap. It grows by mapping twice the size; elements are copied as
 // bytes.
 #pragma once
 #include <atomic>
@@ -20,10 +20,10 @@ class GrowingArray {
   bool empty() const noexcept { return size_ == 0; }
   T& operator[](std::size_t index) noexcept { return items_[index]; }
   T& back() noexcept { return items_[size_ - 1]; }
-  /// An element as it is while another thread may change the array; false behind its end. What was copied
-  /// counts only if nothing was changed meanwhile.
+  /// Copies an element while another thread may change the array; false past the end. The copy is valid only
+  /// if the caller finds that nothing changed meanwhile.
   bool copy(std::size_t index, T& out) noexcept {
-    // The size first: an array that is as large has room for it.
+    // The size is read first: any array read later has room for that many elements.
     if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return false;
     const T* items = std::atomic_ref<T*>(items_).load(std::memory_order_acquire);
     std::memcpy(static_cast<void*>(&out), items + index, sizeof(T));

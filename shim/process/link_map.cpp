@@ -16,7 +16,7 @@
 #include "guest/text_buffer.h"
 #include "process/scattered_read.h"
 
-// The linker's mark of where this library begins in memory.
+// Set by the static linker: where this library begins in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
 
 // Weak references: glibc has the first name (link.h), musl the second.
@@ -56,7 +56,7 @@ const ElfW(Dyn) * program_dynamic() noexcept {
 std::atomic<const link_map*> g_last_at_start{nullptr};
 std::atomic<std::size_t> g_count_at_start{0};
 
-/// The constructors run under the dynamic linker's lock: the list stands still.
+/// Constructors run under the dynamic linker's lock, so the list does not change.
 [[gnu::constructor]] void note_start() {
   const link_map* map = first_map();
   std::size_t count = map == nullptr ? 0 : 1;
@@ -70,8 +70,8 @@ std::atomic<std::size_t> g_count_at_start{0};
 
 }  // namespace
 
-// Called before everything else, also from a host's own getauxval that looks for the next one: uses no
-// function of libc.
+// Called before all else, even from a host's own getauxval that looks up the next one: calls no function of
+// libc.
 const r_debug* linker_debug() noexcept {
   if (const r_debug* own = &_r_debug; own != nullptr && own->r_map != nullptr) return own;
   if (r_debug** own = &_dl_debug_addr; own != nullptr && *own != nullptr && (*own)->r_map != nullptr)
@@ -119,7 +119,7 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept {
   to[0] = 0;
   if (from == 0) return true;
   for (std::size_t done = 0; done + 1 < room;) {
-    // Not beyond the page in one read: the next one may not be there.
+    // A read stays within a page: the next one may be unmapped.
     const std::size_t part = std::min({room - done, std::size_t{256}, kPage - (from + done) % kPage});
     if (!read_memory(from + done, to + done, part)) return false;
     if (std::memchr(to + done, 0, part) != nullptr) return true;

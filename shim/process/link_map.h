@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dynamic linker's list of what is mapped, as it keeps it for debuggers (struct r_debug). Read without
-// its lock: each node is copied by a guarded read and checked against its neighbor, so a list that changes
-// meanwhile costs a retry.
+// The dynamic linker's list of loaded objects, which it keeps for debuggers (struct r_debug). It is read
+// without the linker's lock: each node is copied by a guarded read and checked against its neighbor; a list
+// that changes meanwhile is read again.
 #pragma once
 #include <link.h>
 
@@ -36,7 +36,7 @@ bool next_node(MapNode& node, bool& broken) noexcept;
 bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
 /// Calls visit(context, name) for the name of each node until it answers false.
 void for_each_name(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
-/// The next definition of a function of libc's after the shim in link order: libc's, or another preload's.
+/// The next definition of a libc function after the shim in link order: libc's, or another preload's.
 /// Only for names that libc has, so the search ends among the libraries that the process started with.
 /// Available before constructors run.
 void* find_after_shim(std::string_view name) noexcept;

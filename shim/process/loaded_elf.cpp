@@ -52,8 +52,7 @@ LoadedElf::LoadedElf(ElfW(Addr) base, const ElfW(Phdr) * headers, std::size_t co
   pages_ = nullptr;
 }
 
-// glibc relocates the pointers of most entries in place, other linkers (and the vdso) leave link-time
-// addresses.
+// glibc relocates most of these pointers in place; other linkers, and the vDSO, leave link-time addresses.
 void LoadedElf::read_dynamic() noexcept {
   const auto pointer = [this](std::uint64_t value) -> std::uintptr_t {
     if (contains(value)) return value;
@@ -255,7 +254,7 @@ std::uint32_t LoadedElf::find_sysv(std::string_view name, std::string_view versi
   const std::uintptr_t chains = buckets + std::uint64_t{counts[0]} * sizeof(std::uint32_t);
   std::uint32_t symbol = 0;
   if (!copy(buckets + std::uint64_t{hash % counts[0]} * sizeof symbol, symbol)) return 0;
-  // A damaged chain may be a circle.
+  // A damaged chain may be cyclic.
   for (std::uint32_t steps = 0; symbol != 0 && symbol < counts[1] && steps < counts[1]; ++steps) {
     if (is_definition(symbol, name, version, kind)) return symbol;
     if (!copy(chains + std::uint64_t{symbol} * sizeof symbol, symbol)) return 0;

@@ -3,7 +3,7 @@
 // instead of dlsym and dladdr, which take the dynamic linker's lock, leave a dlerror() behind and may
 // allocate. A LoadedElf holds copies of the headers. The tables stay in the file's memory: every access is
 // checked against the mapped segments and is a guarded read, so damaged tables, and libraries that another
-// thread unloads, cost an answer only.
+// thread unloads, give an error and no fault.
 #pragma once
 #include <elf.h>
 #include <link.h>
@@ -91,8 +91,8 @@ class LoadedElf {
   bool copy_name(const Function& function, char* name, std::size_t room) const noexcept;
   bool imports(std::string_view name) const noexcept;               ///< has it as an undefined dynamic symbol
   bool has_dynamic_address(std::uintptr_t address) const noexcept;  ///< some exported function starts there
-  /// Where the linker bound the imports whose names `wants` answers true for: visit(context, name, address)
-  /// for each, until it answers false. One that is not bound yet (lazy) leads back into this file.
+  /// Calls visit(context, name, address) for each bound import whose name `wants` accepts, until visit
+  /// returns false. The address of an import that is not bound yet (lazy binding) lies in this file.
   void each_binding(bool (*wants)(std::string_view name),
                     bool (*visit)(void* context, std::string_view name, std::uintptr_t address),
                     void* context) const noexcept;

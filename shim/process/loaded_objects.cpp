@@ -21,7 +21,7 @@
 #include "process/link_map.h"
 #include "process/scattered_read.h"
 
-// The linker's marks of where this library begins and ends in memory.
+// Set by the static linker: where this library begins and ends in memory.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start[];
 extern "C" [[gnu::visibility("hidden")]] const char _end[];
 
@@ -39,7 +39,7 @@ struct FoundByLinker {
 };
 using FindByLinker = int (*)(void* address, FoundByLinker* result);
 
-/// What is compared before a record is used again. `hash` is over the end of the name, the build id and the
+/// What is compared before a record is used again. `hash` covers the end of the name, the build id and the
 /// beginning of the dynamic section: tables, needed libraries, soname.
 struct Proof {
   static constexpr std::size_t kNameTail = 128;
@@ -77,7 +77,7 @@ struct Index {
   GrowingArray<std::uint32_t> free_records;
   GrowingArray<Range> ranges;  ///< from high to low: new libraries are mapped below older ones
   std::uint64_t last_load = 0;
-  bool changing = false;  ///< set while the above is changed: a fork's child may find it half done
+  bool changing = false;  ///< set during a change; a child of fork may inherit an unfinished one
   std::atomic<std::uint64_t> version = 0;  ///< odd while `changing`
   bool walked = false;                     ///< the whole list was read once
 
@@ -94,7 +94,7 @@ struct Index {
   std::uint32_t number_of(const Record& of) noexcept { return static_cast<std::uint32_t>(&of - &records[0]); }
   bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
 
-  // Room for work: too much for the stack of a host's thread.
+  // Buffers that are too large for the stack of a host's thread.
   Stack<std::size_t{256} << 10U> stack;
   PageCache pages;
   Record record;
@@ -106,14 +106,14 @@ TimedLock g_lock;
 std::atomic<Index*> g_index{nullptr};
 std::atomic<bool> g_ignore_linkers_look_up{false};
 
-/// Nothing interrupts the thread that holds the lock, so a signal handler never finds its own thread inside.
+/// Signals are blocked while the lock is held, so a signal handler never interrupts the owner.
 class Access {
  public:
   Access() noexcept : guard_(g_lock), index_(guard_ ? open() : nullptr) {}
   explicit operator bool() const noexcept { return index_ != nullptr; }
   Index& operator*() const noexcept { return *index_; }
-  /// Calls work() on a stack of the shim's. From one to another there is no change: Valgrind takes a short
-  /// change for a frame.
+  /// Calls work() on a stack of the shim. A thread that is on one stays on it: Valgrind mistakes a change to
+  /// a nearby stack for a frame.
   template <class Work>
   void run(const Work& work) const noexcept {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
@@ -199,7 +199,7 @@ std::uint64_t hash_of(const std::byte* bytes, std::size_t size) noexcept {
   return content_hash({bytes, size});
 }
 
-/// Reads what a record is proved with. False where some of it is not there.
+/// Reads what a record is verified by. False if any of it cannot be read.
 bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash) noexcept {
   const Proof& proof = record.proof;
   std::byte bytes[Proof::kNameTail + Proof::kDynamic + BuildId::kMax];
@@ -221,10 +221,10 @@ bool read_proof(const Record& record, MapNode& node, std::uint64_t& hash) noexce
   return true;
 }
 
-/// For C libraries without a look-up of their own: when one of two neighbors is taken off the list, the link
-/// of the other one to it is changed. So a node whose predecessor links to it is on the list.
+/// For C libraries without _dl_find_object. A node is on the list if its predecessor links to it, because
+/// removal of a node changes that link.
 bool is_linked(MapNode& node) noexcept {
-  constexpr int kTries = 8;  // predecessors come and go, too
+  constexpr int kTries = 8;  // predecessors are added and removed, too
   for (int i = 0; i < kTries; ++i) {
     MapNode before;
     MapNode again;
@@ -244,7 +244,7 @@ bool is_current(const Index& index, const Record& record, MapNode& node) noexcep
       node.map.l_addr != record.node.map.l_addr || node.map.l_ld != record.node.map.l_ld ||
       node.map.l_name != record.node.map.l_name)
     return false;
-  // Memory that was given back may keep its contents: the linker knows which node is in use.
+  // Freed memory may keep its contents: the linker knows which node is in use.
   if (index.find_by_linker == nullptr) return is_linked(node);
   FoundByLinker found{};
   return index.find_by_linker(node.map.l_ld, &found) == 0 && found.map == node.address;
@@ -257,7 +257,7 @@ std::size_t range_at(Index& index, std::uintptr_t address) noexcept {
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
     Range range;
-    if (!index.ranges.copy(middle, range)) return low;  // another thread took some out
+    if (!index.ranges.copy(middle, range)) return low;  // another thread removed some
     if (range.low > address)
       low = middle + 1;
     else
@@ -277,7 +277,7 @@ void retire(Index& index, std::uint32_t number) noexcept {
 }
 
 void add_range(Index& index, std::uintptr_t low, std::uintptr_t high, std::uint32_t number) noexcept {
-  // What the index has there is older, so it is gone.
+  // An older record of the same addresses is of an unloaded object.
   for (;;) {
     const std::size_t at = range_at(index, high - 1);
     if (at >= index.ranges.size() || index.ranges[at].high <= low || index.ranges[at].record == number) break;
@@ -404,8 +404,8 @@ Record* get(Index& index, const MapNode& node, bool first) noexcept {
   return fresh != nullptr && is_current(index, *fresh, now) ? fresh : nullptr;
 }
 
-/// Marks the index while it changes, and empties it when it was left half done: by a thread that a fork's
-/// child does not have.
+/// Marks the index while it changes. Empties it if a change was left unfinished by a thread that a child of
+/// fork does not have.
 class Change {
  public:
   explicit Change(Index& index) noexcept : index_(index) {
@@ -579,7 +579,7 @@ InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
     return mapped ? InUse::unknown : InUse::nothing;
   }
   if (out.permanent) return InUse::found;
-  // The object is in use, so its build id can be read. One without is compared with care.
+  // The object is in use, so its build id can be read. An object without one is verified in full.
   const BuildId& id = out.object.build_id;
   const bool same = id.size != 0 && is_linkers(find_by_linker, out, address) &&
                     std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;

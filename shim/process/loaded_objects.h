@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mapped, and which file an address lies in. The index follows the dynamic linker's list (link_map.h)
-// without ever taking the linker's lock. An entry is checked before each use: a library that was mapped where
-// another one was is never mistaken for it. A look-up costs the same however many libraries there are.
+// Finds the loaded file that holds an address. The index follows the dynamic linker's list (link_map.h)
+// without taking the linker's lock. An entry is verified before each use, so a library is never mistaken for
+// one that was mapped at the same address before. The cost of a look-up does not depend on the number of
+// libraries.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -11,8 +12,8 @@
 
 namespace kshim::shim {
 
-/// A mapped file. A copy: nothing in it refers to memory that goes away with dlclose. (`elf` reads such
-/// memory, guarded.)
+/// A copy of what is known of a loaded file. Its texts stay valid after dlclose; `elf` reads the file's
+/// memory by guarded reads.
 struct LoadedObject {
   std::string_view path;    ///< absolute, kept forever; empty for the vdso
   std::string_view soname;  ///< kept forever; empty when it has none
@@ -31,9 +32,9 @@ LoadedObject find_loaded_object(std::uintptr_t address) noexcept;
 inline LoadedObject find_loaded_object(const void* address) noexcept {
   return find_loaded_object(reinterpret_cast<std::uintptr_t>(address));
 }
-/// The same for an address that this thread is using, its caller's or one that a look-up has just given it:
-/// nobody unloads that object meanwhile, so less is checked, and where the C library has a look-up of its own
-/// no lock is taken and no system call made.
+/// The same for an address that this thread is using: its caller's, or the result of a look-up. That object
+/// cannot be unloaded meanwhile, so less is verified. With glibc 2.35 or later it takes no lock and makes no
+/// system call.
 LoadedObject find_object_in_use(const void* address) noexcept;
 inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
   return find_object_in_use(reinterpret_cast<const void*>(address));
@@ -46,7 +47,7 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedOb
 /// Whether the mapping with that number still holds the address.
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
 
-/// For tests: from now on as with a C library that has no _dl_find_object.
+/// For tests: behaves from now on as with a C library that has no _dl_find_object.
 void ignore_linkers_look_up() noexcept;
 
 /// Identities are below this number.

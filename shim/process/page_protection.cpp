@@ -86,7 +86,7 @@ ScopedWritable::ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcep
   }
 }
 
-// Should this fail, the pages stay writable: nothing of the host's depends on a write that faults.
+// If this fails, the pages stay writable, which no host depends on.
 ScopedWritable::~ScopedWritable() {
   if (rights_ >= 0) raw::protect(first_, size_, rights_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Write access to a few bytes of read-only data for as long as it takes to write them.
+// Makes read-only data writable for a scope.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,8 @@ class MappingSearch {
   std::optional<int> found_;
 };
 
-/// Makes the pages of [begin, end) writable and gives them back as they were found. Pages that can be written
-/// already are not touched. Nothing is changed where the rights cannot be learned or changed, or where the
-/// pages can be executed.
+/// Makes the pages of [begin, end) writable and restores their protection at the end of the scope. Writable
+/// pages are left alone. Fails if the protection cannot be read or changed, or if the pages are executable.
 class ScopedWritable {
  public:
   ScopedWritable(std::uintptr_t begin, std::uintptr_t end) noexcept;

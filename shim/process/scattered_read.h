@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Guarded reads of several places at once, and a cache of guarded pages. A library may be unmapped by another
-// thread while it is read: a guarded read fails then, where a plain one would end the process.
+// thread while it is read: a guarded read fails then, and a plain read would fault.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,8 @@ struct ReadPart {
 constexpr std::size_t kMaxReadParts = 8;
 bool read_scattered(const ReadPart* parts, std::size_t count) noexcept;
 
-/// Copies of memory pages, each read once. For visitors that look up many names in one library: the copies
-/// may be outdated when the library goes away, but they are always there.
+/// A cache of copied pages, for many look-ups in one library. The copies stay readable after the library is
+/// unloaded.
 class PageCache {
  public:
   PageCache() noexcept;

@@ -25,7 +25,7 @@ std::string_view read_text(const char* from, char* to, std::size_t capacity) noe
   constexpr std::size_t kChunk = 256;
   std::size_t size = 0;
   while (size < capacity) {
-    // A chunk that stays in its page: either all of it can be read or nothing.
+    // A chunk stays within a page, so it can be read in full or not at all.
     const auto address = reinterpret_cast<std::uintptr_t>(from) + size;
     const std::size_t chunk = std::min({kChunk - address % kChunk, capacity - size});
     if (!read_memory(address, to + size, chunk)) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment as it is now, copied: other threads of the host may be changing it (setenv) while we look.
+// A copy of the environment. Other threads of the host may change the environment meanwhile (setenv).
 #pragma once
 #include <span>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace kshim::shim {
 
-/// About 32 KiB: keep it static. Holds the variables of environment.def that are set, TMPDIR, and who the
-/// user is.
+/// About 32 KiB: keep it off the stack. Holds the variables of environment.def that are set, TMPDIR, and the
+/// user.
 class EnvironmentCopy {
  public:
   void capture() noexcept;
@@ -32,10 +32,9 @@ class EnvironmentCopy {
   report::Person user_;
 };
 
-/// Whether a variable is set to this value right now. Other threads may be changing the environment.
+/// Whether a variable has this value now. Other threads may change the environment meanwhile.
 bool is_set_to(std::string_view name, std::string_view value) noexcept;
-/// A zero-terminated text of at most `capacity` bytes from memory that may go away; empty where it cannot be
-/// read.
+/// Copies a zero-terminated text of at most `capacity` bytes; empty if it cannot be read.
 std::string_view read_text(const char* from, char* to, std::size_t capacity) noexcept;
 
 }  // namespace kshim::shim

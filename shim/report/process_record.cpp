@@ -50,7 +50,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) noexcept {
   return value;
 }
 
-/// What of argv may be written down.
+/// The part of argv that may be recorded.
 std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail,
                                                   ProcessRecordRoom& room) noexcept {
   if (detail == report::ArgumentDetail::off) return {};
@@ -71,7 +71,7 @@ std::span<const std::string_view> shown_arguments(report::ArgumentDetail detail,
   return {room.arguments, count};
 }
 
-/// The user's number; with KSHIM_PRIVATE what the site's key makes of it. No data() where that is not known.
+/// The user id; with KSHIM_PRIVATE its HMAC with the site's key. No data() if there is no key.
 std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noexcept {
   constexpr std::size_t kShortestKey = 16;
   constexpr std::size_t kLongestKey = 4096;
@@ -84,7 +84,7 @@ std::string_view shown_user(const Options& options, ProcessRecordRoom& room) noe
   if (options.key_file.empty()) return {};
   PathText path;
   path << options.key_file;
-  // room.raw: nothing else needs it yet.
+  // room.raw is still unused here.
   std::string_view key(room.raw, read_whole(path.c_str(), room.raw, kLongestKey + 1));
   while (key.ends_with('\n') || key.ends_with('\r')) key.remove_suffix(1);
   if (key.size() < kShortestKey || key.size() > kLongestKey) {
@@ -158,7 +158,7 @@ std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcep
 
 void fill_process_record(ProcessRecord& record, const ProcessNames& names, const EnvironmentCopy& environment,
                          ProcessRecordRoom& room) noexcept {
-  const Text<32> time = time_now();  // first: what `t` counts from is this very moment
+  const Text<32> time = time_now();  // read first: `t` counts from this moment
   const std::string_view hash(KSHIM_GIT_HASH);
   Text<128> version;
   version << KSHIM_VERSION;

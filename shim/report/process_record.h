@@ -24,7 +24,7 @@ std::uint64_t start_of(std::string_view stat) noexcept;
 /// First of RANK, SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK that is a number.
 std::optional<std::uint64_t> rank_of(const EnvironmentCopy& environment) noexcept;
 
-/// Texts that the record refers to while it is filled.
+/// Buffers for texts that the record refers to.
 struct ProcessRecordRoom {
   static constexpr std::size_t kMaxArguments = 1024;
   char raw[65536];

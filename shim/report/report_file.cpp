@@ -23,9 +23,9 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-/// The process that g_number belongs to, by process_generation(): a fork's child sees its parent's.
+/// The process_generation() that g_number belongs to: a child of fork inherits its parent's.
 std::atomic<std::uint32_t> g_process{0};
-std::atomic<std::uint32_t> g_number{0};   // 0 where no report could be made
+std::atomic<std::uint32_t> g_number{0};   // 0 if no report could be made
 std::atomic<std::uint32_t> g_reports{0};  ///< begun in this process and its ancestors
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<Report*> g_report{nullptr};
@@ -62,7 +62,7 @@ std::uint32_t current_report() noexcept {
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
 
-/// One write; what comes out shorter (disk full, size limit) is taken back.
+/// Makes one write; a partial write (disk full, size limit) is undone.
 bool Report::append(std::string_view line) noexcept {
   if (line.empty()) return false;
   if (!still_open(file_) && !(reopen_report(file_) && still_open(file_))) return false;
@@ -80,7 +80,7 @@ bool Report::append(std::string_view line) noexcept {
   return false;
 }
 
-/// Beyond KSHIM_MAX_BYTES only records are written that are few: `kept`.
+/// Beyond KSHIM_MAX_BYTES, only records of bounded number are written: `kept`.
 bool Report::has_room(std::string_view line, bool kept) noexcept {
   if (bytes_ + line.size() <= options().max_bytes) return true;
   if (!full_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. Where
-// no file can be made, one line on stderr says so and records go nowhere.
+// The report of this process: one file, one write(2) a record, mode 0600, never over an existing file. If no
+// file can be made, one line on stderr says so, and records are dropped.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -26,11 +26,11 @@ class Report {
  public:
   /// Makes the file and writes the process record, the first time this process calls it; cheap afterwards (no
   /// system call). Returns the report's number: 0 when there is none. A fork's child has a file and a number
-  /// of its own. Ids of objects and modules belong to one report: callers that see a new number announce them
-  /// again.
+  /// of its own. Ids of objects and modules belong to one report: callers announce them again when the number
+  /// changes.
   std::uint32_t begin() noexcept;
-  /// Where it is, relative to the folder that the process started in where it lies below it; empty when there
-  /// is none.
+  /// The file's path, relative to the folder in which the process started if it lies below that; empty if
+  /// there is no report.
   std::string_view path() const noexcept;
 
   /// write<RecordType::repeat>([&](auto& record) { record.template add<Field::repeat_id>(id); ... }): `fill`
@@ -48,8 +48,7 @@ class Report {
 
   /// Writes the end record, once.
   void end() noexcept;
-  /// The same without the lock, from what is known: for _exit where another thread, or this one, is in the
-  /// shim.
+  /// The same without the lock, from counters: for _exit while a thread is in the shim.
   static void end_immediately() noexcept;
 
  private:

@@ -22,8 +22,8 @@ namespace {
 
 constexpr unsigned kMaxNumber = 9999;
 
-/// A number out of the way of hosts that count on getting low ones (shells, daemons that close 0, 1, 2 and
-/// reopen them).
+/// Descriptors below this number are left to hosts that expect low ones (shells; daemons that close 0, 1, 2
+/// and reopen them).
 int move_up(int fd) noexcept {
   constexpr rlim_t kWanted = 1000;
   rlimit limit{};
@@ -81,8 +81,8 @@ void append_reason(Text<kSize>& line, int error) noexcept {
     line << known;
 }
 
-/// /dev/null, /dev/full, and /dev/stderr, which is a link: a number behind such a name would be a file
-/// among the machine's devices.
+/// /dev/null, /dev/full, and /dev/stderr, which is a link: with a number appended, such a name would be a
+/// file in /dev.
 bool is_device(std::string_view path) noexcept {
   PathText name;
   name << path;
@@ -154,7 +154,7 @@ struct GuestCalls {
 };
 using Walk = report::FolderWalk<GuestCalls>;
 
-/// A descriptor of ours for a moment.
+/// Owns a descriptor for a scope.
 class Folder {
  public:
   Folder() = default;
@@ -216,7 +216,7 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     struct stat info {};
     out.fd = move_up(fd);
     if (out.fd < 0 || raw::status_of(out.fd, info) != 0) return errno;
-    // Whatever the umask.
+    // Independent of the umask.
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
     out.device = info.st_dev;
     out.inode = info.st_ino;
@@ -244,8 +244,7 @@ int create_report(std::string_view path, const Options& options, ReportFile& out
 
 namespace {
 
-/// In a folder of the caller's own, which is made where there is none. Nobody else can have laid anything
-/// there.
+/// In a folder that belongs to the caller and is made if it is missing. No other user can put files there.
 int create_in_own_folder(const PathText& own, std::string_view name, const Options& options,
                          ReportFile& out) noexcept {
   Folder folder;
@@ -304,7 +303,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   const int error = options.report_given ? create_report(wanted.view(), options, out)
                                          : create_by_default(wanted, name, options, out);
   if (error == 0) return true;
-  if (wanted.view() == "/dev/null") return false;  // that is how somebody asks for none
+  if (wanted.view() == "/dev/null") return false;  // the user wants no report
 
   const std::string_view temporary = options.own_settings ? "/tmp" : environment.temporary_folder();
   const bool open =

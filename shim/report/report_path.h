@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the report goes: the pattern of KSHIM_REPORT, folders, and a name that nobody has yet.
+// Where the report goes: the pattern of KSHIM_REPORT, folders, and a name that is not in use.
 #pragma once
 #include <sys/stat.h>
 
@@ -34,14 +34,14 @@ PathText numbered(std::string_view path, unsigned number) noexcept;
 /// an existing file or a link. Answers errno, 0 when `out` is open, -1 when the folder has as many files as
 /// it may.
 int create_report(std::string_view path, const Options& options, ReportFile& out) noexcept;
-/// The report of this process: where the options say, else below TMPDIR. Says on stderr when it is not where
-/// it was asked to be, and when there is none.
+/// Opens the report of this process: where the options say, else below TMPDIR. Says on stderr if it is in
+/// another place than the options say, and if there is none.
 bool open_report(const Options& options, const EnvironmentCopy& environment, const ProcessNames& names,
                  ReportFile& out) noexcept;
-/// Whether `file.fd` is the file that was opened: the host may have closed our descriptor (closefrom) and got
-/// its number for something of its own.
+/// Whether `file.fd` still is the file that was opened: the host may have closed the descriptor (closefrom)
+/// and reused its number.
 bool still_open(const ReportFile& file) noexcept;
-/// Opens a file again whose descriptor the host has closed, if it is still the same file.
+/// Opens the file again after the host has closed the descriptor, if the path still leads to the same file.
 bool reopen_report(ReportFile& file) noexcept;
 /// `path` as a person in `folder` would write it.
 std::string_view relative_to(std::string_view path, std::string_view folder) noexcept;

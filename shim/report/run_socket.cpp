@@ -46,7 +46,7 @@ void note_report(std::string_view path) noexcept {
 }
 
 void note_driver_version(int version) noexcept {
-  static std::atomic<std::uint32_t> g_told{0};  // a fork's child tells for itself
+  static std::atomic<std::uint32_t> g_told{0};  // a child of fork sends its own
   if (version <= 0) return;
   const std::uint32_t process = process_generation();
   if (g_told.exchange(process, std::memory_order_relaxed) != process)

@@ -8,11 +8,11 @@ namespace kshim::shim {
 
 /// "alive PID".
 void send_sign_of_life() noexcept;
-/// "report PATH". Where the report of this process lies; an empty path where none could be made: it
-/// is not always where it was asked for, and it may be gone when the process has ended.
+/// "report PATH": where the report of this process is, or an empty path if none could be made. It may be in
+/// another place than the options say.
 void note_report(std::string_view path) noexcept;
-/// "asked VERSION", once a process, when the program has asked the driver for its version. A runtime
-/// that is too new for the driver asks nothing else, and a process that initialises nothing has no report.
+/// "asked VERSION", once a process: the program has asked the driver for its version. A runtime that is too
+/// new for the driver makes no other call, and a process that does not initialize the driver has no report.
 void note_driver_version(int version) noexcept;
 
 }  // namespace kshim::shim

@@ -22,29 +22,29 @@ namespace {
 constexpr std::size_t kPipeBuffer =
     4096;  // PIPE_BUF: a write of no more is not torn, and fits where poll() says so
 
-// What fd 2 was at the start. Written by the constructor, before there are threads of the host's.
+// The file that descriptor 2 referred to at the start. Written by the constructor, before the host has
+// threads.
 enum class Start : std::uint8_t { unknown, closed, open };
 std::atomic<Start> g_start{Start::unknown};
 dev_t g_device = 0;
 ino_t g_inode = 0;
 
-/// Another descriptor of the very opening (dup2 makes one): a file that was opened twice is the host's own
-/// affair. Where a sandbox refuses to compare, stdout alone will do.
-bool is_same_opening(int fd) noexcept {
-  constexpr int kFile = 0;  // KCMP_FILE of linux/kcmp.h
-  const auto process = static_cast<long>(process_id());
-  const long order =
-      raw::call(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), static_cast<long>(fd));
-  return order < 0 ? fd == STDOUT_FILENO : order == 0;
+bool is_stdout(const struct stat& file) noexcept {
+  struct stat out {};
+  return raw::status_of(STDOUT_FILENO, out) == 0 && out.st_dev == file.st_dev && out.st_ino == file.st_ino;
 }
 
+/// Whether another descriptor refers to the same open file description, as dup2 makes it. (A file that was
+/// opened twice has two.) Where a sandbox refuses to compare, stdout has to be the same file.
 bool is_open_elsewhere(const struct stat& file) noexcept {
-  constexpr int kLooked = 256;  // redirections are of low numbers, and each look is a system call
-  for (int fd = 0; fd < kLooked; ++fd) {
-    struct stat other {};
-    if (fd == STDERR_FILENO || raw::status_of(fd, other) != 0) continue;
-    if (other.st_dev != file.st_dev || other.st_ino != file.st_ino) continue;
-    if (is_same_opening(fd)) return true;
+  constexpr int kFile = 0;      // KCMP_FILE of linux/kcmp.h
+  constexpr int kLooked = 256;  // redirections have low numbers, and each look is a system call
+  const auto process = static_cast<long>(process_id());
+  for (long fd = 0; fd < kLooked; ++fd) {
+    if (fd == STDERR_FILENO) continue;
+    const long order = raw::call(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), fd);
+    if (order == 0) return true;
+    if (order < 0 && errno != EBADF) return is_stdout(file);
   }
   return false;
 }
@@ -55,10 +55,10 @@ bool is_terminal(const struct stat& file) noexcept {
   return S_ISCHR(file.st_mode) && number >= 136 && number <= 143;
 }
 
-/// A host that closed stderr may have got number 2 again for a file or pipe of its own, into which not a byte
-/// of ours may get. One that redirects it (dup2, as daemons and test runners do) still has what it redirected
-/// it to under another number, as stdout for one, or redirects it to a terminal. A redirection that leaves no
-/// such trace (freopen, dup2 and close) looks like a file of the host's own, and gets nothing.
+/// After a host has closed stderr, its next file or pipe may get descriptor 2. The shim must not write into
+/// that. After a redirection by dup2 (daemons, test runners), another descriptor usually refers to the same
+/// open file description, for instance stdout, or descriptor 2 is a terminal. Any other redirection (freopen,
+/// or dup2 and close) cannot be told from a file of the host, and gets nothing.
 bool is_stderr() noexcept {
   const Start start = g_start.load(std::memory_order_acquire);
   if (start == Start::closed) return false;
@@ -68,8 +68,7 @@ bool is_stderr() noexcept {
   return is_terminal(now) || is_open_elsewhere(now);
 }
 
-/// A file that may grow to RLIMIT_FSIZE and no further: the host is ended by the line that is too long, and
-/// that must not be because of ours. Half of it stays.
+/// A host that writes past RLIMIT_FSIZE is ended by SIGXFSZ. The shim leaves half of that size to the host.
 bool leaves_room(std::size_t size) noexcept {
   rlimit limit{};
   struct stat now {};
@@ -93,16 +92,15 @@ bool log_enabled(LogLevel level) noexcept { return options().enabled && level <=
 
 void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;
-  char clean[kPipeBuffer];  // what a job's log keeps has no secret either
+  char clean[kPipeBuffer];  // a job's log must not hold secrets
   text = {clean, report::redact(text, clean).size};
   pollfd descriptor{STDERR_FILENO, POLLOUT, 0};
   if (!is_stderr() || !leaves_room(text.size()) || raw::poll_once(descriptor) != 1 ||
       (descriptor.revents & POLLOUT) == 0)
     return;
   const ScopedSuppressSignal shield(SIGPIPE);
-  const ScopedSuppressSignal size(SIGXFSZ);  // a limit set since
-  const ScopedSuppressSignal background(
-      SIGTTOU);  // a background job of a terminal with "stty tostop" would be stopped
+  const ScopedSuppressSignal size(SIGXFSZ);        // the limit may be new
+  const ScopedSuppressSignal background(SIGTTOU);  // stops a background job of a terminal with "stty tostop"
   raw::write_file(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -23,7 +23,7 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-// Limits of what is reported of one process: enough to name the files.
+// Limits for one process: enough to name the files.
 constexpr std::size_t kMostFiles = 16;
 constexpr std::size_t kMostNames = 8;
 constexpr std::string_view kDeepbind = "deepbind";
@@ -34,7 +34,7 @@ struct Bypass {
   std::string_view how;
   std::string_view names[kMostNames];  // of hooks.def, or dlsym and dlvsym
   std::size_t name_count = 0;
-  // What was among them: functions of the driver, functions of a runtime, the means to find some.
+  // Which kinds were among them: functions of the driver, of a runtime, means to look functions up.
   bool driver = false;
   bool runtime = false;
   bool lookup = false;
@@ -143,7 +143,7 @@ bool visit_object(void* context, const LoadedObject& object) {
   return true;
 }
 
-/// Who calls a shared runtime past the shim is still seen where that runtime itself is not past it.
+/// Calls of a shared runtime that bypass the shim are still seen if that runtime's driver calls do not.
 void drop_watched(Found& found) noexcept {
   bool runtime = false;
   for (std::size_t i = 0; i < found.count; ++i)
@@ -208,7 +208,7 @@ void write(Report& report, const Bypass& bypass) noexcept {
   log_line(LogLevel::info, line.view());
 }
 
-/// Names alone, as every process pays for it at its end.
+/// Compares names only, because every process runs it at its end.
 bool driver_is_mapped() noexcept {
   bool found = false;
   for_each_name([](void* context,

@@ -15,10 +15,10 @@ struct RefusalRow {
   Layer layer;
   int code;
   std::string_view name;
-  bool sure;
+  bool definitive;
 };
 constexpr RefusalRow kRefusals[] = {
-#define KSHIM_REFUSAL(layer, code, name, sure) {Layer::layer, code, name, sure},
+#define KSHIM_REFUSAL(layer, code, name, definitive) {Layer::layer, code, name, definitive},
 #include "cuda/compilers.def"
 #undef KSHIM_REFUSAL
 };
@@ -119,9 +119,9 @@ bool examine_refusal(const CompilerCall& call, Refusal& out) noexcept {
   out.asked << asked;
   ask_version(library.elf, layer, out);
   if (layer == Layer::nvrtc) ask_known(library.elf, out);
-  out.sure = row->sure || (out.known_count != 0 && !knows(out, arch->cc));
-  if (out.sure) return true;
-  // Known to the library, so it is another option; or no list: a compilation that failed says nothing.
+  out.definitive = row->definitive || (out.known_count != 0 && !knows(out, arch->cc));
+  if (out.definitive) return true;
+  // The library knows the architecture, so the error is about something else; or it has no list.
   constexpr int kCompilation = 6;
   return out.known_count == 0 && !(layer == Layer::nvrtc && call.code == kCompilation);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a failed call of a compiler library says about architectures: which one was asked for, which ones the
-// library knows. The library is asked by its own functions for its version and its list.
+// Examines a failed call of a compiler library: which architecture the program asked for, and which ones the
+// library knows. The library's own functions tell its version and its list.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -26,7 +26,7 @@ struct Refusal {
   std::string_view code_name;
   const void* caller = nullptr;
   std::uint32_t library = 0;  ///< identity of its file
-  bool sure = false;          ///< else the command decides, by the library's version
+  bool definitive = false;    ///< else the command decides, by the library's version
   Text<32> asked;             ///< compute_61, as the option has it
   Text<16> version;           ///< 13.0; empty where the library does not tell
   static constexpr std::size_t kMaxKnown = 64;

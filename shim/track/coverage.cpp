@@ -26,7 +26,7 @@ struct Slot {
   std::atomic<std::uint32_t> kernel{0};  ///< number in kernels; 0 = not known yet
   std::atomic<std::uint32_t> report{0};  ///< the report that has the kernel's record
 };
-/// A kernel: several handles (contexts, CUkernel and CUfunction) may stand for it.
+/// A kernel. Several handles (of contexts, CUkernel and CUfunction) may refer to it.
 struct Kernel {
   std::uint64_t key = 0;  ///< 0 = free
   std::string_view name;
@@ -48,7 +48,7 @@ struct Counts {
   HandleInfo handle;         ///< room for register_kernel()
 };
 std::atomic<Counts*> g_counts{nullptr};
-std::atomic<bool> g_incomplete{false};  ///< there was no room, or a launch did not tell its kernel
+std::atomic<bool> g_incomplete{false};  ///< there was no room, or a launch had no known kernel
 
 Counts* open_counts() noexcept {
   Counts* counts = g_counts.load(std::memory_order_acquire);
@@ -78,7 +78,7 @@ Slot* find_slot(Counts& counts, std::uintptr_t handle, bool claim) noexcept {
   return nullptr;
 }
 
-/// The parent's kernels are not those of a fork's child.
+/// Forgets the kernels that a child of fork inherits.
 void begin_counting(Counts& counts, std::uint32_t report) noexcept {
   if (counts.report == report) return;
   counts.report = report;
@@ -164,7 +164,7 @@ void register_kernel(std::uintptr_t handle, Report& report, const Modules& modul
     return;
   }
   if (added) write(report, counts->kernels[kernel - 1], 1);
-  // What a fork's parent had counted is the parent's.
+  // The parent reports what it counted before fork.
   if (slot->report.load(std::memory_order_relaxed) != number)
     slot->launches.store(0, std::memory_order_relaxed);
   slot->launches.fetch_add(1, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KSHIM_COVERAGE=1: every distinct kernel that was launched, and how often. Off, nothing of this is on the
-// launch path: the wrappers' next function is the driver's. On, it is a function of
-// exports/coverage_calls.cpp that counts what succeeded.
+// KSHIM_COVERAGE=1: records every distinct kernel that was launched, and how often. By default none of this
+// is on the launch path: the wrappers call the driver. With the option they call a function of
+// exports/coverage_calls.cpp, which counts successful launches.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +9,10 @@
 
 namespace kshim::shim {
 
-/// A launch of the CUfunction or CUkernel succeeded. Lock-free. False where the handle is not known yet: then
-/// register_kernel() counts it.
+/// A launch of the CUfunction or CUkernel succeeded. Lock-free. False if the handle is not known yet: call
+/// register_kernel(), which counts the launch.
 bool count_launch(std::uintptr_t handle) noexcept;
-/// A launch that does not tell its kernel: the report says at its end that something is missing. Lock-free.
+/// A launch without a known kernel: the report's end says that something is missing. Lock-free.
 void count_unknown_launch() noexcept;
 
 // Under the shim's lock:
@@ -20,7 +20,7 @@ void count_unknown_launch() noexcept;
 /// The first launch of this handle in this report: writes the kernel's record.
 void register_kernel(std::uintptr_t handle, Report& report, const Modules& modules,
                      ObjectRecords& objects) noexcept;
-/// The handle stands for something else from now on.
+/// The handle refers to something else from now on.
 void forget_launches(std::uintptr_t handle) noexcept;
 /// Writes how often each kernel was launched, at the report's end.
 void write_launch_counts(Report& report) noexcept;

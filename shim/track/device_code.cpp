@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t kMaxBlob = 1ULL << 30U;
 constexpr std::uint64_t kMaxCopied = 64ULL << 20U;
 constexpr std::size_t kMaxPrelinked = 4096;
-constexpr std::size_t kHead = 4096;  // enough to tell what a blob is
+constexpr std::size_t kHead = 4096;  // enough to identify the format
 constexpr std::size_t kEntry = 64;   // of a fatbin: its header
 
 /// Bytes from an address on, as far as they can be read. A file is mapped as a whole; of a blob elsewhere
@@ -58,7 +58,7 @@ void add(DeviceCode& out, const image::Candidate& candidate) noexcept {
   if (out.image_count < DeviceCode::kMaxImages) out.images[out.image_count++] = candidate;
 }
 
-/// `file`: where the bytes come from, which then holds its beginning alone; nullptr where they are all there.
+/// `file`: the source of the bytes, of which only the beginning was read; nullptr if all are in memory.
 void add_fatbin(Bytes bytes, DeviceCode& out, FileCopy* file = nullptr) noexcept {
   const auto reader = image::FatbinReader::open(bytes);
   if (!reader) return;
@@ -83,8 +83,8 @@ std::uint64_t stated_size(image::BlobKind kind, ReadableRange& reach) noexcept {
     return header_size && entries ? std::min<std::uint64_t>(*entries, kMaxBlob) + *header_size : 0;
   }
   if (kind != image::BlobKind::cubin) return 0;
-  // Its tables tell where it ends: nvcc writes them last, NVRTC between the sections. The reader wants all of
-  // them, so the view grows from the further one until something lies behind the image.
+  // An ELF image ends behind its tables (nvcc) or behind its sections (NVRTC). The reader needs all of them,
+  // so the window doubles until it extends past the image.
   constexpr std::uint64_t kProgramHeader = 56;
   constexpr std::uint64_t kSectionHeader = 64;
   const Bytes header = reach.first(64);
@@ -230,7 +230,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   LoadedObject object = find_object_in_use(image);
   image::FatbinWrapper wrapper{};
   ReadableRange reach(object, image);
-  // What a file ends with before a wrapper could is at least a blob's beginning.
+  // A file that ends before a wrapper could end may still begin with an image.
   const Bytes start = reach.first(sizeof wrapper);
   if (start.size() >= sizeof wrapper) std::memcpy(&wrapper, start.data(), sizeof wrapper);
   if (wrapper.magic == image::kWrapperMagic) {
@@ -251,7 +251,7 @@ void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept
   bytes = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), out.size)));
   read_images(kind, bytes, out);
   if (out.wrapped && wrapper.version == 2 && wrapper.prelinked != 0) add_prelinked(wrapper.prelinked, out);
-  // Constant data of a file is known by its place, and so is what a runtime has registered.
+  // Constant data of a file is identified by its place, and so is code that a runtime has registered.
   if (bytes.empty() || (object && (out.wrapped || !object.elf.is_writable(out.address)))) return;
   out.sample = sample_hash(kind, bytes);
   out.hash = failed ? content_hash(bytes) : out.sample;
@@ -278,8 +278,8 @@ void examine_file(const char* path, bool failed, DeviceCode& out) noexcept {
   const ErrnoKeeper keeper;
   PathText name;
   constexpr std::size_t kLongest = 4096;
-  // As much of the path as can be read. Nothing behind its NUL is touched: a sanitizer in the host would
-  // report it.
+  // Reads as much of the path as can be read, and nothing behind its NUL, which a sanitizer in the host would
+  // report.
   const std::size_t length = readable_bytes(reinterpret_cast<std::uintptr_t>(path), kLongest);
   if (length == 0) return;
   name << std::string_view(path, strnlen(path, length));

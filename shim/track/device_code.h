@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load hands to the driver: which file it lies in, and for which architectures it has images. Entry
-// headers are read, payloads never.
+// Examines device code that is loaded: which file it lies in, and for which architectures it has images. Only
+// headers are read, no payloads.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -41,11 +41,11 @@ struct DeviceCode {
 
   std::span<const image::Candidate> candidates() const noexcept { return {images, image_count}; }
   void list(ArchList& out) const noexcept;
-  /// What the driver would take for a device.
+  /// The image that the driver would select for a device.
   image::Selection selection_for(const image::Platform& platform) const noexcept {
     return select_image(candidates(), platform, packaging);
   }
-  /// The same for the same code: by file and offset, and by content, as a program may use one buffer for
+  /// Equal for equal code: derived from file, offset and content, because a program may use one buffer for
   /// several images.
   std::uint64_t key() const noexcept;
 };
@@ -53,14 +53,14 @@ struct DeviceCode {
 /// Bytes of an image up to which all of it is hashed; of a larger one that loads well, a sample.
 constexpr std::uint64_t kHashedInFull = 16384;
 
-/// `image`: what the load function was given; `failed`: what became of it. Only `address` is set where it
+/// `image`: the argument of the load function; `failed`: its result. Only `address` is set if the image
 /// cannot be read.
 void examine_memory(std::uintptr_t image, bool failed, DeviceCode& out) noexcept;
 /// The kernels of a cubin or PTX text that lies in no file, while it is being loaded: later the memory may be
 /// something else.
 void loose_kernels(const DeviceCode& code, KernelNames& out) noexcept;
-/// `path`: what the load function was given. An object of its own, although nothing maps it.
-/// Of one that loaded well only headers are read.
+/// `path`: the argument of the load function. The file gets an identity although it is not mapped. If the
+/// load succeeded, only headers are read.
 void examine_file(const char* path, bool failed, DeviceCode& out) noexcept;
 
 }  // namespace kshim::shim

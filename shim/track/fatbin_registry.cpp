@@ -1,257 +1,269 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "track/fatbin_registry.h"
 
-#include <algorithm>
-#include <cstring>
+#include <atomic>
 
-#include "guest/options.h"
+#include "guest/errno_keeper.h"
+#include "guest/safe_memory.h"
 #include "guest/syscalls.h"
-#include "guest/timed_lock.h"
 #include "kshim/image/fatbin.h"
 
 namespace kshim::shim {
 namespace {
 
-// PyTorch registers about 100,000 kernels in 1,500 fatbins; untouched pages cost nothing. Registering
-// appends: a kernel is two words, and the kernels of a fatbin stand together in runs. The table by host stub
-// is made when somebody first asks.
-constexpr std::uint32_t kFatbins = 1U << 15U;
-constexpr std::uint32_t kRuns = 1U << 16U;
-constexpr std::uint32_t kKernels = 1U << 18U;
-constexpr unsigned kIndexBits = 19;
-constexpr std::uint32_t kIndexSlots = 1U << kIndexBits;
-constexpr std::uint32_t kProbes = 256;
+// --- the ring
 
-struct Fatbin {
-  abi::FatbinHandle handle;  // nullptr once unregistered
-  std::uintptr_t wrapper;
-  std::uintptr_t fatbin;
-  std::uint32_t newest;  // run: index + 1
-  std::uint32_t runs;    // that are in the table
+constexpr std::uint64_t kStaged = 1024;
+constexpr std::uint64_t kMix = 0x9e3779b97f4a7c15ULL;
+
+/// `check` is a hash of the other words and of the entry's number. It tells an entry that is whole from one
+/// that is being written, was left half written, or was written late by a thread that was stopped meanwhile.
+struct Staged {
+  std::atomic<std::uintptr_t> handle;
+  std::atomic<std::uintptr_t> address;
+  std::atomic<std::uintptr_t> fatbin;
+  std::atomic<std::uintptr_t> kernel;
+  std::atomic<std::uint64_t> check;
 };
-struct Run {
-  std::uint32_t fatbin;
-  std::uint32_t first;  // kernel
-  std::uint32_t count;
-  std::uint32_t older;  // run of the same fatbin: index + 1
+/// Entries taken..claimed-1 are in the ring.
+struct Ring {
+  std::atomic<std::uint64_t> claimed;
+  std::atomic<std::uint64_t> taken;
+  Staged entries[kStaged];
 };
-struct Kernel {
-  std::uintptr_t host;
-  const char* name;
-};
+std::atomic<Ring*> g_ring{nullptr};
 
-/// Mapped when the first fatbin is registered.
-struct Tables {
-  Fatbin fatbins[kFatbins];
-  Run runs[kRuns];  ///< in the order of their kernels
-  Kernel kernels[kKernels];
-  std::uint32_t moved[kFatbins];
-  std::uint32_t fatbin_count;
-  std::uint32_t run_count;
-  std::uint32_t kernel_count;
-  std::uint32_t gone;  ///< fatbins in the table that are unregistered
-  std::uint32_t hint;  ///< the fatbin that was found last
-  /// Kernels by host stub: number + 1, open addressing. Entries of kernels that are gone stay until it is
-  /// rebuilt.
-  std::uint32_t index[kIndexSlots];
-  std::uint32_t index_used;
-  std::uint32_t indexed;  ///< kernels that are in it
-};
-
-// A lock of its own, which nothing else is taken under: a program registers 100,000 kernels while it starts,
-// and the shim's lock costs two system calls.
-TimedLock g_lock;
-Tables* g_tables = nullptr;  // under g_lock
-
-bool open_tables() noexcept {
-  if (g_tables == nullptr) g_tables = static_cast<Tables*>(raw::map_memory(sizeof(Tables), MAP_NORESERVE));
-  return g_tables != nullptr;
-}
-
-/// Kernels are registered right after their fatbin, and fatbins go in the order that they came in or the
-/// other way round: the search begins where the last one ended and goes both ways. kFatbins when there is
-/// none.
-template <class Matches>
-std::uint32_t find_fatbin(Matches matches) noexcept {
-  const auto is_at = [&matches](std::uint32_t i) {
-    if (g_tables->fatbins[i].handle == nullptr || !matches(g_tables->fatbins[i])) return false;
-    g_tables->hint = i;
-    return true;
-  };
-  std::uint32_t below = g_tables->hint < g_tables->fatbin_count ? g_tables->hint + 1 : g_tables->fatbin_count;
-  std::uint32_t above = below;
-  while (below > 0 || above < g_tables->fatbin_count) {
-    if (below > 0 && is_at(--below)) return below;
-    if (above < g_tables->fatbin_count && is_at(above)) return above;
-    if (above < g_tables->fatbin_count) ++above;
+std::uint64_t check_of(std::uint64_t number, const Registration& of) noexcept {
+  std::uint64_t hash = (number + 1) * kMix;
+  for (const std::uintptr_t word : {reinterpret_cast<std::uintptr_t>(of.handle), of.address, of.fatbin,
+                                    reinterpret_cast<std::uintptr_t>(of.kernel)}) {
+    hash = (hash ^ word) * kMix;
+    hash ^= hash >> 29U;
   }
-  return kFatbins;
-}
-std::uint32_t find_handle(abi::FatbinHandle handle) noexcept {
-  return find_fatbin([handle](const Fatbin& fatbin) { return fatbin.handle == handle; });
+  return hash;
 }
 
-/// The wrapper lies in a loaded file's data: the program's own constructor has just handed it over.
-std::uintptr_t fatbin_behind(std::uintptr_t wrapper) noexcept {
-  const auto& fields = *reinterpret_cast<const image::FatbinWrapper*>(wrapper);
-  return fields.magic == image::kWrapperMagic ? fields.fatbin : wrapper;
+Ring* open_ring() noexcept {
+  Ring* ring = g_ring.load(std::memory_order_acquire);
+  if (ring != nullptr) return ring;
+  const ErrnoKeeper keeper;
+  void* const fresh = raw::map_memory(sizeof(Ring));
+  if (fresh == nullptr) return nullptr;
+  if (g_ring.compare_exchange_strong(ring, static_cast<Ring*>(fresh), std::memory_order_acq_rel))
+    return static_cast<Ring*>(fresh);
+  raw::unmap_memory(fresh, sizeof(Ring));
+  return ring;
 }
 
-const Fatbin& fatbin_of(std::uint32_t kernel) noexcept {
-  const Run* after =
-      std::upper_bound(g_tables->runs, g_tables->runs + g_tables->run_count, kernel,
-                       [](std::uint32_t wanted, const Run& run) { return wanted < run.first; });
-  return g_tables->fatbins[after[-1].fatbin];
-}
-
-std::uint32_t& index_slot(std::uintptr_t host, std::uint32_t probe) noexcept {
-  const std::uint64_t home = (host * 0x9e3779b97f4a7c15ULL) >> (64U - kIndexBits);
-  return g_tables->index[(home + probe) % kIndexSlots];
-}
-
-void make_index() noexcept {
-  if (g_tables->index_used + (g_tables->kernel_count - g_tables->indexed) > kIndexSlots / 4 * 3) {
-    std::memset(g_tables->index, 0, sizeof g_tables->index);
-    g_tables->index_used = g_tables->indexed = 0;
+/// False where the entry is not whole. Its thread may be about to write it: waits for a moment.
+bool read_entry(Ring& ring, std::uint64_t number, Registration& out) noexcept {
+  constexpr int kTries = 100;
+  constexpr int kYields = 10;  // under load, each may take a time slice
+  Staged& entry = ring.entries[number % kStaged];
+  for (int i = 0; i < kTries; ++i) {
+    const std::uint64_t check = entry.check.load(std::memory_order_acquire);
+    out = {reinterpret_cast<abi::FatbinHandle>(entry.handle.load(std::memory_order_relaxed)),
+           entry.address.load(std::memory_order_relaxed), entry.fatbin.load(std::memory_order_relaxed),
+           reinterpret_cast<const char*>(entry.kernel.load(std::memory_order_relaxed))};
+    if (check == check_of(number, out)) return true;
+    if (i >= kTries - kYields) raw::call(SYS_sched_yield);
   }
-  for (; g_tables->indexed < g_tables->kernel_count; ++g_tables->indexed) {
-    std::uint32_t probe = 0;
-    while (probe < kProbes && index_slot(g_tables->kernels[g_tables->indexed].host, probe) != 0) ++probe;
-    if (probe == kProbes) continue;
-    index_slot(g_tables->kernels[g_tables->indexed].host, probe) = g_tables->indexed + 1;
-    ++g_tables->index_used;
-  }
-}
-
-/// What stands last and is gone makes room again. Libraries mostly go in the order that they came in, or the
-/// other way round.
-void drop_tail() noexcept {
-  while (g_tables->run_count > 0) {
-    const Run& last = g_tables->runs[g_tables->run_count - 1];
-    Fatbin& fatbin = g_tables->fatbins[last.fatbin];
-    if (fatbin.handle != nullptr) break;
-    --fatbin.runs;
-    g_tables->kernel_count = last.first;
-    --g_tables->run_count;
-  }
-  for (; g_tables->fatbin_count > 0; --g_tables->fatbin_count, --g_tables->gone) {
-    const Fatbin& last = g_tables->fatbins[g_tables->fatbin_count - 1];
-    if (last.handle != nullptr || last.runs != 0) break;
-  }
-  g_tables->indexed = std::min(g_tables->indexed, g_tables->kernel_count);
-}
-
-/// Moves what is left together, where a program has loaded and unloaded until a table was full.
-void close_gaps() noexcept {
-  if (g_tables->gone == 0) return;
-  std::uint32_t fatbins = 0;
-  for (std::uint32_t i = 0; i < g_tables->fatbin_count; ++i) {
-    g_tables->moved[i] = g_tables->fatbins[i].handle == nullptr ? kFatbins : fatbins;
-    if (g_tables->moved[i] == kFatbins) continue;
-    Fatbin& kept = g_tables->fatbins[fatbins++];
-    kept = g_tables->fatbins[i];
-    kept.newest = kept.runs = 0;
-  }
-  std::uint32_t runs = 0;
-  std::uint32_t kernels = 0;
-  for (std::uint32_t i = 0; i < g_tables->run_count; ++i) {
-    const Run run = g_tables->runs[i];
-    if (g_tables->moved[run.fatbin] == kFatbins) continue;
-    Fatbin& fatbin = g_tables->fatbins[g_tables->moved[run.fatbin]];
-    std::memmove(g_tables->kernels + kernels, g_tables->kernels + run.first, run.count * sizeof(Kernel));
-    g_tables->runs[runs] = {g_tables->moved[run.fatbin], kernels, run.count, fatbin.newest};
-    kernels += run.count;
-    fatbin.newest = ++runs;
-    ++fatbin.runs;
-  }
-  g_tables->fatbin_count = fatbins;
-  g_tables->run_count = runs;
-  g_tables->kernel_count = kernels;
-  g_tables->gone = 0;
-  std::memset(g_tables->index, 0, sizeof g_tables->index);
-  g_tables->index_used = g_tables->indexed = 0;
-}
-
-/// The run that the fatbin's next kernel goes to; nullptr when there is no room.
-Run* run_for(std::uint32_t fatbin) noexcept {
-  if (g_tables->run_count > 0 && g_tables->runs[g_tables->run_count - 1].fatbin == fatbin)
-    return &g_tables->runs[g_tables->run_count - 1];
-  if (g_tables->run_count == kRuns) return nullptr;
-  g_tables->runs[g_tables->run_count] = {fatbin, g_tables->kernel_count, 0, g_tables->fatbins[fatbin].newest};
-  g_tables->fatbins[fatbin].newest = ++g_tables->run_count;
-  ++g_tables->fatbins[fatbin].runs;
-  return &g_tables->runs[g_tables->run_count - 1];
+  return false;
 }
 
 }  // namespace
 
-Registered registered_kernel(std::uintptr_t host) noexcept {
-  const LockGuard guard(g_lock);
-  if (!guard || g_tables == nullptr || host == 0) return {};
-  make_index();
-  for (std::uint32_t probe = 0; probe < kProbes; ++probe) {
-    const std::uint32_t entry = index_slot(host, probe);
-    if (entry == 0) break;
-    if (entry > g_tables->kernel_count || g_tables->kernels[entry - 1].host != host) continue;
-    const Fatbin& fatbin = fatbin_of(entry - 1);
-    if (fatbin.handle != nullptr) return {g_tables->kernels[entry - 1].name, fatbin.wrapper};
+Registration fatbin_registration(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
+  const auto& fields = *reinterpret_cast<const image::FatbinWrapper*>(wrapper);
+  return {handle, wrapper, fields.magic == image::kWrapperMagic ? fields.fatbin : wrapper, nullptr};
+}
+
+bool stage_registration(const Registration& registration) noexcept {
+  Ring* const ring = open_ring();
+  if (ring == nullptr) return true;  // no memory: nothing is recorded
+  std::uint64_t number = ring->claimed.load(std::memory_order_relaxed);
+  do {
+    if (number - ring->taken.load(std::memory_order_acquire) >= kStaged) return false;
+  } while (!ring->claimed.compare_exchange_weak(number, number + 1, std::memory_order_acq_rel,
+                                                std::memory_order_relaxed));
+  Staged& entry = ring->entries[number % kStaged];
+  entry.handle.store(reinterpret_cast<std::uintptr_t>(registration.handle), std::memory_order_relaxed);
+  entry.address.store(registration.address, std::memory_order_relaxed);
+  entry.fatbin.store(registration.fatbin, std::memory_order_relaxed);
+  entry.kernel.store(reinterpret_cast<std::uintptr_t>(registration.kernel), std::memory_order_relaxed);
+  entry.check.store(check_of(number, registration), std::memory_order_release);
+  return true;
+}
+
+// --- the tables
+
+// PyTorch registers about 100,000 kernels in 1,500 fatbins; untouched pages cost nothing. Fatbins and kernels
+// are numbered from 1; 0 ends a list.
+namespace {
+
+using Number = std::uint32_t;
+constexpr Number kFatbins = 1U << 15U;
+constexpr Number kKernels = 1U << 18U;
+constexpr unsigned kFatbinBits = 13;
+constexpr unsigned kHostBits = 17;
+
+struct Fatbin {
+  abi::FatbinHandle handle;
+  std::uintptr_t wrapper;
+  std::uintptr_t fatbin;
+  Number first;  ///< kernel
+  Number last;
+  Number next_of_handle;   ///< in the bucket; of free entries: the next free one
+  Number next_of_address;  ///< in the bucket
+};
+struct Kernel {
+  std::uintptr_t host;
+  const char* name;
+  Number fatbin;
+  Number next;  ///< of the same fatbin; of free entries: the next free one
+};
+
+std::size_t bucket_of(std::uintptr_t key, unsigned bits) noexcept {
+  return static_cast<std::size_t>((key * kMix) >> (64U - bits));
+}
+
+/// Takes an entry out of the list that begins at `head`.
+template <class Next>
+void unlink(Number& head, Number entry, const Next& next) noexcept {
+  Number* at = &head;
+  while (*at != 0 && *at != entry) at = &next(*at);
+  if (*at == entry) *at = next(entry);
+}
+
+/// The first free entry, or else the next one that was never used; 0 = none.
+template <class Next>
+Number allocate(Number& free, Number& used, Number most, const Next& next) noexcept {
+  if (free == 0) return used == most ? 0 : ++used;
+  const Number entry = free;
+  free = next(entry);
+  return entry;
+}
+
+}  // namespace
+
+struct FatbinRegistry::Tables {
+  Fatbin fatbins[kFatbins];
+  Kernel kernels[kKernels];
+  Number next_of_host[kKernels];  ///< of kernels, in the bucket
+  Number by_handle[1U << kFatbinBits];
+  Number by_address[1U << kFatbinBits];
+  Number by_host[1U << kHostBits];
+  Number fatbins_used, free_fatbin;
+  Number kernels_used, free_kernel;
+
+  Fatbin& fatbin(Number number) noexcept { return fatbins[number - 1]; }
+  Kernel& kernel(Number number) noexcept { return kernels[number - 1]; }
+  Number& handle_bucket(abi::FatbinHandle handle) noexcept {
+    return by_handle[bucket_of(reinterpret_cast<std::uintptr_t>(handle), kFatbinBits)];
+  }
+  Number& address_bucket(std::uintptr_t address) noexcept {
+    return by_address[bucket_of(address, kFatbinBits)];
+  }
+  Number& host_bucket(std::uintptr_t host) noexcept { return by_host[bucket_of(host, kHostBits)]; }
+
+  Number find(abi::FatbinHandle handle) noexcept {
+    Number at = handle_bucket(handle);
+    while (at != 0 && fatbin(at).handle != handle) at = fatbin(at).next_of_handle;
+    return at;
+  }
+
+  void add_fatbin(const Registration& added) noexcept {
+    const Number number = allocate(free_fatbin, fatbins_used, kFatbins,
+                                   [this](Number of) -> Number& { return fatbin(of).next_of_handle; });
+    if (number == 0) return;
+    Number& of_handle = handle_bucket(added.handle);
+    Number& of_address = address_bucket(added.fatbin);
+    fatbin(number) = {added.handle, added.address, added.fatbin, 0, 0, of_handle, of_address};
+    of_handle = of_address = number;
+  }
+
+  void add_kernel(const Registration& added) noexcept {
+    const Number owner = find(added.handle);
+    const Number number = owner == 0 ? 0
+                                     : allocate(free_kernel, kernels_used, kKernels,
+                                                [this](Number of) -> Number& { return kernel(of).next; });
+    if (number == 0) return;
+    kernel(number) = {added.address, added.kernel, owner, 0};
+    next_of_host[number - 1] = host_bucket(added.address);
+    host_bucket(added.address) = number;
+    Fatbin& fat = fatbin(owner);
+    (fat.last == 0 ? fat.first : kernel(fat.last).next) = number;
+    fat.last = number;
+  }
+
+  void remove(Number number) noexcept {
+    if (number == 0) return;
+    Fatbin& gone = fatbin(number);
+    for (Number at = gone.first; at != 0; at = kernel(at).next)
+      unlink(host_bucket(kernel(at).host), at, [this](Number of) -> Number& { return next_of_host[of - 1]; });
+    if (gone.last != 0) {
+      kernel(gone.last).next = free_kernel;
+      free_kernel = gone.first;
+    }
+    unlink(handle_bucket(gone.handle), number,
+           [this](Number of) -> Number& { return fatbin(of).next_of_handle; });
+    unlink(address_bucket(gone.fatbin), number,
+           [this](Number of) -> Number& { return fatbin(of).next_of_address; });
+    gone.next_of_handle = free_fatbin;
+    free_fatbin = number;
+  }
+};
+
+void FatbinRegistry::apply(const Registration& registration) noexcept {
+  if (tables_ == nullptr) tables_ = static_cast<Tables*>(raw::map_memory(sizeof(Tables), MAP_NORESERVE));
+  if (tables_ == nullptr) return;
+  if (registration.fatbin != 0)
+    tables_->add_fatbin(registration);
+  else if (registration.kernel != nullptr)
+    tables_->add_kernel(registration);
+  else
+    tables_->remove(tables_->find(registration.handle));
+}
+
+void FatbinRegistry::update() noexcept {
+  Ring* const ring = g_ring.load(std::memory_order_acquire);
+  if (ring == nullptr) return;
+  const std::uint64_t end = ring->claimed.load(std::memory_order_acquire);
+  for (std::uint64_t number = ring->taken.load(std::memory_order_relaxed); number != end; ++number) {
+    Registration registration;
+    if (read_entry(*ring, number, registration)) apply(registration);
+    ring->taken.store(number + 1, std::memory_order_release);
+  }
+}
+
+Registered FatbinRegistry::find_kernel(std::uintptr_t host) noexcept {
+  update();
+  if (tables_ == nullptr || host == 0) return {};
+  for (Number at = tables_->host_bucket(host); at != 0; at = tables_->next_of_host[at - 1]) {
+    const Kernel& kernel = tables_->kernel(at);
+    if (kernel.host == host) return {readable_text(kernel.name), tables_->fatbin(kernel.fatbin).wrapper};
   }
   return {};
 }
 
-void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept {
-  const LockGuard guard(g_lock);
-  if (!guard || g_tables == nullptr || fatbin == 0) return;
-  const std::uint32_t index = find_fatbin([fatbin](const Fatbin& known) { return known.fatbin == fatbin; });
-  if (index == kFatbins) return;
-  for (std::uint32_t at = g_tables->fatbins[index].newest; at != 0; at = g_tables->runs[at - 1].older) {
-    const Run& run = g_tables->runs[at - 1];
-    out.total += run.count;
-    for (std::uint32_t i = 0; i < run.count && out.count < KernelNames::kMax; ++i)
-      out.names[out.count++] = g_tables->kernels[run.first + i].name;
+void FatbinRegistry::list_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept {
+  update();
+  if (tables_ == nullptr || fatbin == 0) return;
+  Number number = tables_->address_bucket(fatbin);
+  while (number != 0 && tables_->fatbin(number).fatbin != fatbin)
+    number = tables_->fatbin(number).next_of_address;
+  if (number == 0) return;
+  for (Number at = tables_->fatbin(number).first; at != 0; at = tables_->kernel(at).next) {
+    ++out.total;
+    if (out.count < KernelNames::kMax) out.names[out.count++] = readable_text(tables_->kernel(at).name);
   }
   out.complete = out.count == out.total;
 }
 
-namespace registered {
-
-void fatbin(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept {
-  if (!options().enabled || handle == nullptr || wrapper == 0) return;
-  const LockGuard guard(g_lock);
-  if (!guard || !open_tables()) return;
-  if (g_tables->fatbin_count == kFatbins) close_gaps();
-  if (g_tables->fatbin_count == kFatbins) return;
-  g_tables->hint = g_tables->fatbin_count++;
-  g_tables->fatbins[g_tables->hint] = {handle, wrapper, fatbin_behind(wrapper), 0, 0};
+std::uintptr_t FatbinRegistry::wrapper_of(abi::FatbinHandle handle) noexcept {
+  update();
+  const Number number = tables_ == nullptr ? 0 : tables_->find(handle);
+  return number == 0 ? 0 : tables_->fatbin(number).wrapper;
 }
-
-std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept {
-  const LockGuard guard(g_lock);
-  const std::uint32_t index = guard && g_tables != nullptr ? find_handle(handle) : kFatbins;
-  return index == kFatbins ? 0 : g_tables->fatbins[index].wrapper;
-}
-
-void fatbin_gone(abi::FatbinHandle handle) noexcept {
-  const LockGuard guard(g_lock);
-  const std::uint32_t index = guard && g_tables != nullptr ? find_handle(handle) : kFatbins;
-  if (index == kFatbins) return;
-  g_tables->fatbins[index].handle = nullptr;
-  ++g_tables->gone;
-  drop_tail();
-}
-
-void kernel(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept {
-  if (!options().enabled || host == 0 || name == nullptr) return;
-  const LockGuard guard(g_lock);
-  if (!guard || g_tables == nullptr) return;
-  if (g_tables->kernel_count == kKernels || g_tables->run_count == kRuns) close_gaps();
-  const std::uint32_t fatbin = find_handle(handle);
-  Run* run = fatbin == kFatbins || g_tables->kernel_count == kKernels ? nullptr : run_for(fatbin);
-  if (run == nullptr) return;
-  g_tables->kernels[g_tables->kernel_count++] = {host, name};
-  ++run->count;
-}
-
-}  // namespace registered
 
 }  // namespace kshim::shim

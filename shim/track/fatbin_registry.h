@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs register with a shared runtime: fatbins, and which host stub stands for which kernel of them.
-// Texts are the program's; a fatbin that is unregistered takes its kernels along.
+// What programs register with a shared runtime: fatbins, and the host stub of each kernel. Texts lie in the
+// program's memory. When a fatbin is unregistered, its kernels are forgotten.
+//
+// A program registers 100,000 kernels while it starts, so a registration takes no lock: it is written into a
+// ring. FatbinRegistry takes the ring's contents over when it is asked something, or when the ring is full.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,14 +13,25 @@
 
 namespace kshim::shim {
 
+/// One call of __cudaRegisterFatBinary, __cudaRegisterFunction or __cudaUnregisterFatBinary.
+struct Registration {
+  abi::FatbinHandle handle = nullptr;
+  std::uintptr_t address = 0;    ///< of the fatbin's wrapper, or of the kernel's host stub
+  std::uintptr_t fatbin = 0;     ///< address of the fatbin itself; 0 = no fatbin is registered
+  const char* kernel = nullptr;  ///< mangled name of a kernel; without it and without a fatbin: unregistered
+};
+/// `wrapper` is the argument of the program's own constructor, so it can be read.
+Registration fatbin_registration(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
+/// Takes no lock. A signal handler may interrupt it, leave it by siglongjmp, and call it. False if the ring
+/// is full: call FatbinRegistry::update() first.
+bool stage_registration(const Registration& registration) noexcept;
+
 struct Registered {
   std::string_view kernel;     ///< mangled; empty = not known
   std::uintptr_t wrapper = 0;  ///< of the fatbin that holds it
 };
-/// By the address of a host stub.
-Registered registered_kernel(std::uintptr_t host) noexcept;
 
-/// The kernels registered for a fatbin wrapper's fatbin.
+/// The kernels registered for a fatbin.
 struct KernelNames {
   static constexpr std::size_t kMax = 512;
   std::string_view names[kMax];
@@ -26,16 +40,26 @@ struct KernelNames {
   bool complete = false;    ///< the program registered them all, and they all fit
   std::span<const std::string_view> all() const noexcept { return {names, count}; }
 };
-/// `fatbin`: address of the fatbin itself (DeviceCode::address).
-void registered_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept;
 
-/// What the wrappers of a runtime's registration tell once the real function has returned.
-namespace registered {
-void fatbin(abi::FatbinHandle handle, std::uintptr_t wrapper) noexcept;
-/// 0 where the fatbin is not known.
-std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept;
-void fatbin_gone(abi::FatbinHandle handle) noexcept;
-void kernel(abi::FatbinHandle handle, std::uintptr_t host, const char* name) noexcept;
-}  // namespace registered
+/// Lies in zeroed memory. Under the shim's lock.
+class FatbinRegistry {
+ public:
+  /// Takes over what was staged.
+  void update() noexcept;
+
+  // Each of these calls update().
+  /// By the address of a host stub.
+  Registered find_kernel(std::uintptr_t host) noexcept;
+  /// Appends the names of a fatbin's kernels to `out`. `fatbin`: address of the fatbin itself
+  /// (DeviceCode::address).
+  void list_kernels(std::uintptr_t fatbin, KernelNames& out) noexcept;
+  /// The wrapper that was registered; 0 where the fatbin is not known.
+  std::uintptr_t wrapper_of(abi::FatbinHandle handle) noexcept;
+
+ private:
+  struct Tables;
+  void apply(const Registration& registration) noexcept;
+  Tables* tables_;  ///< mapped when the first fatbin is registered
+};
 
 }  // namespace kshim::shim

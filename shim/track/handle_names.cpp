@@ -27,8 +27,8 @@ struct Slot {
   std::atomic<std::uintptr_t> handle;
   std::atomic<std::uint64_t> place;
   std::atomic<std::uint64_t> module;
-  /// A hash of the above and of the name itself. Threads may write one slot, and one piece of the ring, at
-  /// the same time: what was mixed does not match and counts for nothing.
+  /// A hash of the above and of the name itself. Threads may write the same slot, or the same part of the
+  /// ring, at the same time: a mixture does not match the hash and is ignored.
   std::atomic<std::uint64_t> check;
 };
 struct Table {
@@ -56,7 +56,7 @@ std::uint64_t check_of(std::uintptr_t handle, std::uint64_t place, std::uint64_t
   return key_hash(std::as_bytes(std::span(parts)), content_hash(bytes_of(name)));
 }
 
-/// What is in the ring at a place; no data() where none is, or where it was written over since.
+/// The name at a place in the ring; no data() if there is none, or if it was overwritten.
 std::string_view name_at(const Table& table, std::uint64_t place) noexcept {
   if (place == 0) return {};
   const std::uint64_t begin = begin_of(place);
@@ -111,7 +111,7 @@ struct Meaning {
   std::string_view name;  ///< in the ring
 };
 
-/// False where the slot says nothing, or was being written.
+/// False if the slot is empty, or was being written.
 bool read_slot(const Table& table, const Slot& slot, std::uintptr_t handle, Meaning& out) noexcept {
   const std::uint64_t check = slot.check.load(std::memory_order_acquire);
   out.place = slot.place.load(std::memory_order_relaxed);
@@ -177,7 +177,7 @@ void recall_handle(std::uintptr_t handle, HandleInfo& out) noexcept {
   Meaning meaning;
   if (!find_meaning(handle, meaning)) return;
   out.module = meaning.module;
-  // Copied first, checked then: the ring may be written over meanwhile.
+  // Copied first and verified afterwards: the ring may be overwritten meanwhile.
   std::memcpy(out.name_text, meaning.name.data(), meaning.name.size());
   const std::string_view copy(out.name_text, meaning.name.size());
   Table& table = *g_table.load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which name and which module a handle stands for. Filled when look-ups and loads succeed, read when
-// something fails. Lock-free, mapped at first use, of fixed size: new names replace the oldest ones, and a
-// handle that is given out again gets its new meaning.
+// The name and the module of each handle. Filled when look-ups and loads succeed, read when a call fails.
+// Lock-free, mapped at first use, of fixed size: new names replace the oldest ones, and a handle that the
+// driver reuses gets its new meaning.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kshim::shim {
 
-/// A copy of what is known of a CUmodule, CUlibrary, CUfunction or CUkernel. 0 and empty where nothing is.
+/// A copy of what is known of a CUmodule, CUlibrary, CUfunction or CUkernel; 0 and empty if unknown.
 struct HandleInfo {
   static constexpr std::size_t kLongestName = 16384;  ///< longer ones are not kept
   std::uint64_t module = 0;                           ///< number of the load (modules.h)

@@ -23,7 +23,7 @@ std::uint64_t key_of(const CallArgs& facts, const DeviceCode& code,
   return key_hash(std::as_bytes(std::span(parts)));
 }
 
-/// How the file reaches the runtime, as far as this load shows it.
+/// How the file uses the runtime, as far as this load shows.
 std::string_view runtime_of(const CallArgs& facts, const DeviceCode& code) noexcept {
   if (facts.file != nullptr) return "none";
   if (!code.wrapped || code.object == 0) return {};
@@ -67,8 +67,8 @@ void write_module(const CallArgs& facts, const Module& module, std::uint64_t nan
 
 }  // namespace
 
-/// The id of the record that tells of this load: module.number where it is to be written, that of an equal
-/// load that failed before, or 0.
+/// The id of this load's record: module.number if it is to be written, the id of an equal load that failed
+/// before, or 0.
 std::uint64_t Modules::choose_record(const CallArgs& facts, const Module& module,
                                      std::optional<std::uint64_t> device) noexcept {
   if (recorded_report_ != module.report) {
@@ -88,7 +88,7 @@ std::uint64_t Modules::choose_record(const CallArgs& facts, const Module& module
   return module.number;
 }
 
-void Modules::keep(const Module& module) noexcept {
+void Modules::remember(const Module& module) noexcept {
   std::memcpy(modules_ + module.number % kKept * sizeof(Module), &module, sizeof(Module));
 }
 
@@ -109,7 +109,7 @@ void Modules::add(const CallArgs& facts, std::uint64_t nanoseconds, std::optiona
   module.report = report.begin();
   module.record = choose_record(facts, module, device);
   if (module.record == module.number) write_module(facts, module, nanoseconds, device, report, driver);
-  keep(module);
+  remember(module);
 }
 
 bool Modules::find(std::uint64_t number, Module& out) const noexcept {

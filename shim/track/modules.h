@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loads of this process: each gets a module record, and is kept for what may fail in it later.
+// The loads of this process. Each gets a module record and is remembered for failures in it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Module {
 /// Lies in zeroed memory. Under the shim's lock.
 class Modules {
  public:
-  /// A load came back. Writes its record, and what the record refers to before it.
+  /// A load returned. Writes its record, after the records that it refers to.
   void add(const CallArgs& facts, std::uint64_t nanoseconds, std::optional<std::uint64_t> device,
            Report& report, const DriverInfo& driver, ObjectRecords& objects, Module& out) noexcept;
   /// The last kKept loads are kept. False for a number that is not among them.
@@ -33,8 +33,8 @@ class Modules {
 
  private:
   static constexpr std::size_t kKept = 16384;
-  /// A program that loads in a loop must not fill the disk: so many loads that succeed have a record, and so
-  /// many failing ones that differ.
+  /// Limits, because a program that loads in a loop must not fill the disk: successful loads with a record,
+  /// and distinct failing loads.
   static constexpr std::size_t kMaxRecords = 4096;
   static constexpr std::size_t kMaxFailed = 1024;
   struct FailedLoad {
@@ -44,7 +44,7 @@ class Modules {
 
   std::uint64_t choose_record(const CallArgs& facts, const Module& module,
                               std::optional<std::uint64_t> device) noexcept;
-  void keep(const Module& module) noexcept;
+  void remember(const Module& module) noexcept;
   void fetch(std::uint64_t number, Module& out) const noexcept;
 
   std::uint32_t recorded_report_;  ///< the report that the rest belongs to

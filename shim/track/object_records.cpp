@@ -110,7 +110,7 @@ void ObjectRecords::announce_libraries(Report& report) noexcept {
 void ObjectRecords::announce_all_libraries(Report& report) noexcept {
   Libraries libraries{report, report.begin(), libraries_};
   if (libraries.number == 0) return;
-  // Only what was mapped since the last time.
+  // Only objects that were mapped since the last call.
   const std::uint64_t seen = visited_report_ == libraries.number ? visited_ : 0;
   visited_report_ = libraries.number;
   visits_.run([&] { visited_ = for_each_loaded_object(write_library, &libraries, seen); });

@@ -18,8 +18,8 @@ class ObjectRecords {
   void announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept;
   /// Every CUDA library that is mapped and not yet in the report.
   void announce_all_libraries(Report& report) noexcept;
-  /// The same, unless the list of libraries was read a short while ago. Where libraries come and go all the
-  /// time, reading the list takes long: it has a small part of the time.
+  /// The same, rate-limited: in a program that loads and unloads libraries all the time, the list takes long
+  /// to read.
   void announce_libraries(Report& report) noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that can be checked without trusting them. A handle is the address of a cell in one reserved range;
-// any other pointer a caller passes (the runtime passes host code addresses where it has nothing better) is
-// recognised by address alone and never dereferenced. Look-up takes no lock: it stands on the launch path.
+// Handles that can be validated without reading through them. A handle is the address of a cell in one
+// reserved range; any other pointer that a caller passes (the runtime may pass addresses of host code) is
+// recognized by its address and never dereferenced. Look-up takes no lock, because it is on the launch path.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Cell {
 
 /// A new cell that names `object`. Null when the range is used up.
 void* new_handle(Kind kind, void* object) noexcept;
-/// Ends a handle; its address may be given out again, as a driver's is.
+/// Ends a handle. Its address may be reused, as in a driver.
 void end_handle(void* handle) noexcept;
 const Cell* cell_of(const void* handle) noexcept;
 

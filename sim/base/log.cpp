@@ -30,7 +30,7 @@ LogLevel read_level() noexcept {
   for (std::size_t i = 0; i < kLevelNames.size(); ++i) {
     if (kLevelNames[i] == value) return static_cast<LogLevel>(i);
   }
-  // The shim reads the same variable and names a bad value itself; alone, nobody else would.
+  // If the shim is present, it names a bad value of this variable itself.
   return LogLevel::warn;
 }
 

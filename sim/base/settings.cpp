@@ -25,7 +25,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// "8.6;sm_90:My GPU". All or nothing: half a list would simulate a machine nobody asked for.
+/// "8.6;sm_90:My GPU". One bad entry makes the whole list invalid: a part of it would be another machine.
 std::vector<RequestedDevice> parse_devices(std::string_view text) {
   std::vector<RequestedDevice> devices;
   for (std::string_view rest = text; !rest.empty();) {

@@ -16,16 +16,16 @@ struct RequestedDevice {
   std::string name;  ///< empty: the default product of this compute capability
 };
 
-/// Where a library without an image for the device is found out. No document says it: docs/simulator.md, "no
-/// image".
+/// The call that fails for a library without an image for the device. No document states it: see
+/// docs/simulator.md, "no image".
 enum class LibraryRule : std::uint8_t {
   load,        ///< cuLibraryLoadData
   get_kernel,  ///< cuLibraryGetKernel, GetModule, GetGlobal
   first_use,   ///< launch, cuKernelGetFunction, attributes, GetGlobal, GetModule
 };
 
-/// A kernel that dies when it is launched. Kernels are not executed, so this is the one way to see what
-/// follows.
+/// A kernel whose launch causes a fault. Kernels are not executed, so this is the only way to test what
+/// follows a fault.
 struct FaultRule {
   std::string kernel;  ///< part of its mangled name; empty: no rule
   int code = 700;      ///< CUresult

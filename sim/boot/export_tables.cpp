@@ -171,7 +171,7 @@ CUresult integrity_check(std::uint32_t runtime_version, std::uint64_t unix_secon
 // The tables
 // ------------------------------------------------------------------------------------------------------------
 
-/// What stands in a slot: nothing known, unless a row says otherwise.
+/// The function in a slot: an unknown one unless a row says otherwise.
 template <Table table, std::size_t slot>
 constexpr auto kFunction = &unknown_slot<table, slot>;
 #define KSHIM_SIM_SLOT(table, slot, function) \
@@ -183,9 +183,8 @@ using Slots = std::array<void*, kMaxSlots>;
 constexpr std::size_t slot_count(Table table) { return kDefinitions[static_cast<std::size_t>(table)].slots; }
 constexpr bool has_size(Table table) { return kDefinitions[static_cast<std::size_t>(table)].sized; }
 
-// Constants, as a driver has them: the dynamic linker fills them in and takes the right to write away, which
-// tests/e2e/export_tables.py looks at. A hook that patches a slot has to get past that. Null behind the last
-// slot.
+// Constant tables, as in a driver: the dynamic linker relocates them and makes them read-only, which
+// tests/e2e/export_tables.py checks. A hook that patches a slot has to change that. Null after the last slot.
 template <Table table, class Numbers>
 struct Constant;
 template <Table table, std::size_t... slot>

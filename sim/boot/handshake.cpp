@@ -35,7 +35,7 @@ class Message {
 std::array<std::uint64_t, 2> answer_handshake(std::uint32_t runtime_version, std::uint64_t unix_seconds,
                                               const HandshakeProcess& process,
                                               std::span<const Device> devices) noexcept {
-  // The last digit of the version names the question; two of them have one answer for everybody.
+  // The last digit of the version selects the question; two of them have a constant answer.
   switch (runtime_version % 10) {
     case 0:
       return {kFirstOfZero, kSecond};

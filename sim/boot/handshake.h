@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime asks a driver to prove before it works with it. Layout and key are public:
+// The check by which the runtime verifies a driver before it uses it. Layout and key are public:
 // docs/simulator.md, "The handshake".
 #pragma once
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program asks first: initialisation, version, error texts, entry points by name.
+// The first calls of a program: initialization, version, error texts, entry points by name.
 #include "base/settings.h"
 #include "boot/export_tables.h"
 #include "context/context.h"
@@ -60,7 +60,7 @@ CUresult entry::cuGetExportTable(const void** table, const CUuuid* id) {
   return *table != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-// Profiling has nothing to switch here; both calls succeed with no profiler attached (CUDA Driver API,
+// There is no profiler to control here; both calls succeed with no profiler attached (CUDA Driver API,
 // Profiler Control).
 CUresult entry::cuProfilerStart() { return check_initialized(); }
 CUresult entry::cuProfilerStop() { return check_initialized(); }

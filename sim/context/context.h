@@ -26,10 +26,10 @@ struct Context : Handled<Kind::context> {
   const Device& device;
   const bool primary;
   const std::uint64_t id;
-  /// Primary: retained by somebody. Created: not destroyed yet.
+  /// Primary: retained at least once. Created: not destroyed.
   std::atomic<bool> alive{false};
   std::atomic<unsigned> flags;
-  /// What a kernel did to it (KSHIM_SIM_FAULT): every later call answers that. 0: nothing.
+  /// The error of a kernel's fault (KSHIM_SIM_FAULT), which every later call returns; 0: none.
   std::atomic<int> fault{0};
   /// Primary: held through a retain, a release and a reset, so that a thread that retains it during its end
   /// waits and gets it alive. Recursive, because what the end calls (destructors of context-local storage)
@@ -64,10 +64,10 @@ Context* current_context() noexcept;
 void push_current(Context* context);
 bool pop_current(Context*& context) noexcept;
 void set_current(Context* context);
-/// Drops a context from the calling thread's stack where it is on top (cuCtxDestroy).
+/// Pops a context off the calling thread's stack if it is on top (cuCtxDestroy).
 void drop_current(const Context* context) noexcept;
 
-/// What a kernel has done to it: CUDA_SUCCESS where nothing (KSHIM_SIM_FAULT).
+/// The error of a kernel's fault (KSHIM_SIM_FAULT); CUDA_SUCCESS if there was none.
 inline CUresult fault_in(const Context& context) noexcept {
   return static_cast<CUresult>(context.fault.load(std::memory_order_relaxed));
 }

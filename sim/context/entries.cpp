@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts that a program creates, the calling thread's stack, and what can be asked of the current context.
+// Contexts that a program creates, the calling thread's stack, and queries of the current context.
 #include <algorithm>
 
 #include "context/context.h"
@@ -99,7 +99,7 @@ CUresult entry::cuCtxPopCurrent_v2(CUcontext* out) {
 }
 CUresult entry::cuCtxPopCurrent(CUcontext* out) { return entry::cuCtxPopCurrent_v2(out); }
 
-// A primary context that nobody has retained may be set, too: the runtime does so before it retains it.
+// A primary context may be set before it is retained: the runtime does so.
 CUresult entry::cuCtxSetCurrent(CUcontext handle) {
   if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
   Context* context = object_of<Context>(handle);

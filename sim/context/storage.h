@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Context-local storage: where each runtime instance keeps its state for a context. get() runs once in nearly
-// every runtime call and in every launch, so it takes no lock: keys are only ever added, values come and go
-// behind them.
+// every runtime call and in every launch, so it takes no lock: keys are never removed, values are.
 #pragma once
 #include <atomic>
 #include <mutex>

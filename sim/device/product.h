@@ -53,8 +53,8 @@ struct Device {
   int pci_domain = 0, pci_bus = 0, pci_device = 0;
 };
 
-/// What KSHIM_SIM_DEVICES lists, in its order: what NVML shows, which knows nothing of CUDA_VISIBLE_DEVICES.
-/// Never changes after the first call.
+/// The devices of KSHIM_SIM_DEVICES, in that order, as NVML shows them: it ignores CUDA_VISIBLE_DEVICES.
+/// Constant after the first call.
 std::span<const Device> all_devices() noexcept;
 /// Devices after CUDA_VISIBLE_DEVICES, in its order. Never changes after the first call.
 std::span<const Device> devices() noexcept;

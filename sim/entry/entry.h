@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an implementation file includes. Every driver function is declared here with the exact type <cuda.h>
 // gives it, so a definition `CUresult entry::cuInit(unsigned flags)` that disagrees does not compile.
-// Declarations are weak: a function nobody defines is a null pointer, and the table answers 801 for it.
+// Declarations are weak: a function without a definition is a null pointer, and the table returns 801 for it.
 #pragma once
 #include "base/driver_api.h"
 

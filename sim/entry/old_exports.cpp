@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A driver exports what there was when it was released: a runtime that looks for cuGetProcAddress_v2 in a
-// driver of CUDA 11 finds nothing. Names that the simulated driver is too old for are taken out of our own
-// .dynsym, so that dlsym() does not find them. A program that is linked to them has got them already.
+// A driver exports the functions of its CUDA version: a runtime that looks cuGetProcAddress_v2 up in a driver
+// of CUDA 11 does not find it. Names that the simulated driver is too old for are removed from this library's
+// .dynsym, so that dlsym() does not find them. References of programs linked to them are bound already.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 #include "entry/thunks.h"
 
 extern "C" {
-// Written once, by the constructor below, before anybody can have called a stub.
+// Written once, by the constructor below, before any stub can be called.
 [[gnu::visibility("hidden")]] void* kshim_sim_slots[kshim::sim::kRowCount];
 [[gnu::visibility("hidden")]] extern void* const kshim_sim_stubs[kshim::sim::kRowCount];
 }

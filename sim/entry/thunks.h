@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between an exported stub and an implementation, generated from the type of each function: the
-// 801 answer, the per-thread-default-stream twin, the tracing wrapper.
+// The layers between an exported stub and its implementation, generated from the type of each function: the
+// result 801, the per-thread-default-stream variant, the tracing wrapper.
 #pragma once
 #include "entry/entry.h"
 #include "entry/trace.h"

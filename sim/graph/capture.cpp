@@ -28,7 +28,7 @@ CUresult break_off(Capture& capture, CUresult why) noexcept {
   return why;
 }
 
-/// The legacy stream waits for every blocking stream of its context, which a capturing one cannot bear.
+/// The legacy stream waits for every blocking stream of its context, which is invalid during a capture.
 CUresult refuse_implicit(const Stream& stream) noexcept {
   if (!stream.legacy) return CUDA_SUCCESS;
   for (Capture* capture : captures()) {
@@ -66,7 +66,7 @@ CUresult wait_in_capture(Stream& stream, Event& event, bool& done) {
   if (mine != nullptr && mine->broken) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (theirs == nullptr) {
     done = mine != nullptr;
-    // An event that was never recorded stands for nothing; any other is outside of the capture.
+    // An event that was never recorded has no effect; any other is outside of the capture.
     const bool foreign = mine != nullptr && event.recorded.load(std::memory_order_relaxed) != 0;
     return foreign ? break_off(*mine, CUDA_ERROR_STREAM_CAPTURE_ISOLATION) : CUDA_SUCCESS;
   }

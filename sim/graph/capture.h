@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream capture, as the rest of the driver meets it: work goes onto a stream through enqueue*(), which runs
-// or queues it, or makes graph nodes of it where the stream captures. Rules: CUDA C++ Programming Guide 13.0,
+// The interface of stream capture: work is submitted to a stream by enqueue*(), which runs it, queues it, or
+// adds graph nodes if the stream captures. Rules: CUDA C++ Programming Guide 13.0,
 // "Creating a Graph Using Stream Capture"; codes: cuda.h, 900 to 908.
 #pragma once
 #include "launch/stream.h"
 
 namespace kshim::sim {
 
-/// False as long as nothing in the process captures: the one question on the launch path.
+/// Whether any stream of the process captures: the only check on the launch path.
 bool any_capture() noexcept;
 
 /// Copies, memsets, host functions, launches. 901 when the capture is broken, 906 for the legacy stream while
 /// a blocking stream of its context captures.
 CUresult enqueue(Stream& stream, Operation& operation);
-/// cuEventRecord: in a capture the event remembers what the stream has come to.
+/// cuEventRecord: in a capture the event stores the last nodes of the stream.
 /// `external` (CU_EVENT_RECORD_EXTERNAL): a node that records the event at each launch of the graph.
 CUresult enqueue_record(Stream& stream, Event& event, bool external = false);
 /// cuStreamWaitEvent: an event recorded in a capture pulls the stream into it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One capture: the graph it fills and what each of its streams has come to.
+// A capture: its graph and the last nodes of each of its streams.
 #pragma once
 #include <map>
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the parameter structures of cuda.h to what a node does, checked. One overload a kind of node.
+// Validates the parameter structures of cuda.h and makes a node's operation. One overload for each kind.
 #pragma once
 #include <memory>
 

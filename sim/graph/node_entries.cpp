@@ -7,7 +7,7 @@
 namespace kshim::sim {
 namespace {
 
-/// Where a node goes: its graph and what it depends on.
+/// The graph and the dependencies of a new node.
 struct Place {
   Graph* graph = nullptr;
   std::vector<Node*> after;

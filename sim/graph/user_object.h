@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuUserObject*: something of the program's that graphs keep alive. Every graph, clone and instantiated graph
+// cuUserObject*: an object of the program that graphs keep alive. Every graph, clone and instantiated graph
 // holds its references until it ends; the last one to go calls the destructor.
 #pragma once
 #include <atomic>
@@ -19,7 +19,7 @@ struct UserObject : Handled<Kind::user_object> {
   const CUhostFn destroy;
   std::atomic<std::uint64_t> references;
   void retain(unsigned count) noexcept { references.fetch_add(count, std::memory_order_relaxed); }
-  /// May end the object. False when fewer references are left.
+  /// Drops references, and may destroy the object. False if there are fewer references.
   static bool release(UserObject& object, unsigned count) noexcept;
 };
 

@@ -23,7 +23,7 @@ bool within(const Extent& extent, const Extent& most) noexcept {
   return !extent.empty() && extent.x <= most.x && extent.y <= most.y && extent.z <= most.z;
 }
 
-/// What `extra` says: CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE, ended by CU_LAUNCH_PARAM_END.
+/// Parses `extra`: CU_LAUNCH_PARAM_BUFFER_POINTER and _SIZE, ended by CU_LAUNCH_PARAM_END.
 struct ExtraArguments {
   const void* buffer = nullptr;
   std::size_t size = 0;
@@ -148,8 +148,8 @@ bool copy_arguments(const Function& function, const Launch& launch, std::vector<
 
 namespace {
 
-/// KSHIM_SIM_FAULT: the kernel starts and dies, which the next call finds out; the launch itself where it
-/// waits.
+/// KSHIM_SIM_FAULT: the kernel faults, and the next call returns the error; the launch itself if it is
+/// synchronous.
 CUresult fault_of(const Function& function, Context& context) {
   const FaultRule& rule = settings().fault;
   if (rule.kernel.empty() || function.name.find(rule.kernel) == std::string::npos) return CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches are accepted and not executed. What a driver checks before it hands work to the device is checked
-// here; the order and the codes are cuda.h's, and docs/simulator.md says which are assumed.
+// Launches are accepted and not executed. The checks that a driver makes before it submits work are made
+// here; order and codes are those of cuda.h, and docs/simulator.md says which are assumed.
 #pragma once
 #include <cstddef>
 #include <cstdint>

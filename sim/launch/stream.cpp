@@ -73,7 +73,7 @@ bool calls_program(const Task& task) noexcept {
   return task.operation != nullptr && task.operation->on_driver_thread();
 }
 
-/// One thread for host functions, one for the rest: a host function that blocks holds up its stream alone.
+/// One thread for host functions, one for the rest: a host function that blocks delays its own stream only.
 void work(Engine& e, bool host_functions) {
   std::unique_lock guard(e.lock);
   for (;;) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events. Work runs at once on the calling thread as long as nothing in the process is pending;
-// the only thing that makes work pend is a host function, which runs on the driver's own thread, as
-// documented: a program may hold a lock or wait for the function's effect. Whatever is submitted behind
-// pending work queues behind it.
+// Streams and events. Work runs at once on the calling thread unless earlier work is pending. Only host
+// functions make work pending: they run on the driver's own thread, as documented, because a program may hold
+// a lock or wait for the function's effect. Work that is submitted after pending work is queued.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -22,7 +21,7 @@ struct Capture;
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
-/// What a stream is asked to do, and what a graph node holds.
+/// Work of a stream or of a graph node.
 struct Operation {
   virtual ~Operation() = default;
   virtual CUgraphNodeType type() const noexcept = 0;
@@ -74,7 +73,7 @@ void drain_context(Context& context);
 void drain_all();
 
 Stream& make_stream(Context& context, unsigned flags, int priority);
-/// Both return at once; what is in the stream, or waits for the event, goes on (CUDA Driver API,
+/// Both return at once; work in the stream, and waits for the event, continue (CUDA Driver API,
 /// cuStreamDestroy).
 void end_stream(Stream& stream);
 void end_event(Event& event);

@@ -52,7 +52,7 @@ CUresult entry::cuMemAllocPitch_v2(CUdeviceptr* out, std::size_t* pitch, std::si
   return result;
 }
 
-// The address says whose memory it is: no context has to be current (Numba frees so at cuda.close()).
+// The address identifies the context, so no context has to be current (Numba frees so at cuda.close()).
 CUresult entry::cuMemFree_v2(CUdeviceptr pointer) {
   if (const CUresult result = check_initialized(); result != CUDA_SUCCESS) return result;
   if (const CUresult result = refuse_unsafe_call(); result != CUDA_SUCCESS) return result;

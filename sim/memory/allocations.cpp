@@ -159,7 +159,7 @@ bool covers(std::uintptr_t address, std::size_t size) noexcept {
     if (found == nullptr) return false;
     const std::size_t here = found->size - (address - found->base);
     if (size <= here) return true;
-    // Only mappings join: neighbours on the heap are no one piece of memory.
+    // Only mappings are joined: adjacent blocks of the heap are separate allocations.
     if (found->kind != MemoryKind::mapped) return false;
     address += here;
     size -= here;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every range of memory a pointer may point into. Device memory is host memory: zeroed pages, so that what
-// kernels would have written reads as zero, and real for every copy.
+// All ranges of memory that pointers may refer to. Device memory is zeroed host memory: copies are real, and
+// the output of kernels reads as zero.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Allocation {
 /// CUDA_ERROR_OUT_OF_MEMORY beyond the device's size (device, managed, global) or the host's.
 CUresult allocate(Context& context, std::size_t size, MemoryKind kind, unsigned flags, Allocation& out,
                   void* pool = nullptr);
-/// Records pages that are somebody else's. 712 when they overlap what is known.
+/// Adds pages that the program owns. 712 if they overlap a known range.
 CUresult adopt(Context* context, int device, std::uintptr_t base, std::size_t size, MemoryKind kind,
                unsigned flags);
 /// The range that holds `address`.

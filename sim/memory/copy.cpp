@@ -77,7 +77,7 @@ CUresult check_linear(CUmemorytype kind, const End& end, std::uintptr_t base,
     case CU_MEMORYTYPE_DEVICE:
       return covers(end.base, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     case CU_MEMORYTYPE_UNIFIED: {
-      // The program's own memory where nobody knows it; else all of it must be there.
+      // An unknown address is the program's own memory; a known range must contain all of it.
       Allocation found;
       if (!find_allocation(end.base, found) || found.kind == MemoryKind::registered) return CUDA_SUCCESS;
       return covers(end.base, bytes) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -115,7 +115,7 @@ CUresult check_copy(CUDA_MEMCPY3D& c) noexcept {
 
 void CopyOperation::execute() {
   if (empty(params)) return;
-  // An array may be gone when a queued copy or a graph comes to run; the driver leaves that undefined.
+  // An array may be destroyed before a queued copy or a graph runs; the driver leaves that undefined.
   if (params.srcMemoryType == CU_MEMORYTYPE_ARRAY && object_of<Array>(params.srcArray) == nullptr) return;
   if (params.dstMemoryType == CU_MEMORYTYPE_ARRAY && object_of<Array>(params.dstArray) == nullptr) return;
   const End from = source(params);

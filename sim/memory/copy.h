@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies. Every form is one CUDA_MEMCPY3D, checked when it is asked for and carried out when its turn in the
-// stream comes; graph copy nodes hold the same operation.
+// Copies. Each is one CUDA_MEMCPY3D, checked at the call and executed in stream order; graph copy nodes hold
+// the same operation.
 #pragma once
 #include <optional>
 
@@ -21,7 +21,7 @@ struct CopyOperation final : Operation {
 /// null or unknown device memory and ranges outside of arrays, 400 for what is no array.
 CUresult check_copy(CUDA_MEMCPY3D& copy) noexcept;
 
-/// `size` bytes between two addresses whose kinds are found out (CU_MEMORYTYPE_UNIFIED) or given.
+/// `size` bytes between two addresses; their kinds are given or looked up (CU_MEMORYTYPE_UNIFIED).
 CUDA_MEMCPY3D linear_copy(CUmemorytype to_kind, std::uintptr_t to, CUmemorytype from_kind,
                           std::uintptr_t from, std::size_t size) noexcept;
 CUDA_MEMCPY3D planar_copy(const CUDA_MEMCPY2D& copy) noexcept;

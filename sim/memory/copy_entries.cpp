@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuMemcpy in its forms: each describes its copy and hands it on.
+// The cuMemcpy functions: each describes its copy and passes it on.
 #include "context/context.h"
 #include "entry/entry.h"
 #include "memory/allocations.h"

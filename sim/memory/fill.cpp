@@ -73,8 +73,7 @@ CUresult fill_memory(const CUDA_MEMSET_NODE_PARAMS& fill, std::optional<CUstream
   if (const CUresult result = require_context(context); result != CUDA_SUCCESS) return result;
   Stream* stream = any_stream(handle.value_or(CU_STREAM_LEGACY));
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  // cuDNN captures memsets of addresses that its caller made up, and puts the right ones in before the
-  // launch.
+  // cuDNN captures memsets of placeholder addresses and replaces these before the launch.
   const bool capturing = stream->capture.load(std::memory_order_acquire) != nullptr;
   if (const CUresult result = capturing ? check_shape(fill) : check_fill(fill); result != CUDA_SUCCESS)
     return result;

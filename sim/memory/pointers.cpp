@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked about a pointer, and advice about managed memory.
+// Attributes of pointers, and advice about managed memory.
 #include <atomic>
 
 #include "context/context.h"

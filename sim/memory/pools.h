@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory pools: accounts of what was allocated from them. Nothing is cached: freed memory goes back at once,
-// so what is reserved is what is used.
+// Memory pools count what was allocated from them. Nothing is cached: freed memory is returned at once, so
+// the reserved size equals the used size.
 #pragma once
 #include <atomic>
 #include <cstddef>

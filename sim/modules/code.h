@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image that was chosen, read: kernels and variables by name. Immutable once made; a kernel's details are
-// read when somebody asks for them, because libraries hold thousands and use few.
+// The contents of the selected image: kernels and variables by name. Immutable; a kernel's attributes are
+// read at the first use, because libraries hold thousands of kernels and use few.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,7 +25,7 @@ struct KernelCode {
   std::size_t parameter_bytes() const noexcept;
 };
 
-/// An image in the clear and what it was chosen as.
+/// A decompressed image, and the architecture that it was selected as.
 struct Piece {
   Bytes bytes;
   std::shared_ptr<const std::vector<std::byte>> owner;  ///< null: the bytes are the program's

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a program hands over in one load: a wrapper with its fatbins, a fatbin, a cubin or a PTX text,
-// in memory or in a file. Which image a device gets is select_image's answer (kshim/image/select.h); nothing
-// is decided here.
+// The argument of one load: a wrapper with its fatbins, a fatbin, a cubin or a PTX text, in memory or in a
+// file. select_image() selects a device's image (kshim/image/select.h).
 #pragma once
 #include <cstddef>
 #include <map>
@@ -29,8 +28,7 @@ class ImageSet {
 
   /// The image for a device, read once for each compute capability; else the code the driver answers.
   CUresult code_for(const Device& device, std::shared_ptr<const Code>& out);
-  /// Why the last code_for() of a device failed, as the driver's log would say it; empty where it has nothing
-  /// to add.
+  /// Why the last code_for() of a device failed, as the driver's log says it; may be empty.
   std::string message_for(const Device& device);
   /// The image for a device in the clear, unread: what a linker is given.
   CUresult piece_for(const Device& device, Piece& out, std::string& message) const;

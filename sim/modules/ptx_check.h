@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulator compiles nothing. It refuses PTX that no compiler could take: text that is cut off, or whose
-// brackets do not match. Everything else passes; docs/simulator.md says so.
+// The simulator does not compile. It rejects PTX that no compiler accepts: truncated text, and text with
+// unmatched brackets. Everything else is accepted (docs/simulator.md).
 #pragma once
 #include <cstddef>
 #include <string_view>

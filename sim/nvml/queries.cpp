@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device answers.
+// Queries of a device.
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -33,7 +33,7 @@ Result nvmlDeviceGetIndex(Handle* handle, unsigned* index) noexcept {
   return Result::success;
 }
 
-// The N of /dev/nvidiaN, which is not there.
+// The N of /dev/nvidiaN, which does not exist.
 Result nvmlDeviceGetMinorNumber(Handle* handle, unsigned* minor) noexcept {
   return nvmlDeviceGetIndex(handle, minor);
 }
@@ -64,7 +64,7 @@ Result nvmlDeviceGetPciInfo_v3(Handle* handle, PciInfo* info) noexcept {
   return Result::success;
 }
 
-// Nothing is ever used: what a process allocates, libcuda.so.1 of that process alone knows.
+// Used memory is always 0: only the libcuda.so.1 of a process knows what that process allocates.
 Result nvmlDeviceGetMemoryInfo(Handle* handle, Memory* memory) noexcept {
   const Device* device = nullptr;
   if (const Result result = require_device(handle, memory, device); result != Result::success) return result;

@@ -8,7 +8,7 @@
 
 namespace kshim::sim::nvml {
 
-/// nvmlReturn_t, as far as anything here returns it.
+/// The values of nvmlReturn_t that this library returns.
 enum class Result : std::int32_t {
   success = 0,
   uninitialized = 1,

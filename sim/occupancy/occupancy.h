@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many blocks of a kernel a multiprocessor takes: the toolkit's own cuda_occupancy.h, fed with the
-// device's limits.
+// How many blocks of a kernel fit on a multiprocessor: the toolkit's cuda_occupancy.h with the device's
+// limits.
 #pragma once
 #include <cstddef>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks driver functions up in every way there is and prints who owns what was found: "HOW NAME OWNER".
+// Looks driver functions up in every way there is and prints the owner of what was found: "HOW NAME OWNER".
 // Linked to no CUDA.
 #include <dlfcn.h>
 

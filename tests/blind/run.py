@@ -66,7 +66,7 @@ class Past(e2e.Case):
         self.assertIn("not watched:", done.stderr)
 
     def test_what_comes_through_nevertheless(self):
-        """A runtime that was loaded plainly before: who is linked to it may be bound past the shim, its calls of the driver are
+        """A runtime that was loaded plainly before: what is linked to it may be bound past the shim, its calls of the driver are
         not, so the failure is seen."""
         runtime = subprocess.run(["ldd", PLUGINS["shared"]], capture_output=True, text=True, check=True).stdout
         path = next(line.split()[2] for line in runtime.splitlines() if "libcudart" in line)

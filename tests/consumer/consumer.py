@@ -99,7 +99,7 @@ class Consumer(e2e.Case):
             ("TEST fits SIMULATE turing", "turing: not an architecture"),
             ("TEST fits TARGET 86.1.2", "86.1.2: not an architecture"),
             ("TEST fits FAIL_ON never", "must be error, warning or none"),
-            ("TEST fits COLOUR red", "COLOUR"),
+            ("TEST fits COLOR red", "COLOR"),
             ("TEST not_attached REPORT kshim-report/fits", "another test's reports"),
         ):
             done = self.configure(f"-Dkshim_DIR={e2e.BUILD / 'cmake'}", f"-DMISUSE={call}")

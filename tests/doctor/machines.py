@@ -131,6 +131,17 @@ class Hardware(fixture.MachineCase):
         self.assertIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void", **require), "info"))
         self.assertNotIn("require-not-evaluated", self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void"), "info"))
 
+    def test_a_requirement_that_this_machine_does_not_meet(self):
+        """Whether a runtime evaluated it or not. The machine has an A100 (8.0) and a driver for CUDA 13.0."""
+        self.driver()
+        self.put("/.dockerenv")
+        for name, value, met in (("ARCH", "arch>=9.0", False), ("ARCH", "arch>=8.0,arch<=9.0", True), ("ARCH", "arch>=9.0 arch==8.0", True),
+                                 ("CUDA", "cuda>=13.1", False), ("CUDA", "cuda>=12.8 brand=tesla,driver>=470", True),
+                                 ("CUDA", "cuda>=99.0 brand=tesla,driver>=470", True), ("ARCH", "nonsense", True), ("ARCH", "", True)):
+            ids = self.ids(self.doctor(status=0 if met else 1, NVIDIA_VISIBLE_DEVICES="void", **{f"NVIDIA_REQUIRE_{name}": value}))
+            self.assertEqual("require-not-met" in ids, not met, value)
+            self.assertEqual("require-not-evaluated" in ids, met and bool(value), value)
+
     def test_a_container_that_wants_none(self):
         self.put("/.dockerenv")
         self.assertEqual(self.ids(self.doctor(NVIDIA_VISIBLE_DEVICES="void")), [])
@@ -208,7 +219,21 @@ class Software(fixture.MachineCase):
         self.toolkit("/opt/b", "13.0.0")
         found = self.doctor(PATH="/opt/b/bin", CUDA_HOME="/opt/a")
         self.assertEqual(self.ids(found), ["two-toolkits"])
-        self.assertEqual(found["tools"], {"nvcc": "/opt/b/bin/nvcc", "ptxas": "/opt/b/bin/ptxas"})
+        self.assertEqual([(row["program"], row["path"], row["version"]) for row in found["compilers"]], [("nvcc", "/opt/b/bin/nvcc", None), ("ptxas", "/opt/b/bin/ptxas", None)])
+
+    def test_compilers_in_use(self):
+        """As build systems and Triton choose them, with the release that stands in NVIDIA's own files."""
+        for path, release in (("/usr/bin/ptxas", "12.0, V12.0.140"), ("/own/ptxas", "13.0, V13.0.88"),
+                              ("/venv/lib/python3.11/site-packages/triton/backends/nvidia/bin/ptxas", "12.8, V12.8.93")):
+            self.put(path, f"\x7fELF\0release notes\0Cuda compilation tools, release {release}\0", 0o755)
+        for path in ("/usr/bin/c++", "/usr/bin/g++-12"):
+            self.put(path, "\x7fELF", 0o755)
+        self.wheel("/venv/lib/python3.11/site-packages", "triton", "3.5")
+        found = self.doctor(PATH="/usr/bin", VIRTUAL_ENV="/venv", TRITON_PTXAS_PATH="/own/ptxas", NVCC_CCBIN="g++-12", CUDACXX="/gone/nvcc")
+        self.assertEqual([(row["program"], row["path"], row["version"], row["known_by"]) for row in found["compilers"]],
+                         [("ptxas", "/usr/bin/ptxas", "12.0.140", "PATH"), ("ptxas", "/own/ptxas", "13.0.88", "TRITON_PTXAS_PATH"),
+                          ("c++", "/usr/bin/g++-12", None, "NVCC_CCBIN"), ("c++", "/usr/bin/c++", None, "PATH"),
+                          ("ptxas", "/venv/lib/python3.11/site-packages/triton/backends/nvidia/bin/ptxas", "12.8.93", "triton")])
 
     def test_a_toolkit_that_is_gone(self):
         self.assertEqual(self.ids(self.doctor(CUDA_HOME="/usr/local/cuda-9.0")), ["toolkit-gone"])

@@ -29,7 +29,7 @@ class Aftermath(e2e.Case):
         self.assertIn("innocent", stale["where"]["function"])
         self.assertEqual([row["action"] for row in stale["dead_ends"]], ["rebuilding aftermath for this GPU"])
 
-    def test_a_cleared_error_is_read_by_its_neighbour_and_harms_nobody(self):
+    def test_a_cleared_error_is_read_by_its_neighbor_and_harms_nobody(self):
         found = self.causes(SHARED, "cleared")
         self.assertFalse([cause for cause, row in found.items() if row["severity"] != "info"], found)
 

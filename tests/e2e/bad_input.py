@@ -24,7 +24,7 @@ class Run(e2e.Case):
 
     def test_other_values(self):
         self.refuses(["--simulate", "sm_86,driver=newest"], 125, "driver=", "12.4")
-        self.refuses(["--simulate", "sm_86,colour=red"], 125, "colour=red")
+        self.refuses(["--simulate", "sm_86,color=red"], 125, "color=red")
         self.refuses(["--format", "pdf"], 125, "`pdf`", "json")
         self.refuses(["--fail-on", "note"], 125, "--fail-on", "error")
         self.refuses(["--status", "mine"], 125, "--status", "findings")

@@ -97,7 +97,7 @@ class Diff(e2e.Case):
     def test_targets_decide(self):
         self.assertEqual(self.said(self.diff("--target", "7.5,8.6", self.old(), self.new(), status=1), "lost"), {("target", "sm_75")})
         self.diff("--target", "8.6,9.0", self.old(), self.new(), status=0)
-        # Whoever is served by PTX alone is served by nothing now: what the simulated driver says as well.
+        # A GPU that only PTX served is served by nothing now: what the simulated driver says as well.
         self.diff("--target", "12.0", self.old(), self.new(), status=1)
         for arch, served in (("7.5", (0, 1)), ("8.6", (0, 0)), ("9.0", (0, 0)), ("12.0", (0, 1))):
             for program, status in zip((self.old(), self.new()), served):
@@ -140,9 +140,9 @@ class Diff(e2e.Case):
     def test_reports_before_and_after_a_rebuild(self):
         self.record("before", self.new(), "7.5")
         self.record("after", self.old(), "7.5")
-        mended = self.diff(self.folder / "before", self.folder / "after", status=0)
-        self.assertEqual([finding["cause"] for finding in mended["findings"]["mended"]], ["no-image-for-arch"])
-        self.assertEqual(mended["a"]["kind"], "reports")
+        fixed = self.diff(self.folder / "before", self.folder / "after", status=0)
+        self.assertEqual([finding["cause"] for finding in fixed["findings"]["mended"]], ["no-image-for-arch"])
+        self.assertEqual(fixed["a"]["kind"], "reports")
         broken = self.diff(self.folder / "after", self.folder / "before", status=1)
         self.assertEqual([finding["cause"] for finding in broken["findings"]["broken"]], ["no-image-for-arch"])
         self.assertEqual(self.diff(self.folder / "before", self.folder / "before", status=0)["findings"]["stayed"][0]["need"], "sm_75")

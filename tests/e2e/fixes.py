@@ -16,7 +16,7 @@ e2e.require(e2e.KSHIM, e2e.SHIM, e2e.SIMULATOR / "libcuda.so.1", e2e.SAMPLES / "
 
 class Fixes(e2e.Case):
     def assert_fixed(self, sample, program, broken, source, *devices):
-        """`program` fails because of the file `broken`; the first rebuild that is offered for that mends it."""
+        """`program` fails because of the file `broken`; the first rebuild that is offered for that fixes it."""
         built = e2e.SAMPLES / sample
         for path in built.iterdir():
             if path.is_file() and path.suffix != ".cmake":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The shim as a guest: whatever the host does, the host's behaviour is its own, and every failure that a call returned is
+"""The shim as a guest: whatever the host does, the host's behavior is its own, and every failure that a call returned is
 in the report."""
 import os
 import signal
@@ -156,7 +156,7 @@ class Guest(e2e.Case):
 
     def test_sanitizers(self):
         """They ask dlsym for libc's functions while their own stand-ins cannot answer yet."""
-        # gcc's ASan wants to be first; ThreadSanitizer does not know how runtime and simulator synchronise.
+        # gcc's ASan wants to be first; ThreadSanitizer does not know how runtime and simulator synchronize.
         e2e.not_instrumented(self)
         options = {"ASAN_OPTIONS": "verify_asan_link_order=0", "TSAN_OPTIONS": "report_bugs=0"}
         for sanitizer in ("address", "thread"):

@@ -49,13 +49,13 @@ onload = async () => {
 
 # WCAG's ratio for every element with text of its own, and the worst of them; checkVisibility() leaves folded parts out.
 CONTRAST = """
-  const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
+  const numbers = color => color.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(part => part / 255).map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
     .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
   const ground = element => {
     for (; element; element = element.parentElement) {
-      const colour = numbers(view.getComputedStyle(element).backgroundColor);
-      if (colour.length < 4 || colour[3] !== 0) return colour;
+      const color = numbers(view.getComputedStyle(element).backgroundColor);
+      if (color.length < 4 || color[3] !== 0) return color;
     }
     return [255, 255, 255];
   };
@@ -82,7 +82,7 @@ FILTER = """
     filter.value = text;
     filter.dispatchEvent(new Event("input"));
     await wait(1000);
-    return {findings: shown(".finding"), rows: shown(".list > tbody > tr"), links: shown(".contents li"), said: page.getElementById("said").textContent};
+    return {findings: shown(".finding"), rows: shown(".list > tbody > tr"), said: page.getElementById("said").textContent};
   };
   const out = {};
   for (const text of %s) out[text] = await state(text);
@@ -132,7 +132,7 @@ class Page(e2e.Case):
         path = self.folder / "page.html"
         path.write_text(page)
         dom = self.browse(path)
-        # assertTrue, lest a failure shows all of the page.
+        # assertTrue: a failure does not print the whole page.
         self.assertTrue('data-ready="yes"' in dom, "our own script did not run: what follows would prove nothing")
         self.assertRegex(re.search("<title>[^<]*", dom).group(), "<title>kshim")
         self.assertEqual(len(re.findall("<script", dom)), 1)
@@ -183,11 +183,9 @@ class Page(e2e.Case):
         words = ["", "libfilter.so", "LIBFILTER  driver", "nothing has this", ""]
         seen = self.measured(self.analysis_page(), FILTER % json.dumps(words[:-1]))
         whole = seen[""]
-        self.assertEqual(whole["findings"], whole["links"])
         self.assertGreater(whole["findings"], 3)
         self.assertEqual(whole["said"], "")
         self.assertEqual(seen["libfilter.so"]["findings"], 1)
-        self.assertEqual(seen["libfilter.so"]["links"], 1)
         self.assertLess(seen["libfilter.so"]["rows"], whole["rows"])
         self.assertIn(f"1 of {whole['findings']} findings", seen["libfilter.so"]["said"])
         self.assertEqual(seen["LIBFILTER  driver"]["findings"], 1)
@@ -223,6 +221,54 @@ class Page(e2e.Case):
         for content, room in measured["facts"]:
             self.assertLessEqual(content, room, "a table of facts is wider than the window")
 
+    def test_the_fix_is_in_the_first_screen(self):
+        for width in (1280, 400):
+            for what, page in {"report": self.analysis_page(GOLDEN / "no-image-for-arch"), "many reports": self.analysis_page(GOLDEN / "several-findings", GOLDEN / "two-gpus"),
+                               "scan": self.scan_page(6, "7.5,8.6,9.0,12.0")}.items():
+                with self.subTest(width=width, page=what):
+                    seen = self.measured(page, """const box = page.querySelector(".finding .commands").getBoundingClientRect();
+                      return [box.top, box.width];""", width)
+                    self.assertLess(seen[0], 800)
+                    self.assertGreater(seen[1], width / 2, "the command is not to be read")
+
+    def test_one_card_a_file(self):
+        seen = self.measured(self.scan_page(3, "5.2,6.1,7.5"), """const cards = [...page.querySelectorAll(".finding")];
+          view.location.hash = "#finding-9";
+          await wait(500);
+          return {cards: cards.length, further: page.querySelectorAll(".finding .further").length, open: cards.map(card => card.querySelector("details").open),
+            shown: page.getElementById("finding-9").checkVisibility()};""")
+        self.assertEqual((seen["cards"], seen["further"]), (3, 6))
+        self.assertEqual((seen["open"], seen["shown"]), ([True, False, True], True), "the first is open, and the one that the address names")
+
+    def test_no_architecture_is_off_the_screen(self):
+        page = self.scan_page(4, "7.5,8.0,8.6,8.9,9.0,10.0,12.0", tuple(f"sm_{arch}" for arch in (50, 52, 60, 61, 70, 75, 80, 86, 87, 89, 90, "90a", 100, 103, 120)))
+        tables = """const tables = [...page.querySelectorAll(".scroll")].filter(each => each.querySelector("table.list") && !each.closest(".finding"));
+          return tables.map(each => { each.scrollLeft = 9999; const first = each.querySelector("tbody th").getBoundingClientRect(), own = each.getBoundingClientRect();
+            return {content: each.scrollWidth, room: each.clientWidth, left: first.left - own.left, width: first.width}; });"""
+        for seen in self.measured(page, tables, 1280):
+            self.assertLessEqual(seen["content"], seen["room"], "architectures are cut off")
+        narrow = self.measured(page, tables, 400)
+        self.assertEqual(len(narrow), 2)
+        for seen in narrow:
+            self.assertLess(abs(seen["left"]), 3, "the column of files scrolls away")
+            self.assertLess(seen["width"], 200)
+
+    def test_a_page_says_what_it_is_about(self):
+        page = self.scan_page(1, "7.5,6.1", options=("--driver", "12.8"))
+        title, about = re.search("<title>([^<]*)", page).group(1), re.search("<h1>.*?</h1>.*?<p>(.*?)</p>", page, re.DOTALL).group(1)
+        self.assertRegex(title, "^kshim scan: .*2")
+        for part in ("files", "sm_61", "sm_75", "12.8", r"20\d\d-\d\d-\d\d"):
+            self.assertRegex(about, part)
+
+    def scan_page(self, files, targets, archs=("sm_80",), options=()):
+        folder = self.folder / "files"
+        folder.mkdir(exist_ok=True)
+        for number in range(files):
+            for arch in archs:
+                suffix = "" if len(archs) == 1 else f"_{arch}"
+                (folder / f"libwith_a_name_that_is_rather_long_{number}{suffix}.ptx").write_text(ptx([f"k{number}"], arch))
+        return self.kshim("scan", "--target", targets, *options, "--format", "html", folder).stdout
+
     def test_ten_thousand_files_and_a_hundred_thousand_kernels(self):
         """What is shown is capped, and the page says so; the filter still sifts it."""
         for number in range(10_000):
@@ -235,8 +281,8 @@ class Page(e2e.Case):
         self.assertGreater(seen["rows"], 0)
 
 
-def ptx(kernels):
-    return ".version 8.0\n.target sm_80\n.address_size 64\n" + "".join(f".visible .entry {name}()\n{{\n  ret;\n}}\n" for name in kernels)
+def ptx(kernels, arch="sm_80"):
+    return f".version 8.7\n.target {arch}\n.address_size 64\n" + "".join(f".visible .entry {name}()\n{{\n  ret;\n}}\n" for name in kernels)
 
 
 if __name__ == "__main__":

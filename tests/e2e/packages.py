@@ -63,7 +63,7 @@ class Packages(e2e.Case):
         (cls.built / "main.cu").write_text(MAIN)
         cls.nvcc("-shared", "-Xcompiler", "-fPIC", "-o", "libscale.so", "scale.cu")
         cls.nvcc("-g", "-lineinfo", "-o", "debug", "scale.cu", "main.cu")
-        cls.nvcc("-O2", "-g", "-lineinfo", "-o", "optimised", "scale.cu", "main.cu")
+        cls.nvcc("-O2", "-g", "-lineinfo", "-o", "optimized", "scale.cu", "main.cu")
         cls.nvcc("-o", "plain", "scale.cu", "main.cu")
 
     @classmethod
@@ -121,12 +121,12 @@ class Packages(e2e.Case):
         self.assertTrue(any("its build id is" in row for row in found["evidence"]), found["evidence"])
 
     def test_debug_information_tells_the_lines(self):
-        for program, lines in {"debug": ["launch", "caller"], "optimised": ["caller", "launch"]}.items():
+        for program, lines in {"debug": ["launch", "caller"], "optimized": ["caller", "launch"]}.items():
             with self.subTest(program=program):
                 found = self.failing(self.built / program)
                 self.assertEqual(found["kernel_source"], {"file": str(self.built / "scale.cu"), "line": line_of(SOURCE, "kernel")})
                 self.assertTrue(found["where"]["file"].endswith("scale.cu"), found["where"])
-                # Optimised, gcc may lay the call at either line; it is the user's in any case.
+                # Optimized, gcc may lay the call at either line; it is the user's in any case.
                 self.assertIn(found["where"]["line"], [line_of(SOURCE, mark) for mark in lines])
                 self.assertEqual(found["where"]["object"], str(self.built / program))
                 if program == "debug":

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -62,6 +63,18 @@ class Reading(e2e.Case):
         yield "run", "--report", folder, "--", "true"
         yield "--version",
         yield "path",
+        for verb in ("analyze", "scan", "doctor"):
+            yield verb, "--root", folder, *([folder] if verb != "doctor" else [])
+        yield "explain", "--log", folder / "a/b/f.jsonl"
+        yield "explain", "--log", folder / "a/b/s.jsonl"
+        yield "explain", folder / "a/b/f.whl"
+        yield "export", folder, "-o", self.folder / "tables"
+        yield "export", "--to", "openmetrics", folder
+        yield "export", "--to", "wheel-variant", folder / "a/b/f.whl"
+        yield "scan", "--expect", f"@{folder / 'a/b/f.ptx'}", folder
+        yield "scan", "--knowledge", folder / "CMakeCache.txt", folder
+        yield "cdi", "--report", folder / "a/b/f.log"
+        yield "cdi", "-o", folder / "a/b/f.log"
         yield "analyze", "-o", folder / "a/b/f.log", report
         yield "analyze", "-o", folder / "a/b/z.so", report
 
@@ -87,27 +100,29 @@ class Reading(e2e.Case):
                 self.assertIn("open", text)
                 for line in text.splitlines():
                     opened = re.search(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)", ([A-Z_|0-9]+)', line)
-                    if opened is None or "O_PATH" in opened[2] or "O_DIRECTORY" in opened[2] or " = -1 " in line:
+                    if opened is None or "O_PATH" in opened[2] or "O_DIRECTORY" in opened[2] or "O_EXCL" in opened[2] or " = -1 " in line:
                         continue
                     path = pathlib.Path(opened[1])
                     if str(path).startswith(str(self.folder)):
                         self.assertTrue(path.is_file(), line)
 
-    # shows: a file that shrinks while it is read
+    # shows: a file that shrinks while it is read, in every verb that reads
     def test_a_file_that_shrinks(self):
         folder = self.folder / "files"
         folder.mkdir()
         honest = folder / "honest.ptx"
         honest.write_text(".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry late() { ret; }\n")
-        victim = folder / "victim.so"
+        victim, report = folder / "victim.so", folder / "victim.jsonl"
+        lines = trust.report(str(victim)) + '{"type":"end","seq":9,"t":9,"time":"2026-01-01T00:00:00Z","failures":0,"modules":0,"dropped":0}\n' * 20000
         # Of 32 bits: looked through from end to end.
-        content = b"\x7fELF\x01\x01\x01" + bytes(64 << 20)
+        contents = {victim: b"\x7fELF\x01\x01\x01" + bytes(64 << 20), report: lines.encode(), folder / "victim.log": b"CUDA error 209\n" * 400000}
         stop = threading.Event()
 
         def flip():
             while not stop.is_set():
-                victim.write_bytes(content)
-                os.truncate(victim, 4096)
+                for path, content in contents.items():
+                    path.write_bytes(content)
+                    os.truncate(path, 4096)
 
         thread = threading.Thread(target=flip)
         thread.start()
@@ -118,10 +133,33 @@ class Reading(e2e.Case):
                 self.assertIn(done.returncode, (0, 1), done.stderr)
                 self.assertIn(str(honest), {row["path"] for row in json.loads(done.stdout)["objects"]})
                 said += done.stdout + done.stderr
+            for words in (("analyze", folder), ("diff", folder, folder), ("diff", victim, victim), ("explain", "--log", folder / "victim.log"),
+                          ("doctor", victim), ("export", folder, "-o", self.folder / "tables"), ("analyze", "--root", self.folder, folder)) * 4:
+                done = self.kshim(*words)
+                self.assertIn(done.returncode, (0, 1, 2, 3), (words, done.stderr))
         finally:
             stop.set()
             thread.join()
         self.assertIn("became shorter", said, "it never happened: the test says nothing")
+
+    # shows: a file system (NFS, FUSE) that no longer answers, in every verb that reads
+    def test_a_file_system_that_does_not_answer(self):
+        dead = self.folder / "dead"
+        dead.mkdir()
+        apart = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+        for silent, words in (("ALL", ("scan", dead / "lib.so")), ("ALL", ("analyze", dead / "lib.so")), ("ALL", ("scan", dead)),
+                              ("READ", ("scan", dead / "lib.so")), ("READ", ("analyze", dead / "lib.so")), ("READ", ("diff", dead / "lib.so", dead / "lib.so")),
+                              ("READ", ("explain", "--log", dead / "lib.so")), ("READ", ("doctor", dead / "lib.so")), ("ALL", ("doctor", "--root", dead)),
+                              ("READ", ("export", dead / "lib.so", "-o", self.folder / "tables")), ("READ", ("scan", "--knowledge", dead / "lib.so", self.folder))):
+            with self.subTest(" ".join(map(str, words)), silent=silent):
+                done = subprocess.run([*apart, sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, words[0], "--io-timeout",
+                                       "1", *words[1:]], timeout=100, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                      env=e2e.clean_environment(), check=False)
+                if done.returncode == 77 or "unshare" in done.stderr:
+                    self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn(str(dead), done.stderr)
+                self.assertIn("--io-timeout", done.stderr)
 
     # shows: a program of a run leaves a FIFO in its own name's place
     @unittest.skipUnless(e2e.SHIM.exists(), "the shim was not built")

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -75,6 +76,18 @@ def check_document(package, members, folder):
     return bad
 
 
+def hardened(files, folder):
+    """tests/abi's checks of what is shipped, on the very files of a package."""
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name.rsplit("/", 1)[-1]).write_bytes(content)
+    bad = []
+    for script in ("hardening.py", "floor.py"):
+        done = subprocess.run([sys.executable, "-B", SOURCE / "tests/abi" / script, "--floor=2.17", *sorted(folder.iterdir())], capture_output=True, text=True)
+        bad += done.stdout.splitlines() + done.stderr.splitlines() if done.returncode != 0 else []
+    return bad
+
+
 def check(arch, path, folder):
     debian, machine = MACHINES[arch]
     package = re.match(r"kshim(?:[-_]simulator)?", path.name).group().replace("_", "-")
@@ -91,6 +104,8 @@ def check(arch, path, folder):
     bad += [f"{name} is for another machine" for name, content in files.items() if int.from_bytes(content[18:20], "little") != machine]
     if not files:
         bad.append("no program and no library")
+    if arch == platform.machine():
+        bad += hardened(files, folder / f"{path.name}.files")
     if path.suffix == ".deb":
         field = subprocess.run(["dpkg-deb", "--field", path, "Architecture"], check=True, capture_output=True, text=True).stdout.strip()
         bad += [f"for {field}"] if field != debian else []

@@ -15,6 +15,7 @@ e2e.require(e2e.KSHIM, e2e.SAMPLES / "01_missing_architecture" / "saxpy", e2e.SA
 SAXPY = e2e.SAMPLES / "01_missing_architecture" / "saxpy"  # sm_80 and sm_90
 SCALE = e2e.SAMPLES / "06_dlopen_library" / "libscale.so"  # sm_80 alone
 CONVERT = e2e.SAMPLES / "04_kernel_absent_from_one_image" / "convert"
+ATTENTION = e2e.SAMPLES / "03_arch_specific_sm_90a" / "attention"  # sm_90a alone
 HISTOGRAM = e2e.SAMPLES / "02_ptx_newer_than_gpu" / "histogram"
 BLUR = e2e.SAMPLES / "05_driver_api" / "kernels.fatbin"
 
@@ -101,6 +102,50 @@ class Scan(e2e.Case):
             (info / "RECORD").write_text(f"{name}/_C.so,sha256=x,1\n{name}-{version}.dist-info/METADATA,,\n")
         scan = self.scan(self.folder / "venv")
         self.assertEqual([each["package"] for each in scan["objects"]], ["alpha 1.0", "beta 2.0"])
+
+    def test_the_package_that_somebody_asked_for_comes_first(self):
+        """pip marks it (REQUESTED); of others the one with most device code."""
+        packages = self.folder / "lib" / "python3.11" / "site-packages"
+        for name, files in (("alpha", 2), ("beta", 1), ("gamma", 3)):
+            info = packages / f"{name}-1.0.dist-info"
+            info.mkdir(parents=True)
+            (packages / name).mkdir()
+            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n\n")
+            (info / "RECORD").write_text("".join(f"{name}/_{n}.so,,\n" for n in range(files)))
+            for n in range(files):
+                shutil.copy(SAXPY, packages / name / f"_{n}.so")
+
+        def order():
+            found = [finding["package"].split()[0] for finding in self.scan("--target", "sm_120", self.folder, status=1)["findings"]]
+            return sorted(set(found), key=found.index)
+
+        self.assertEqual(order(), ["gamma", "alpha", "beta"])
+        (packages / "beta-1.0.dist-info" / "REQUESTED").write_text("")
+        self.assertEqual(order(), ["beta", "gamma", "alpha"])
+
+    def test_one_line_a_file(self):
+        """Whatever the number of GPUs that it lacks code for."""
+        shutil.copy(SAXPY, self.folder / "saxpy.so")
+        done = self.kshim("scan", "--target", "7.5,10.0,12.0", "saxpy.so", SCALE)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("error:") and "saxpy" in line]
+        for need in ("sm_75", "sm_100", "sm_120"):
+            self.assertIn(need, lines[0])
+        self.assertEqual(len(lines), 1, done.stdout)
+
+    def test_names_are_whole(self):
+        """In a pipe and in a log; on a terminal as far as it is wide."""
+        name = "a_library_with_a_name_that_says_what_it_is_for_as_those_of_python_extensions_do.cpython-311-x86_64-linux-gnu.so"
+        shutil.copy(SAXPY, self.folder / name)
+        shutil.copy(SAXPY, self.folder / "other.so")
+        self.assertIn(name, self.kshim("scan", "--target", "7.5,8.0,8.6,8.9,9.0,10.0,12.0", self.folder).stdout)
+
+    def test_files_for_one_family_stand_apart(self):
+        shutil.copy(ATTENTION, self.folder / "a_first.so")
+        shutil.copy(SAXPY, self.folder / "z_last.so")
+        lines = self.kshim("scan", self.folder).stdout.splitlines()
+        at = {name: next(n for n, line in enumerate(lines) if line.startswith(name)) for name in ("z_last.so", "a_first.so")}
+        self.assertLess(at["z_last.so"], at["a_first.so"])
+        self.assertEqual(at["a_first.so"] - at["z_last.so"], 2)
 
     def test_links_and_copies(self):
         shutil.copy(SCALE, self.folder / "libscale.so.1.0")

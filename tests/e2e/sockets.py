@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Where maintainers plug `kshim scan` in, run as far as this machine can: the GitHub Action's step, cibuildwheel's command, the test
-of a conda recipe, RAPIDS' validate_wheel.sh (a container: containers.py); and the scripts that complete its commands, in the shells themselves."""
+"""Where maintainers plug `kshim scan` in, run as far as this machine can: the GitHub Action's step, GitLab's jobs, cibuildwheel's command, the
+test of a conda recipe, RAPIDS' validate_wheel.sh (a container: containers.py); and the scripts that complete its commands, in the shells themselves."""
+import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import sys
+import tarfile
+import xml.etree.ElementTree
 import zipfile
 
 import e2e
@@ -36,6 +40,10 @@ class Plugged(e2e.Case):
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
             for member, file in members.items():
                 out.write(file, f"things/{member}.so")
+            info = "things-1.2.dist-info"
+            out.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: things\nVersion: 1.2\n")
+            out.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n")
+            out.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in [*out.namelist(), f"{info}/RECORD"]))
         return path
 
     def bash(self, script, **env):
@@ -70,17 +78,18 @@ class Sockets(Plugged):
         text = (CI / "cibuildwheel.toml").read_text()
         command = re.search(r'repair-wheel-command = "(.*)"', text)[1]
         (self.folder / "pyproject.toml").write_text(text)
-        tools = self.folder / "bin"
-        tools.mkdir()
-        (tools / "auditwheel").write_text('#!/bin/sh\ncp "$4" "$3"\n')  # auditwheel repair -w DEST WHEEL
-        (tools / "auditwheel").chmod(0o755)
+        tools = pathlib.Path(sys.executable).parent
+        if not (tools / "auditwheel").exists():
+            self.skipTest("no auditwheel; tools/requirements-recipes.txt has it")
 
         def repair(**members):
             wheel = self.wheel("built", **members)
             shutil.rmtree(self.folder / "out", ignore_errors=True)
             (self.folder / "out").mkdir()
             script = command.format(dest_dir="out", wheel=wheel, project=self.folder)
-            return self.bash(f"PATH={tools}:$PATH; {script}", TORCH_CUDA_ARCH_LIST="8.0 9.0").returncode
+            done = self.bash(f"PATH={tools}:$PATH; {script}", TORCH_CUDA_ARCH_LIST="8.0 9.0")
+            self.assertEqual([("manylinux" in path.name) for path in (self.folder / "out").iterdir()], [True], done.stderr)
+            return done.returncode
 
         self.assertEqual(repair(_C=SAXPY, _fa3_C=ATTENTION), 0)
         self.assertEqual(repair(_C=SCALE, _fa3_C=ATTENTION), 1)
@@ -93,6 +102,20 @@ class Sockets(Plugged):
         [line] = test["script"]
         for archs, status in (("80-real;90-real", 0), ("80-real;121-virtual", 1), ("", 2)):
             self.assertEqual(self.bash(line, PREFIX=self.folder, CUDAARCHS=archs).returncode, status, archs)
+
+    def test_gitlab(self):
+        """The jobs that read a wheel, but for what pip does in them; each leaves the file that GitLab reads."""
+        jobs = load_yaml(CI / "gitlab-ci.yml")
+        self.wheel(_C=SAXPY)
+        (self.folder / "pyproject.toml").write_text('[tool.kshim]\nexpect = "8.0 9.0"\nexactly = true\n')
+        for name, status in (("gpu-code-wheel", 1), ("gpu-code-expected", 0)):
+            lines = [line for line in jobs[name]["script"] if not line.startswith("pip ")]
+            self.assertEqual(len(lines), 1)
+            done = self.bash(lines[0])
+            self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+            cases = xml.etree.ElementTree.parse(self.folder / jobs[name]["artifacts"]["reports"]["junit"]).findall(".//testcase")
+            self.assertEqual(any(case.find("failure") is not None for case in cases), status == 1)
+            self.assertTrue(cases)
 
     def test_validate_wheel(self):
         (self.folder / "python").mkdir()
@@ -250,21 +273,63 @@ class Requirements(Plugged):
 
     def test_what_is_written_holds(self):
         for to in ("nvidia-require", "conda", "wheel-variant"):
-            for file in (SAXPY, ATTENTION):
-                self.assertIn("ok", self.export(to, "--verify", self.export(to, file), file), to)
+            for file in (SAXPY, ATTENTION, HISTOGRAM):
+                self.assertTrue(self.export(to, "--declared", self.export(to, file), file).startswith("ok:"), to)
         self.assertEqual(self.export("wheel-variant", SAXPY), "nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 90_real\n")
         self.assertEqual(self.export("conda", ATTENTION), "__cuda_arch >=9.0,<=9.0\n")
         self.assertEqual(self.export("nvidia-require", ATTENTION), 'NVIDIA_REQUIRE_ARCH="arch>=9.0,arch<=9.0"\n')
 
+    def test_ptx_needs_a_driver(self):
+        """Of all GPUs that compile it; GPUs with SASS take an older one."""
+        [isa] = [image["isa"] for image in json.loads(self.kshim("scan", "--format", "json", HISTOGRAM).stdout)["objects"][0]["images"]]
+        toolkits = json.loads((e2e.SOURCE / "knowledge" / "toolkits.json").read_text())["toolkits"]
+        cuda = min((tuple(map(int, row["cuda"].split("."))), row["cuda"]) for row in toolkits if row["isa"] == isa)[1]
+        self.assertEqual(self.export("nvidia-require", HISTOGRAM).splitlines()[1], f'NVIDIA_REQUIRE_CUDA="cuda>={cuda}"')
+        self.assertNotIn("NVIDIA_REQUIRE_CUDA", self.export("nvidia-require", SAXPY))
+        self.assertEqual(self.export("nvidia-require", "--declared", f'NVIDIA_REQUIRE_CUDA="arch>=8.0,arch<=9.0 cuda>={cuda}"', SAXPY).split(":")[0], "ok")
+
     def test_promises(self):
-        said = self.export("conda", "--verify", "__cuda_arch >=7.5", SAXPY, status=1)
+        said = self.export("conda", "--declared", "__cuda_arch >=7.5", SAXPY, status=1)
         self.assertRegex(said, r"error: .*\b7\.5\b.*\b10\.0\b")
-        self.assertIn("there and not promised: 9.0", self.export("conda", "--verify", "__cuda_arch ==8.0|==8.6|==8.9", SAXPY).replace("8.7, ", "").replace("8.8, ", ""))
+        self.assertIn("there and not promised: 9.0", self.export("conda", "--declared", "__cuda_arch ==8.0|==8.6|==8.9", SAXPY).replace("8.7, ", "").replace("8.8, ", ""))
         (self.folder / "variant").write_text("nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 120_real\n")
-        said = self.export("wheel-variant", "--verify", "@variant", SAXPY, status=1)
-        self.assertRegex(said, r"error: .*120_real")
-        self.assertRegex(said, r"note: .*90_real")
-        self.export("conda", "--verify", "anything", SAXPY, status=2)
+        said = self.export("wheel-variant", "--declared", "@variant", SAXPY, status=1)
+        self.assertRegex(said, r"(?m)^error: .*120_real$")
+        self.assertRegex(said, r"(?m)^note: .*90_real$")
+        self.export("conda", "--declared", "anything", SAXPY, status=2)
+        self.assertEqual(self.kshim("export", "--declared", ">=7.5", SAXPY).returncode, 2)
+
+    def verify(self, *paths, status):
+        done = self.kshim("export", "--verify", *paths)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_what_a_wheel_declares(self):
+        """PEP 825: variant.json of the wheel. Each wheel is held to its own."""
+        wheels = []
+        for label, archs in (("sass", ["80_real", "90_real"]), ("more", ["80_real", "120_real"])):
+            wheel = self.wheel(_C=SAXPY)
+            wheels.append(wheel.rename(wheel.with_name(f"things-1.2-cp311-cp311-linux_x86_64-{label}.whl")))
+            with zipfile.ZipFile(wheels[-1], "a") as out:
+                out.writestr("things-1.2.dist-info/variant.json", json.dumps(
+                    {"default-priorities": {"namespace": ["nvidia"]}, "variants": {label: {"nvidia": {"sm_arch": archs, "cuda_version_lower_bound": ["12.8"]}}}}))
+        self.assertRegex(self.verify(wheels[0], status=0), r"^ok: .*-sass\.whl!things-1\.2\.dist-info/variant\.json")
+        said = self.verify(*wheels, status=1)
+        self.assertRegex(said, r"(?m)^error: .*-more\.whl.*: 120_real$")
+        self.verify(self.wheel(_C=SAXPY), status=3)  # says nothing
+        self.assertEqual(self.kshim("export", "--to", "conda", "--verify", wheels[0]).returncode, 3)
+
+    def test_what_a_conda_package_declares(self):
+        """.tar.bz2 of conda; a .conda is a zip of two such archives."""
+        for depends, status in ((["__cuda_arch >=8.0,<=9.0"], 0), (["python", "__cuda_arch >=7.5"], 1), (["__cuda >=12"], 3)):
+            path = self.folder / "libthings-1.2-h0_0.tar.bz2"
+            with tarfile.open(path, "w:bz2") as out:
+                for name, data in (("info/index.json", json.dumps({"name": "libthings", "version": "1.2", "depends": depends}).encode()), ("lib/libthings.so", SAXPY.read_bytes())):
+                    row = tarfile.TarInfo(name)
+                    row.size = len(data)
+                    out.addfile(row, io.BytesIO(data))
+            said = self.verify(path, status=status)
+            self.assertEqual("7.5" in said, status == 1, said)
 
     def test_ptx_serves_what_comes(self):
         text = self.export("conda", HISTOGRAM)

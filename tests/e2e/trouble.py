@@ -100,7 +100,7 @@ class Trouble(e2e.Case):
         self.assertTrue(any("The runtime is of CUDA 13, and the driver is one for CUDA 12.4" in line
                             for line in finding["evidence"]), finding["evidence"])
 
-    def test_the_same_with_a_static_runtime_which_initialises_nothing(self):
+    def test_the_same_with_a_static_runtime_which_initializes_nothing(self):
         finding, failures = self.finding(STATIC, "count-devices", "driver-too-old", devices="9.0,driver=12.4")
         self.assertEqual(failures, [], "there is no report")
         self.assertEqual(finding["object"], str(STATIC))

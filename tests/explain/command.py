@@ -83,7 +83,7 @@ class Explain(e2e.Case):
     def test_what_is_not_known_says_so(self):
         done = self.kshim("explain", "cudaErrorXyzzy")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("not recognised", done.stdout)
+        self.assertIn("not recognized", done.stdout)
 
     def test_a_hostile_log_steers_nothing(self):
         text = "\x1b]0;owned\x07\x1b[2J CUDA error 209: \u202egnp.exe <script>alert(1)</script>\n".encode() + b"\xff\xfe\n"

@@ -20,7 +20,7 @@ using namespace kshim::analysis;
 
 namespace {
 
-/// A file in memory with a name of its own, written anew for each input.
+/// A file in memory with a name of its own, written again for each input.
 class MemoryFile {
  public:
   MemoryFile()  // glibc 2.17 has no memfd_create
@@ -32,7 +32,7 @@ class MemoryFile {
     fuzz::require(::ftruncate(fd_, 0) == 0, "it can be emptied");
     fuzz::require(::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()),
                   "and filled");
-    // Each reader opens the name anew, and reads from the start.
+    // Each reader opens the name again, and reads from the start.
   }
   const std::string& path() const { return path_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every fuzz target shares: a check that stays in optimised builds, and the way a view is proved to be
+// What every fuzz target shares: a check that stays in optimized builds, and the way a view is proved to be
 // readable.
 #pragma once
 #include <cstddef>

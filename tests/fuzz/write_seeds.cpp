@@ -238,7 +238,7 @@ void add_logs(Corpus& corpus) {
       "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\nUnsupported .version 8.8; "
       "current version is '8.2'\n");
   add("numbers", "Check failed: error == cudaSuccess (48 vs. 0)\n[222] Call to cuLinkAddData\n");
-  add("colours", "\x1b[31mCUDA error\x1b[0m: device kernel image is invalid\x1b]0;x\x07\n");
+  add("colors", "\x1b[31mCUDA error\x1b[0m: device kernel image is invalid\x1b]0;x\x07\n");
   add("number", "8");
   add("name", "cudaErrorNoKernelImageAvailable");
 }

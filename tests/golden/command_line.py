@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kshim analyze as a command: exit statuses, errors in one line, files, colours on a terminal only."""
+"""kshim analyze as a command: exit statuses, errors in one line, files, colors on a terminal only."""
 import json
 import os
 import pty
@@ -168,10 +168,10 @@ class Output(unittest.TestCase):
 
 
 class Terminal(unittest.TestCase):
-    def test_colours_on_a_terminal_only(self):
-        coloured, status = on_terminal("no-image-for-arch", COLUMNS="100")
+    def test_colors_on_a_terminal_only(self):
+        colored, status = on_terminal("no-image-for-arch", COLUMNS="100")
         self.assertEqual(status, 1)
-        self.assertIn("\x1b[1;31merror:", coloured)
+        self.assertIn("\x1b[1;31merror:", colored)
         self.assertNotIn("\x1b", run("no-image-for-arch").stdout)
 
     def test_no_color_and_dumb_terminals(self):

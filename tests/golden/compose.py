@@ -104,7 +104,7 @@ def cases():
     parent = Report("/usr/bin/python3", pid=4700, ppid=1).driver().device().end()
     child = Report("/usr/bin/python3").failure("init", "driver cuCtxGetCurrent 3 CUDA_ERROR_NOT_INITIALIZED",
                                                "runtime cudaMalloc 3 cudaErrorInitializationError").end()
-    yield "fork-after-init", "3 in the child of a process that had initialised CUDA", [parent, child], 1, {}
+    yield "fork-after-init", "3 in the child of a process that had initialized CUDA", [parent, child], 1, {}
     yield "out-of-memory", "2", [on_gpu("train").failure("other", "driver cuMemAlloc_v2 2 CUDA_ERROR_OUT_OF_MEMORY",
                                                          "runtime cudaMalloc 2 cudaErrorMemoryAllocation").end()], 1, {}
     yield "launch-resources", "701: more registers than a block may have", [
@@ -186,7 +186,7 @@ def cases():
         "kernels.fatbin", runtime="none", build_id=None)
     out.module(offset=0, selected="sm_75").add("coverage", kernel="_Z7guardedPfi", object=1, module=1, launches=12)
     out.add("coverage", kernel="_Z5plainPfi", object=1, module=1, launches=12)
-    yield "compiled-out", "a kernel of which sm_75 has nothing was launched", [out.end()], 0, {}
+    yield "compiled-out", "a kernel without code for sm_75 was launched", [out.end()], 0, {}
 
 
 def main():

@@ -59,7 +59,7 @@ def analyze(kshim, case, output_format):
 
 def analyze_in(kshim, case, about, folder, output_format):
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C.UTF-8", "KSHIM_KNOWLEDGE": KNOWLEDGE}
-    if about.get("moved"):  # as whoever's home and cache it is
+    if about.get("moved"):  # into a home and a cache of its own
         environment.update(HOME=folder, TRITON_CACHE_DIR=os.path.join(folder, "cache"))
     command = [kshim, "analyze", "--format", output_format, *about["args"]]
     if "exit_status" in about:

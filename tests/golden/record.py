@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records the reports of tests/golden anew: the samples under libkshim.so on simulated GPUs, with the machine taken out.
+"""Records the reports of tests/golden again: the samples under libkshim.so on simulated GPUs, with the machine taken out.
 
 record.py BUILD      BUILD: a build folder with shim, simulator and samples. Afterwards: tests/golden/update.
 """

@@ -30,7 +30,7 @@ def sarif(text, folder):
 
 
 def shown(output_format, text, folder):
-    text = re.sub(r"\bkshim \d+\.\d+\.\d+\S*( \([0-9a-f]+\S*\))?", "kshim VERSION", text)
+    text = re.sub(r"\bkshim \d+\.\d+\.\d+[^\s,]*( \([0-9a-f]+[^\s,]*\))?(, \d{4}-\d\d-\d\d)?", "kshim VERSION", text)
     if output_format == "html":
         return html(text)
     return sarif(text, folder) if output_format == "sarif" else text

@@ -11,7 +11,7 @@ import sys
 
 BUILD = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
 SWITCHES = [{}, {"CUDA_MODULE_LOADING": "EAGER"}, {"CUDA_DISABLE_PTX_JIT": "1"}, {"CUDA_FORCE_PTX_JIT": "1"}]
-# Product facts of one card, not behaviour: size, clocks, buses, names.
+# Product facts of one card, not behavior: size, clocks, buses, names.
 INCIDENTAL = ("device.name", "attribute.13", "attribute.16", "attribute.33", "attribute.34", "attribute.36", "attribute.37",
               "attribute.38", "attribute.50")
 

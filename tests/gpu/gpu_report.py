@@ -2,7 +2,7 @@
 """What tools/gpu_facts found, as Markdown: answers to the open questions, the architectures, and what differs from the simulator."""
 import re
 
-# Product facts of one card, not behaviour: size, clocks, buses, names, memory.
+# Product facts of one card, not behavior: size, clocks, buses, names, memory.
 INCIDENTAL = {"device.name"} | {f"attribute.{number}" for number in (13, 14, 16, 33, 34, 35, 36, 37, 38, 39, 50, 81, 82, 97, 106, 107)}
 # Answers that say where a driver keeps things, not what it does.
 PLACES = re.compile(r"^table\.")

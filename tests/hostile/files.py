@@ -123,7 +123,7 @@ class Places(hostile.Case):
         self.same(*self.scenario("once"), variables={"TMPDIR": str(self.folder / "tmp")})
 
     def test_a_folder_of_somebody_else(self):
-        """a folder of somebody else's, who may read and remove what is in it | nothing | all of it; the file is readable by its owner alone (0600)"""
+        """another user's folder; that user may read and remove what is in it | nothing | all of it; the file is readable by its owner alone (0600)"""
         self.need_root()
         folder = self.folder / "theirs"
         folder.mkdir()

@@ -99,7 +99,7 @@ class Stacks(hostile.Case):
         return start(STACKS, hostile.GOOD, hostile.BAD, step, size, *measure)
 
     def test_the_smallest_stack_of_a_thread(self):
-        """threads with a stack of 16 KiB (PTHREAD_STACK_MIN) that initialise, load, look up, launch and fail | nothing: the work is done on a stack of the shim's | all of it, with the host's frames"""
+        """threads with a stack of 16 KiB (PTHREAD_STACK_MIN) that initialize, load, look up, launch and fail | nothing: the work is done on a stack of the shim's | all of it, with the host's frames"""
         for step, code in STEPS.items():
             with self.subTest(step):
                 done = self.step(self.same, step, SMALLEST)

@@ -85,15 +85,28 @@ class Linker(hostile.Case):
         """a program overwrites the first bytes of a driver function with a jump (UCX, Frida) | nothing: every caller takes the jump | -"""
         self.plain("patched", hostile.HERE / "libuses_driver.so")
 
+    def test_two_drivers_at_once(self):
+        """two files of the driver are loaded at once; a program calls both (a stub of the toolkit, a compatibility package) | nothing: each call reaches its own driver | the failures in the first, and in the second after the first was unloaded"""
+        self.assertEqual(self.plain("two-drivers", *self.drivers()).stdout, "209\n500\n209\n0\n500\n")
+        self.assertEqual(self.codes(self.only()), [209, 500])
+
     def test_libraries_by_the_thousand(self):
         """a program opens libraries by the thousand; each loads device code and looks up a kernel (Triton, Inductor) | nothing: the cost of each does not grow | every load"""
+        self.cost_of_each_is_constant("libraries", "liblauncher.so", recorded=True)
+
+    def test_default_look_ups_by_the_thousand(self):
+        """the same libraries look a driver function up in the default scope (`dlsym(RTLD_DEFAULT)`) | nothing: the cost of each does not grow | -"""
+        self.cost_of_each_is_constant("default-look-ups", "libasks.so", hostile.HERE / "libuses_driver.so")
+
+    def cost_of_each_is_constant(self, scenario, library, *words, recorded=False):
         few, many = 100, 1000
         cost = {}
         for count in (few, many):
-            self.plain("libraries", self.copies(count), "cost")
+            self.plain(scenario, self.copies(count, library), "cost", *words)
             bare, shim = (float((self.folder / kind / "cost").read_text()) for kind in ("bare", "shim"))
             cost[count] = max(shim - bare, 0.0001 * count)  # what is less is the clock's
-            self.assertEqual(self.only()[-1]["modules"], count)
+            if recorded:
+                self.assertEqual(self.only()[-1]["modules"], count)
         self.assertLess(cost[many], 4 * cost[few] * many / few)
 
     def test_many_files_of_device_code(self):

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import e2e
@@ -31,6 +32,37 @@ for i in range(400):
     ctypes.PyDLL('libcuda.so.1')['cuLaunchKernel']
 stop.set()
 for thread in threads: thread.join()
+print('done')
+"""
+
+# The main thread's frames change all the time while other threads fail.
+MOVES = """
+import ctypes, sys, threading
+sys.setswitchinterval(1e-5)
+driver = ctypes.CDLL('libcuda.so.1')
+driver.cuInit(0)
+ctypes.c_int.in_dll(driver, 'plain_driver').value = 209
+def deeper(depth):
+    if depth:
+        return sum(yielding(depth - 1))
+    raise KeyError(depth)
+def yielding(depth):
+    yield 1
+    yield deeper(depth)
+def fail(number):
+    out = ctypes.c_void_p()
+    return driver.cuModuleGetFunction(ctypes.byref(out), ctypes.c_void_p(0x70000000), b'k%d' % number)
+def run(first):
+    for number in range(first, first + 200):
+        fail(number)
+threads = [threading.Thread(target=run, args=(1000 * i,)) for i in range(3)]
+for thread in threads: thread.start()
+rounds = 0
+while any(thread.is_alive() for thread in threads):
+    try:
+        deeper(rounds % 60)
+    except KeyError:
+        rounds += 1
 print('done')
 """
 
@@ -64,6 +96,19 @@ class Threads(hostile.Case):
         """Python threads run `dl_iterate_phdr` with a Python callback (threadpoolctl) while another thread calls the driver and holds the GIL | nothing | every failure"""
         self.assertEqual(self.plain(None, "-c", IN_PYTHON, program=hostile.pathlib.Path(sys.executable), timeout=30).stdout, "done\n")
         self.assertEqual(len(e2e.of_type(self.only(), "failure")), 400)
+
+    def test_python_frames_that_change(self):
+        """three Python threads fail while the main thread calls, yields and raises all the time | nothing | every failure, with frames that were there"""
+        program = hostile.pathlib.Path(sys.executable)
+        self.assertEqual(self.plain(None, "-c", MOVES, program=program, timeout=60).stdout, "done\n")
+        failures = e2e.of_type(self.only(), "failure")
+        self.assertEqual(len(failures), 600)
+        for failure in failures:
+            if failure["python"]:
+                self.assertEqual([frame["function"] for frame in failure["python"]][:2], ["fail", "run"])
+            main = [frame["function"].split(".")[-1] for frame in failure["python_main"] or []]
+            known = {"<module>", "deeper", "yielding"} | set(dir(threading.Thread)) | set(dir(threading.Event)) | set(dir(threading.Condition))
+            self.assertLessEqual(set(main), known)
 
     def has_frames(self, record):
         self.assertIn("plain_host", str(record["native"]))
@@ -109,8 +154,8 @@ class Threads(hostile.Case):
         self.assertIn("below: whole", self.plain("coroutine").stdout)
         self.failure(self.only(), "coroutine")
 
-    def test_threads_that_are_cancelled(self):
-        """60 threads are cancelled at random places (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
+    def test_threads_that_are_canceled(self):
+        """60 threads are canceled at random places (`PTHREAD_CANCEL_ASYNCHRONOUS`) | nothing | what fails later, with its frames"""
         self.assertEqual(self.plain("cancel").stdout, "after: 209 209\n")
         records = self.only()
         for name in ("after", "other"):
@@ -142,6 +187,37 @@ class Threads(hostile.Case):
         """a timer's signal handler jumps out of a launch that fails at both layers (`siglongjmp`), 500 times; then another thread opens a library | nothing | what fails later"""
         self.assertEqual(self.plain("jumps", hostile.HERE / "libcalls_back.so").stdout, "opened: 1\n209\n")
         self.failure(self.only(), "after")
+
+    def test_jumps_out_of_registration(self):
+        """a timer's signal handler jumps out of the registration of kernels (`siglongjmp`), 2,000 times; then another thread registers one | nothing | its failing launch, with the kernel's name"""
+        self.assertEqual(self.plain("registers", "jump", timeout=30).stdout, "209\n")
+        self.failure(self.only(), "after")
+
+    def test_forks_during_registration(self):
+        """a signal handler forks 40 times while kernels are registered; the children register and launch | nothing | every failing launch, with the kernel's name"""
+        self.assertEqual(self.plain("registers", "fork", timeout=30).stdout, "209\n")
+        reports = self.found()
+        self.assertEqual(len(reports), 41)
+        for records in reports:
+            kernels = [record["kernel"] for record in e2e.of_type(records, "failure")]
+            self.assertIn(kernels, (["in_the_child"], ["after"]))
+
+    def test_handlers_of_fork(self):
+        """handlers of `pthread_atfork` call the driver, 50 times, while calls fail in two threads | nothing | every failure, in the parent's report and in the children's"""
+        self.assertEqual(self.plain("at-fork", timeout=60).stdout, "50\n")
+        reports = self.found()
+        self.assertEqual(len(reports), 51)
+        for records in reports:
+            kernels = {record["kernel"] for record in e2e.of_type(records, "failure")}
+            self.assertTrue({"child", "after"} <= kernels or {"prepare", "parent"} <= kernels, kernels)
+
+    def test_threads_that_come_and_go(self):
+        """3,000 threads; a call fails in each, and again in a destructor while the thread ends | nothing | two failures and their number"""
+        self.assertEqual(self.plain("many-threads").stdout, "6000\n")
+        records = self.only()
+        self.assertEqual({record["kernel"] for record in e2e.of_type(records, "failure")}, {"lives", "leaves"})
+        counts = {record["id"]: record["count"] for record in e2e.of_type(records, "repeat")}
+        self.assertEqual(set(counts.values()), {3000})
 
     def test_a_failure_that_nobody_hears_of(self):
         """a driver call fails inside a runtime function that does not return the error; the thread ends | nothing | the failure"""

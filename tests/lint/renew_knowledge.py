@@ -76,7 +76,7 @@ class Measured:
 
 
 def project(variant, library, pins):
-    """Of which 1.0, 1.1 ... pin these releases of cuDNN; None: it was not looked at."""
+    """A package whose releases 1.0, 1.1 ... pin these releases of cuDNN; None: it was not looked at."""
     out = object.__new__(TOOL.Project)
     out.row = dict(distribution="p", package="p", variant=variant, library=library)
     out.platform = TOOL.LINUX

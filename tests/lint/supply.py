@@ -46,7 +46,7 @@ def faults():
             for line in path.read_text(encoding="utf-8").splitlines():
                 if re.search(r"pip\"? install\b.* -r ", line) and "--require-hashes" not in line:
                     yield f"{path.name}: {line.strip()}"
-    lists = [*(SOURCE / "tools").glob("requirements*.txt"), SOURCE / "tools/floor/zig.txt", SOURCE / "tools/floor/wheels.txt"]
+    lists = [*(SOURCE / "tools").glob("requirements*.txt"), SOURCE / "tools/floor/zig.txt", SOURCE / "tools/floor/wheels.txt", SOURCE / "tools/floor/tried.txt"]
     done = subprocess.run([sys.executable, "-B", SOURCE / "tools/hash_requirements", "--check", *lists], stdout=subprocess.PIPE, text=True,
                           check=False)
     yield from done.stdout.splitlines()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""House rules that a machine can check, over every file git knows: licence line, size, links between documents,
+"""House rules that a machine can check, over every file git knows: license line, size, links between documents,
 paths of somebody's machine."""
 import os
 import pathlib
@@ -39,8 +39,8 @@ def problems(path: pathlib.Path):
     except UnicodeDecodeError:
         return
     lines = text.splitlines()
-    needs_licence = path.suffix not in NO_COMMENTS or text.startswith("#!")
-    if needs_licence and path.name != "LICENSE" and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
+    needs_license = path.suffix not in NO_COMMENTS or text.startswith("#!")
+    if needs_license and path.name != "LICENSE" and not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
         yield "no SPDX line in the first three"
     if path != pathlib.Path(__file__).resolve():
         for number, line in enumerate(lines, 1):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that pip builds of a folder with setuptools and nvcc: what the analysis says of them, and that its command mends them."""
+"""Packages that pip builds of a folder with setuptools and nvcc: what the analysis says of them, and that its command fixes them."""
 import pathlib
 import shutil
 import site

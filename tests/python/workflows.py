@@ -43,6 +43,8 @@ class Workflows(staged.Staged):
             with self.subTest(name):
                 done = self.check(EXAMPLES / name, schema)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = self.check(e2e.SOURCE / "action.yml", ["--builtin-schema", "vendor.github-actions"])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_our_own(self):
         paths = sorted(OWN.glob("*.yml"))

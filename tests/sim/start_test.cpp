@@ -109,8 +109,8 @@ TEST(Start, ExportTables) {
   EXPECT_CU(CUDA_ERROR_NOT_FOUND, cuGetExportTable(&table, &id));
 }
 
-// A child of fork cannot use what its parent initialised (CUDA C++ Programming Guide, "Initialization").
-TEST(Start, ChildOfForkIsNotInitialised) {
+// A child of fork cannot use what its parent initialized (CUDA C++ Programming Guide, "Initialization").
+TEST(Start, ChildOfForkIsNotInitialized) {
   ASSERT_CU(0, cuInit(0));
   CUcontext context = nullptr;
   ASSERT_CU(0, cuCtxCreate(&context, nullptr, 0, 0));

@@ -7,12 +7,10 @@
 #include "cuda/symbol_lookup.h"
 #include "failure/observer.h"
 #include "kshim/image/fatbin.h"
-#include "track/fatbin_registry.h"
 
 namespace stress {
 
 using kshim::shim::address_of;
-namespace registered = kshim::shim::registered;
 
 void* look_up(void* handle, const char* name, const void* caller) {
   static const bool found = (kshim_find_real_lookups(), true);
@@ -26,10 +24,10 @@ void register_and_forget(const void* fatbin, const char* kernel) {
   void* slot[1] = {};
   const char stubs[8] = {};
   auto* handle = reinterpret_cast<kshim::shim::abi::FatbinHandle>(slot);
-  registered::fatbin(handle, address_of(&wrapper));
-  for (const char& stub : stubs) registered::kernel(handle, address_of(&stub), kernel);
-  kshim::shim::on_fatbin_registered(handle);
-  registered::fatbin_gone(handle);
+  kshim::shim::on_fatbin_registered(handle, address_of(&wrapper));
+  for (const char& stub : stubs) kshim::shim::on_kernel_registered(handle, address_of(&stub), kernel);
+  kshim::shim::on_fatbin_complete(handle);
+  kshim::shim::on_fatbin_unregistered(handle);
 }
 
 }  // namespace stress

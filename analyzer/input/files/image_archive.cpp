@@ -20,6 +20,7 @@ constexpr std::size_t kLargestManifest = std::size_t{8} << 20;
 constexpr std::size_t kMostLayers = 1024;  // of all images together; overlayfs stacks 500
 constexpr std::size_t kMostImages = 64;
 constexpr int kDeepestIndex = 4;
+constexpr const char* kBase = "org.opencontainers.image.base.name";
 constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 
@@ -81,7 +82,7 @@ class Reader {
       ContainerImage image;
       const Json& tags = part_of(each, "RepoTags");
       if (tags.is_array() && !tags.empty() && tags[0].is_string()) image.name = tags[0].get<std::string>();
-      image.platform = platform_of(json_of(text_of(each, "Config")));
+      configure(json_of(text_of(each, "Config")), image);
       const Json& layers = part_of(each, "Layers");
       if (!layers.is_array()) continue;
       for (const Json& layer : layers)
@@ -124,9 +125,9 @@ class Reader {
     if (!layers.is_array()) return;
     ContainerImage image;
     image.name = name;
-    if (platform.empty())
-      platform = platform_of(json_of(blob_of(text_of(part_of(json, "config"), "digest"))));
-    image.platform = std::move(platform);
+    image.base = text_of(part_of(json, "annotations"), kBase);
+    configure(json_of(blob_of(text_of(part_of(json, "config"), "digest"))), image);
+    if (!platform.empty()) image.platform = std::move(platform);
     for (const Json& layer : layers) {
       const std::string digest = text_of(layer, "digest");
       // Artifacts have "layers" that are no layers of a root.
@@ -134,6 +135,15 @@ class Reader {
       if (type.empty() || type.find("image") != std::string::npos) add_layer(digest, blob_of(digest), image);
     }
     keep(std::move(image));
+  }
+
+  static void configure(const Json& json, ContainerImage& image) {
+    image.platform = platform_of(json);
+    const Json& config = part_of(json, "config");
+    if (image.base.empty()) image.base = text_of(part_of(config, "Labels"), kBase);
+    const Json& env = part_of(config, "Env");
+    for (const Json& variable : env.is_array() ? env : Json::array())
+      if (variable.is_string()) image.env.push_back(variable.get<std::string>());
   }
 
   void add_layer(std::string name, const std::string& blob, ContainerImage& image) {

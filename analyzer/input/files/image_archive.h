@@ -25,6 +25,8 @@ struct ImageLayer {
 struct ContainerImage {
   std::string name;                ///< "ghcr.io/vllm/vllm:0.32"; empty where nothing names it
   std::string platform;            ///< "linux/amd64"; empty where nothing says
+  std::string base;                ///< the image it is built on, where its annotations or labels name it
+  std::vector<std::string> env;    ///< "NVIDIA_REQUIRE_ARCH=arch>=7.5", of its configuration
   std::vector<ImageLayer> layers;  ///< the lowest first
 };
 

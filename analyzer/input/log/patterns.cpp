@@ -27,12 +27,16 @@ PatternSet::PatternSet() {
 
 int PatternSet::add(std::string_view pattern) {
   std::string error;
-  auto single = std::make_unique<RE2>(piece(pattern), options_);
-  if (!single->ok() || set_->Add(piece(pattern), &error) != static_cast<int>(single_.size()))
-    throw std::logic_error("a pattern of kshim explain is wrong: " + std::string(pattern) + ": " +
-                           single->error() + error);
-  single_.push_back(std::move(single));
-  return static_cast<int>(single_.size()) - 1;
+  if (set_->Add(piece(pattern), &error) != size())
+    throw std::logic_error("a pattern of kshim explain is wrong: " + std::string(pattern) + ": " + error);
+  single_.push_back({std::string(pattern), nullptr});
+  return size() - 1;
+}
+
+const RE2& PatternSet::single(int index) const {
+  Single& found = single_[static_cast<std::size_t>(index)];
+  if (!found.compiled) found.compiled = std::make_unique<RE2>(found.pattern, options_);
+  return *found.compiled;
 }
 
 void PatternSet::compile() {
@@ -56,7 +60,7 @@ std::vector<std::string> PatternSet::groups(int index, std::string_view line) co
 }
 
 std::vector<std::string> PatternSet::next_groups(int index, std::string_view line, std::size_t& from) const {
-  const RE2& pattern = *single_[static_cast<std::size_t>(index)];
+  const RE2& pattern = single(index);
   std::vector<re2::StringPiece> parts(static_cast<std::size_t>(pattern.NumberOfCapturingGroups()) + 1);
   if (from > line.size() || !pattern.Match(piece(line), from, line.size(), RE2::UNANCHORED, parts.data(),
                                            static_cast<int>(parts.size())))
@@ -71,9 +75,7 @@ std::vector<std::string> PatternSet::next_groups(int index, std::string_view lin
 
 std::size_t PatternSet::position(int index, std::string_view line) const {
   re2::StringPiece whole;
-  if (!single_[static_cast<std::size_t>(index)]->Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole,
-                                                       1))
-    return 0;
+  if (!single(index).Match(piece(line), 0, line.size(), RE2::UNANCHORED, &whole, 1)) return 0;
   return static_cast<std::size_t>(whole.data() - line.data());
 }
 
@@ -82,7 +84,7 @@ std::map<std::string, std::string> PatternSet::named_groups(int index, std::stri
   const auto all = groups(index, line);
   if (all.empty()) return out;
   out.emplace("", all.front());
-  for (const auto& [name, number] : single_[static_cast<std::size_t>(index)]->NamedCapturingGroups()) {
+  for (const auto& [name, number] : single(index).NamedCapturingGroups()) {
     if (const std::string& text = all[static_cast<std::size_t>(number)]; !text.empty())
       out.emplace(name, text);
   }

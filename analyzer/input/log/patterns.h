@@ -35,7 +35,13 @@ class PatternSet {
  private:
   RE2::Options options_;
   std::unique_ptr<RE2::Set> set_;
-  std::vector<std::unique_ptr<RE2>> single_;
+  /// One pattern for itself: compiled once a line has it, as hardly any log has many of them.
+  struct Single {
+    std::string pattern;
+    std::unique_ptr<RE2> compiled;
+  };
+  const RE2& single(int index) const;
+  mutable std::vector<Single> single_;
 };
 
 }  // namespace kshim::explain

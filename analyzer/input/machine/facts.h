@@ -36,6 +36,14 @@ struct Toolkit {
   bool compiler = false;              ///< has nvcc
 };
 
+/// A compiler that builds and just-in-time compilation here would call.
+struct Compiler {
+  std::string program;  ///< "ptxas", "c++"
+  std::string path;
+  std::string version;   ///< "12.8.93"; empty for the host's, which nobody runs to ask
+  std::string known_by;  ///< "PATH", "TRITON_PTXAS_PATH", "triton"
+};
+
 struct PythonWheel {
   std::string name;  ///< "nvidia-cublas-cu12"
   std::string version;
@@ -122,8 +130,7 @@ struct Facts {
   std::vector<Toolkit> toolkits;
   std::vector<Python> pythons;
   std::vector<Library> libraries;  ///< what a program started here would load for each name
-  std::string ptxas;               ///< the first in PATH
-  std::string nvcc;
+  std::vector<Compiler> compilers;
   std::vector<Preload> preloads;
   std::optional<Program> program;
   std::vector<Check> checks;

@@ -10,10 +10,15 @@
 namespace kshim::doctor {
 
 Place look_at_place(const Machine& machine);
+/// PRETTY_NAME of os-release(5): "Debian GNU/Linux 12 (bookworm)".
+std::string pretty_name(std::string_view os_release);
 System look_at_system(const Machine& machine, const Loader& loader);
 /// By NVML where the machine is this one and has it, else by what the kernel module shows in /proc.
 void find_gpus(const Machine& machine, const Loader& loader, Facts& facts);
 std::vector<Toolkit> find_toolkits(const Machine& machine);
+/// nvcc, ptxas, tileiras and the host's compiler as PATH and the variables of build systems choose them, and
+/// the ptxas that Triton brings.
+std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons);
 /// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH; where `environment` is not empty,
 /// that one alone, whatever it has.
 std::vector<Python> find_pythons(const Machine& machine, const std::string& environment = {});

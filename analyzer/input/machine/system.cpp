@@ -8,22 +8,6 @@
 namespace kshim::doctor {
 namespace {
 
-/// PRETTY_NAME="Debian GNU/Linux 12 (bookworm)" of os-release(5).
-std::string pretty_name(const Machine& machine) {
-  for (const char* file : {"/etc/os-release", "/usr/lib/os-release"}) {
-    for (const std::string& line : split(machine.read(file), "\n")) {
-      constexpr std::string_view kKey = "PRETTY_NAME=";
-      if (!line.starts_with(kKey)) continue;
-      std::string_view value = trim(std::string_view(line).substr(kKey.size()));
-      if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
-          value.back() == value.front())
-        value = value.substr(1, value.size() - 2);
-      return std::string(value);
-    }
-  }
-  return {};
-}
-
 /// "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." stands in libc.so.6 itself.
 std::string glibc_of(const Machine& machine, const Loader& loader) {
   if (machine.live()) return gnu_get_libc_version();
@@ -42,9 +26,22 @@ std::string glibc_of(const Machine& machine, const Loader& loader) {
 
 }  // namespace
 
+std::string pretty_name(std::string_view os_release) {
+  for (const std::string& line : split(os_release, "\n")) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    std::string_view value = trim(std::string_view(line).substr(kKey.size()));
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
+    return std::string(value);
+  }
+  return {};
+}
+
 System look_at_system(const Machine& machine, const Loader& loader) {
   System out;
-  out.os = pretty_name(machine);
+  for (const char* file : {"/etc/os-release", "/usr/lib/os-release"})
+    if (out.os.empty()) out.os = pretty_name(machine.read(file));
   out.glibc = glibc_of(machine, loader);
   struct utsname name {};
   if (machine.live() && ::uname(&name) == 0) {

@@ -153,6 +153,38 @@ std::vector<Toolkit> find_toolkits(const Machine& machine) {
   return toolkits.take();
 }
 
+std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons) {
+  std::vector<Compiler> out;
+  const auto add = [&](std::string_view program, std::string path, std::string_view known_by) {
+    if (!path.starts_with('/')) path = in_path(machine, path);
+    if (path.empty() || !machine.is_executable(path)) return;
+    // "Cuda compilation tools, release 12.8, V12.8.93"
+    constexpr std::string_view kMark = "release ";
+    constexpr std::size_t kMost = std::size_t{128} << 20;
+    const std::string text = program == "c++" ? std::string() : machine.read(path, kMost);
+    std::string version;
+    for (std::size_t at = text.find(kMark); at != std::string::npos && version.empty();
+         at = text.find(kMark, at + 1)) {
+      const std::string_view rest = std::string_view(text).substr(at + kMark.size(), 32);
+      const std::size_t v = rest.find(", V");
+      if (v != std::string_view::npos && parse_version(rest).known())
+        version = rest.substr(v + 3, rest.find_first_not_of("0123456789.", v + 3) - v - 3);
+    }
+    out.push_back({std::string(program), std::move(path), std::move(version), std::string(known_by)});
+  };
+  for (const char* program : {"nvcc", "ptxas", "tileiras"}) add(program, program, "PATH");
+  for (const auto& [program, variable] :
+       {std::pair{"nvcc", "CUDACXX"}, std::pair{"ptxas", "TRITON_PTXAS_PATH"}, std::pair{"c++", "NVCC_CCBIN"},
+        std::pair{"c++", "CUDAHOSTCXX"}, std::pair{"c++", "CXX"}})
+    if (const std::string_view path = machine.env(variable); !path.empty())
+      add(program, std::string(path), variable);
+  add("c++", "c++", "PATH");
+  for (const Python& python : pythons)
+    for (const std::string& folder : python.folders)
+      add("ptxas", join_path(folder, "triton/backends/nvidia/bin/ptxas"), "triton");
+  return out;
+}
+
 std::string environment_of(const Machine& machine, const std::string& path) {
   const auto is_one = [&](const std::string& prefix) {
     return machine.is_file(join_path(prefix, "pyvenv.cfg")) ||

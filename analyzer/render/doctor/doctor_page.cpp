@@ -103,8 +103,9 @@ class MachineWriter {
     for (const Toolkit& toolkit : facts_.toolkits)
       row("toolkit", fmt::format("{} in {} ({}{})", name_of(toolkit.version), toolkit.folder,
                                  join(toolkit.known_by, ", "), toolkit.compiler ? "" : "; no nvcc"));
-    if (!facts_.nvcc.empty()) row("nvcc", facts_.nvcc);
-    if (!facts_.ptxas.empty()) row("ptxas", facts_.ptxas);
+    for (const Compiler& compiler : facts_.compilers)
+      row("compiler", fmt::format("{}{}{}: {} (by {})", compiler.program, compiler.version.empty() ? "" : " ",
+                                  compiler.version, compiler.path, compiler.known_by));
   }
   void pythons() {
     for (const Python& python : facts_.pythons) {

@@ -82,7 +82,12 @@ std::string render_json(const Facts& facts) {
                 {"known_by", toolkit.known_by},
                 {"compiler", toolkit.compiler}};
   });
-  out["tools"] = {{"nvcc", text_or_null(facts.nvcc)}, {"ptxas", text_or_null(facts.ptxas)}};
+  out["compilers"] = json_list(facts.compilers, [](const Compiler& compiler) {
+    return Json{{"program", compiler.program},
+                {"path", compiler.path},
+                {"version", text_or_null(compiler.version)},
+                {"known_by", compiler.known_by}};
+  });
   out["pythons"] = json_list(facts.pythons, [](const Python& python) { return to_json(python); });
   out["system"] = {{"os", text_or_null(facts.system.os)},
                    {"kernel", text_or_null(facts.system.kernel)},

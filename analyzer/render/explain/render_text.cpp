@@ -51,7 +51,7 @@ class ExplanationWriter {
   }
 
   void not_recognised() {
-    doc_.say(Tone::warning, "not recognised:",
+    doc_.say(Tone::warning, "not recognized:",
              explanation_.asked == Asked::log
                  ? fmt::format("{} holds no failure of CUDA's that kshim knows", explanation_.subject)
                  : fmt::format("`{}` is no error of CUDA's that kshim knows", explanation_.subject));

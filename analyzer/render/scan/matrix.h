@@ -24,6 +24,8 @@ struct MatrixRow {
   std::string name;
   std::uint64_t bytes = 0;
   std::size_t files = 1;
+  bool requested = false;  ///< by name
+  std::uint64_t modules = 0;
   std::vector<analysis::ImageCount> images;
   std::vector<RowVerdict> targets;
 };

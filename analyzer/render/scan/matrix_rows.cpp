@@ -83,12 +83,17 @@ std::vector<MatrixRow> matrix_rows(const Scan& scan, bool by_distribution) {
     const auto known = summed ? packages.find(object.package.label()) : packages.end();
     const std::size_t at = known == packages.end() ? out.size() : known->second;
     if (at == out.size()) {
-      out.push_back({summed ? object.package.label() : object.name().substr(skip), 0, 0, {}, {}});
+      out.push_back({.name = summed ? object.package.label() : object.name().substr(skip),
+                     .files = 0,
+                     .images = {},
+                     .targets = {}});
       if (summed) packages.emplace(object.package.label(), at);
     }
     MatrixRow& row = out[at];
     ++row.files;
     row.bytes += object.bytes;
+    row.requested = row.requested || object.requested;
+    row.modules += object.modules;
     add_images(object.images, row.images);
     for (std::size_t i = 0; i < object.targets.size(); ++i) {
       if (i == row.targets.size()) row.targets.push_back({{.target = object.targets[i].target}});

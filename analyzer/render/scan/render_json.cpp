@@ -111,6 +111,7 @@ std::string render_json(const Scan& scan) {
     return Json{{"path", image.path},
                 {"name", text_or_null(image.name)},
                 {"platform", text_or_null(image.platform)},
+                {"base", text_or_null(image.base)},
                 {"layers", image.layers}};
   });
   if (!scan.budget.empty())

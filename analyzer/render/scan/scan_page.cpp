@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
@@ -50,6 +51,13 @@ std::string kinds_of(const MatrixRow& row, image::Arch arch, bool letters) {
     if (has) kinds.push_back(letters ? std::string(name, 1) : name);
   }
   return kinds.empty() && letters ? "." : analysis::join(kinds, letters ? "" : ", ");
+}
+
+/// Whether it has code for GPUs in general, and not for one or its family alone (sm_90a, sm_100f).
+bool is_general(const MatrixRow& row) {
+  return std::any_of(row.images.begin(), row.images.end(), [](const analysis::ImageCount& image) {
+    return image.candidate.arch.suffix == image::Suffix::none;
+  });
 }
 
 /// One word of a column.
@@ -116,7 +124,7 @@ class FindingNumbers {
     const auto found = numbers_.find({object.name(), name_of({target.cc, image::Suffix::none})});
     if (found == numbers_.end() || cell.empty()) return cell;
     cell.back().finding = found->second;
-    cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
+    if (cell.back().hover.empty()) cell.back().hover = analysis::title_sentence(findings_[found->second - 1]);
     return cell;
   }
 
@@ -134,9 +142,9 @@ class ScanWriter {
     if (!doc_.terminal()) {
       write_contents(scan_.findings, {}, doc_);
       expected();
-      tables();
     }
     findings();
+    if (!doc_.terminal()) tables();
     write_fleet(scan_.fleet, doc_);
     if (doc_.terminal()) tables();
     if (scan_.sizes) sizes();
@@ -156,7 +164,8 @@ class ScanWriter {
                : scan_.incomplete()                   ? "kshim scan: incomplete"
                : scan_.objects.empty()                ? "kshim scan: no device code"
                : scan_.targets.empty() && !scan_.held ? "kshim scan"
-                                                      : "kshim scan: ok");
+                                                      : "kshim scan: ok",
+               about());
     const bool problems = std::any_of(scan_.findings.begin(), scan_.findings.end(), is_problem);
     if (scan_.incomplete() && !problems) {
       // Never "ok": what was not read was not judged.
@@ -183,6 +192,21 @@ class ScanWriter {
     }
   }
 
+  /// What was read, and for which GPUs and driver.
+  std::vector<std::string> about() const {
+    std::vector<std::string> out;
+    constexpr std::size_t kMost = 3;
+    const std::size_t shown = analysis::shown_of(scan_.paths.size(), kMost);
+    for (const std::string& path : std::span(scan_.paths).first(shown)) out.push_back(path);
+    if (shown < scan_.paths.size()) out.push_back(fmt::format("and {} more", scan_.paths.size() - shown));
+    std::vector<std::string> names;
+    for (const image::Arch target : scan_.targets) names.push_back(name_of(target));
+    if (!names.empty()) out.push_back("for " + analysis::join(names, " "));
+    if (scan_.driver.known())
+      out.push_back(fmt::format("driver for CUDA {}", image::to_name(scan_.driver).view()));
+    return out;
+  }
+
   void findings() {
     if (!doc_.brief())
       return write_findings(scan_.findings, doc_.terminal() ? Detail::everything : Detail::full, doc_);
@@ -193,10 +217,47 @@ class ScanWriter {
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
-    const std::size_t shown = scan_.held ? total : analysis::shown_of(total, kFindings);
-    write_contents(std::span(scan_.findings).first(shown), {}, doc_);
-    if (shown < total) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", total - shown)}});
+    auto lines = lines_of(std::span(scan_.findings).first(total));
+    const std::size_t shown = scan_.held ? lines.size() : analysis::shown_of(lines.size(), kFindings);
+    const std::size_t more = lines.size() - shown;
+    lines.resize(shown);
+    if (shown > 1) doc_.contents({}, std::move(lines));
+    if (more != 0) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", more)}});
     write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
+  }
+
+  /// What a file lacks on several GPUs for one cause is one line.
+  std::vector<std::pair<std::string_view, std::string>> lines_of(std::span<const Finding> findings) const {
+    std::map<std::tuple<std::string, Severity, analysis::Cause>, std::vector<const Finding*>> groups;
+    for (const Finding& finding : findings)
+      groups[{finding.object, finding.severity, finding.cause}].push_back(&finding);
+    std::vector<std::pair<std::string_view, std::string>> out;
+    for (const Finding& finding : findings) {
+      const auto& group = groups[{finding.object, finding.severity, finding.cause}];
+      if (group.size() == 1 || finding.need.empty())
+        out.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
+      else if (group.front() == &finding)
+        out.emplace_back(analysis::kind_of(finding), common_title(group));
+    }
+    return out;
+  }
+
+  std::string common_title(const std::vector<const Finding*>& group) const {
+    const Finding& first = *group.front();
+    std::vector<std::string> needs;
+    std::uint64_t lacking = 0;
+    std::uint64_t modules = 0;
+    for (const Finding* finding : group) needs.push_back(finding->need);
+    for (const ScannedObject& object : scan_.objects)
+      for (const TargetVerdict& verdict : object.targets)
+        if (object.name() == first.object && verdict.lacking > lacking)
+          lacking = verdict.lacking, modules = verdict.sass + verdict.jit + verdict.lacking;
+    std::string name(analysis::basename_of(first.object));
+    if (!first.package.empty()) name += " of " + first.package.label();
+    if (first.cause == analysis::Cause::latent_gap && lacking != 0)
+      return fmt::format("{}: up to {} of {} have no code for {}", name, lacking, counted(modules, "module"),
+                         analysis::enumerate(needs));
+    return fmt::format("{} has no code for {}", name, analysis::enumerate(needs));
   }
 
   void expected() {
@@ -235,20 +296,27 @@ class ScanWriter {
   }
 
   void budgets() {
-    if (doc_.brief() && scan_.budget.size() > doc_.limits().rows) return;
+    // Of each budget, the one that comes nearest to it.
+    std::map<std::string, double> most;
+    const auto share = [](const BudgetUse& use) {
+      return static_cast<double>(use.bytes) / static_cast<double>(use.limit);
+    };
+    for (const BudgetUse& use : scan_.budget) most[use.of] = std::max(most[use.of], share(use));
     for (const BudgetUse& use : scan_.budget)
-      doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
-                                   size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
+      if (!doc_.brief() || share(use) >= most[use.of])
+        doc_.paragraph({{fmt::format("budget of {}: {} of {} ({}) {}", use.of, size_text(use.bytes),
+                                     size_text(use.limit), share_text(use.bytes, use.limit), use.name)}});
   }
 
-  /// The largest first where not all are shown; one object a row, unless there are too many.
+  /// One object a row, unless there are too many: then one package, those that somebody asked for first.
   void tables() {
     rows_ = matrix_rows(scan_, false);
     const bool single = analysis::shown_of(rows_.size(), doc_.limits().rows) == rows_.size();
     if (!single) {
       rows_ = matrix_rows(scan_, true);
-      std::stable_sort(rows_.begin(), rows_.end(),
-                       [](const MatrixRow& a, const MatrixRow& b) { return a.bytes > b.bytes; });
+      std::stable_sort(rows_.begin(), rows_.end(), [](const MatrixRow& a, const MatrixRow& b) {
+        return std::tie(a.requested, a.modules) > std::tie(b.requested, b.modules);
+      });
     }
     if (rows_.empty()) return;
     for (const MatrixRow& row : rows_)
@@ -266,8 +334,11 @@ class ScanWriter {
     for (const image::Arch arch : archs_) head.push_back(number_of(arch));
     if (!scan_.targets.empty()) head.emplace_back("|");
     for (const image::Arch target : scan_.targets) head.push_back(name_of(target));
+    const auto special = std::stable_partition(rows_.begin(), rows_.end(), is_general);
+    const MatrixRow* first_special = special == rows_.begin() || special == rows_.end() ? nullptr : &*special;
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
+      if (&row == first_special) table.push_back({{{"for one GPU or family alone:"}}});
       Row cells = {{{row.name}}};
       for (const image::Arch arch : archs_) {
         const std::string kinds = kinds_of(row, arch, true);
@@ -291,15 +362,18 @@ class ScanWriter {
       Row cells = {{code(rows_[i].name)}};
       for (const RowVerdict& verdict : rows_[i].targets) {
         Line cell = verdict_cell(verdict, rows_[i].files);
+        if (doc_.has_links()) {
+          std::string told;
+          for (const analysis::Span& span : std::exchange(cell, verdict_word(verdict))) told += span.text;
+          cell.back().hover = std::move(told);
+        }
         cells.push_back(single ? numbers.linked(std::move(cell), scan_.objects[i], verdict.target) : cell);
       }
       table.push_back(std::move(cells));
     }
     doc_.heading(2, {{"Runs on"}});
-    if (scan_.driver.known())
-      doc_.paragraph(
-          {{fmt::format("With a driver that serves CUDA {}.", image::to_name(scan_.driver).view())}});
     doc_.table(std::move(head), std::move(table));
+    if (doc_.has_links()) doc_.paragraph({{verdict_legend(has(ImageKind::ltoir)), Tone::dim}});
   }
 
   void built_for() {
@@ -311,11 +385,15 @@ class ScanWriter {
     std::vector<Row> table;
     for (const MatrixRow& row : rows_) {
       Row cells = {{code(row.name)}, {{size_text(row.bytes), Tone::number}}};
-      for (const image::Arch arch : archs_) cells.push_back({{kinds_of(row, arch, false)}});
+      for (const image::Arch arch : archs_) {
+        cells.push_back({{kinds_of(row, arch, doc_.has_links()), Tone::plain}});
+        if (cells.back().front().text == ".") cells.back().front().tone = Tone::dim;
+      }
       table.push_back(std::move(cells));
     }
     doc_.heading(2, {{"Built for"}});
     doc_.table(std::move(head), std::move(table));
+    if (doc_.has_links()) doc_.paragraph({{kinds_legend(), Tone::dim}});
   }
 
   void kernels() {
@@ -373,15 +451,9 @@ class ScanWriter {
   void totals() {
     std::uint64_t fatbins = 0;
     std::uint64_t images = 0;
-    bool ltoir = false;
-    bool tileir = false;
     for (const ScannedObject& object : scan_.objects) {
       fatbins += object.fatbins;
-      for (const analysis::ImageCount& row : object.images) {
-        images += row.count;
-        ltoir = ltoir || row.candidate.kind == ImageKind::ltoir;
-        tileir = tileir || row.candidate.kind == ImageKind::tileir;
-      }
+      for (const analysis::ImageCount& row : object.images) images += row.count;
     }
     doc_.gap();
     doc_.paragraph({{fmt::format(
@@ -390,20 +462,33 @@ class ScanWriter {
         scan_.objects.size(), counted(fatbins, "fatbin"), counted(images, "image"))}});
     for (const ScannedImage& image : scan_.images)
       doc_.paragraph({{fmt::format(
-          "{}: image {}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
-          image.platform.empty() ? "" : " for " + image.platform, counted(image.layers, "layer"))}});
+          "{}: image {}{}{}, {}", image.path, image.name.empty() ? "without a name" : image.name,
+          image.platform.empty() ? "" : " for " + image.platform,
+          image.base.empty() ? "" : " on " + image.base, counted(image.layers, "layer"))}});
     if (!doc_.terminal() || scan_.objects.empty()) return;
-    std::string legend = "S = SASS (cubin), P = PTX";
-    if (ltoir) legend += ", L = LTO-IR";
-    if (tileir) legend += ", T = Tile IR";
-    if (!scan_.targets.empty()) legend += verdict_legend(ltoir);
+    std::string legend = kinds_legend();
+    if (!scan_.targets.empty()) legend += "; " + verdict_legend(has(ImageKind::ltoir));
     doc_.paragraph({{std::move(legend), Tone::dim}});
+  }
+
+  bool has(ImageKind kind) const {
+    return std::any_of(scan_.objects.begin(), scan_.objects.end(), [&](const ScannedObject& object) {
+      return std::any_of(object.images.begin(), object.images.end(),
+                         [&](const analysis::ImageCount& row) { return row.candidate.kind == kind; });
+    });
+  }
+
+  std::string kinds_legend() const {
+    std::string out = "S = SASS (cubin), P = PTX";
+    if (has(ImageKind::ltoir)) out += ", L = LTO-IR";
+    if (has(ImageKind::tileir)) out += ", T = Tile IR";
+    return out;
   }
 
   /// What the words of the targets' columns mean, as far as they are there.
   std::string verdict_legend(bool ltoir) const {
     std::string out =
-        "; ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
+        "ok = runs as SASS, jit = some or all is compiled from PTX at load, part = some kernels lack code, "
         "none = nothing runs, - = no kernels";
     if (ltoir) out += " (LTO-IR alone runs nothing)";
     const bool picks =

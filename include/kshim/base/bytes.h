@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only ways into foreign bytes: slice() and read_le<T>(). Both check bounds without overflow.
-// Little-endian files and hosts only, which is what CUDA ships.
+// All reads of untrusted bytes go through slice() and read_le<T>(), which check bounds without overflow.
+// Little-endian files and hosts only, as CUDA itself.
 #pragma once
 #include <cstddef>
 #include <cstdint>

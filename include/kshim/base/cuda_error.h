@@ -5,19 +5,19 @@
 
 namespace kshim {
 
-/// What a code says about its failure, beyond its name. cuda_errors.def is the only list.
+/// Traits of error codes. cuda_errors.def is the only list.
 namespace code_trait {
 enum Trait : unsigned {
   plain = 0,
-  about_code = 1U << 0,  ///< it may be about device code: which images there are decides
-  limit = 1U << 1,       ///< the launch asks for more than the GPU allows
-  handle = 1U << 2,      ///< a handle that is not valid, or not here: an earlier failure may be behind it
-  not_found = 1U << 3,   ///< no image or no kernel of this name: an earlier failure may be behind it
-  ambiguous = 1U << 4,   ///< stands for several causes; alone it names none
+  about_code = 1U << 0,  ///< may be about device code: the available images decide
+  limit = 1U << 1,       ///< the launch exceeds a limit of the GPU
+  handle = 1U << 2,      ///< invalid handle, or one of another context: an earlier failure may be the cause
+  not_found = 1U << 3,   ///< no image or kernel of this name: an earlier failure may be the cause
+  ambiguous = 1U << 4,   ///< has several possible causes; alone it does not name one
   says_cuda = 1U << 5,   ///< its message is about CUDA by its wording: "file not found" is not
   telling_number =
       1U << 6,       ///< the number alone is likely CUDA's in a line about CUDA: HTTP's 404 and 500 are not
-  sticky = 1U << 7,  ///< the fault of a device or context, which each later call reports again
+  sticky = 1U << 7,  ///< a fault of the device or context, which each later call returns again
 };
 }  // namespace code_trait
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The .gnu.hash table (glibc, do_lookup_x). Layout, in 32-bit words: bucket count; number of the first hashed
 // symbol; count of 64-bit filter words; filter shift; the filter; the buckets; one chain word a symbol, whose
-// bit 0 marks a chain's end. The table is read through `word(index, out)`, which answers false outside of it:
-// a damaged table ends a search.
+// bit 0 marks a chain's end. The table is read through `word(index, out)`, which returns false outside of it,
+// so a damaged table ends a search.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ class GnuHashTable {
   /// Number of the first hashed symbol: undefined ones come before it.
   std::uint32_t first() const noexcept { return first_; }
 
-  /// The symbol for which is(symbol) answers true among those with that hash; 0 when there is none.
+  /// The symbol with that hash for which is(symbol) returns true; 0 if there is none.
   template <class Word, class Is>
   std::uint32_t find(const Word& word, std::uint32_t hash, const Is& is) const noexcept {
     const std::uint64_t filter = kHead + std::uint64_t{hash / 64 % filter_words_} * 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two hashes of 64 bits. Both are identities for look-up, none is a defence against forgery.
+// Two 64-bit hashes for look-up. Neither protects against forgery.
 #pragma once
 #include <cstdint>
 

@@ -14,7 +14,7 @@ enum class Errc : std::uint8_t {
 #undef KSHIM_ERROR
 };
 
-/// What is wrong with a code, as a phrase that follows the name of the thing ("FILE: ends before ...").
+/// The message of an error code, as a phrase that follows a name ("FILE: ends before ...").
 constexpr const char* describe(Errc code) noexcept {
   switch (code) {
 #define KSHIM_ERROR(name, text) \
@@ -26,7 +26,7 @@ constexpr const char* describe(Errc code) noexcept {
   return "is wrong in an unknown way";
 }
 
-/// `offset`: bytes from the start of the blob that was handed to the parser.
+/// `offset`: bytes from the start of the parser's input.
 struct Error {
   Errc code;
   std::uint64_t offset = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way by which the command opens a file to read it. What has the name is looked at before it is
-// opened (O_PATH): to open a device may already do something, and a FIFO would be waited for. Only regular
-// files are read, and pipes where a person named one. tests/lint/opens.py finds any other way.
+// The only function by which the command opens files for reading. The file's type is checked before it is
+// opened (O_PATH), because opening a device may have effects, and opening a FIFO may block. It opens regular
+// files, and pipes that the user named. tests/lint/opens.py finds other ways of opening files.
 #pragma once
 #include <sys/stat.h>
 
@@ -45,22 +45,24 @@ enum class Kinds : std::uint8_t { regular, regular_or_pipe };
 struct OpenFile {
   Descriptor fd;
   struct stat status {};
-  int error = 0;    ///< errno, where fd is not open
+  int error = 0;    ///< errno if fd is not open
   std::string why;  ///< a clause: "is no longer there", "is not a regular file"
   explicit operator bool() const noexcept { return static_cast<bool>(fd); }
 };
 OpenFile open_to_read(const std::filesystem::path& path, Kinds kinds = Kinds::regular);
+/// What a thread (gettid) has opened last, its first 512 bytes: which file it is whose pages do not come.
+std::string last_opened(int thread);
 
-/// Up to `out.size()` bytes from `offset`; fewer where the file ends, nullopt where it cannot be read.
+/// Reads up to `out.size()` bytes from `offset`: the number read, fewer at the file's end; nullopt on error.
 std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char> out);
-/// What the file has, `most` bytes at most; nullopt where it cannot be opened or read. Of a file in /proc
-/// too, whose size nobody tells.
+/// The file's contents, at most `most` bytes; nullopt if it cannot be opened or read. Also for files in
+/// /proc, which have no size.
 std::optional<std::string> read_up_to(const std::filesystem::path& path, std::size_t most);
-/// The whole file; nullopt where it is longer than `most`, too.
+/// The same, but nullopt if the file is longer than `most`.
 std::optional<std::string> read_whole(const std::filesystem::path& path, std::size_t most);
 
-/// Where a file has data: without the holes of a sparse one, which can be far larger than any disk. At most
-/// 65,536 ranges; what is behind them belongs to the last. One range where the file system does not tell.
+/// The ranges of a file that hold data, without the holes of a sparse file. At most 65,536 ranges; the last
+/// one extends to the end of the file. One range if the file system does not support the query.
 struct DataRange {
   std::uint64_t begin = 0, end = 0;
 };

@@ -22,7 +22,7 @@ struct ArchiveMember {
   std::uint64_t origin = 0;
 };
 
-/// Walks one archive. Symbol tables and name tables are read over. `next` answers Errc::not_found at the end;
+/// Walks one archive. Symbol tables and name tables are skipped. `next` returns Errc::not_found at the end;
 /// any other error is one damaged member, and the walk may go on: a member's size still leads to the next
 /// one, and where it does not, the next answer is not_found.
 class ArchiveReader {

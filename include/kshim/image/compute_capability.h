@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about compute capabilities and CUDA versions, and look-ups in it. The tables are made of
-// knowledge/*.json when kshim is built. A number that no row knows gets the general rule's answer. No heap.
+// Tables of compute capabilities and CUDA versions, generated from knowledge/*.json at build time. Numbers
+// that are in no row get the answer of the general rule. No heap.
 #pragma once
 #include <span>
 
@@ -38,12 +38,12 @@ struct CompatTables {
   std::span<const PtxTargetRow> targets;
   std::span<const PtxIsaRow> isas;
 };
-/// Those in use: at first the ones that were built in.
+/// The tables in use; by default the built-in ones.
 const CompatTables& compat_tables() noexcept;
-/// For the command, before it has threads: newer tables than the built-in ones. They must stay.
+/// Replaces the built-in tables, which must outlive all look-ups. For the command, before it starts threads.
 void use_compat_tables(const CompatTables& tables) noexcept;
 
-/// nullptr for a compute capability that no row names.
+/// nullptr if no row has this compute capability.
 const ComputeCapabilityInfo* find_compute_capability(ComputeCapability cc) noexcept;
 
 bool is_tegra(ComputeCapability cc) noexcept;

@@ -10,7 +10,7 @@
 
 namespace kshim::image {
 
-/// Units are bytes unless said otherwise. kUnknown where the image does not say.
+/// Sizes are in bytes unless a comment says otherwise; kUnknown if the image does not have the value.
 struct KernelInfo {
   static constexpr std::uint32_t kUnknown = 0xffffffff;
   std::string_view name;                    ///< mangled
@@ -24,14 +24,14 @@ struct KernelInfo {
   std::uint32_t parameter_count = 0;
   std::uint64_t code_bytes = 0;
 };
-/// What listing needs, without the search for a kernel's attributes.
+/// A kernel without its attributes, for listing.
 struct KernelName {
   std::string_view name;  ///< mangled
   std::uint64_t code_bytes = 0;
   std::uint64_t symbol = 0;   ///< index into the symbol table
   std::uint32_t section = 0;  ///< index of its .text section
 };
-/// One kernel of many whose attributes are looked for together.
+/// A kernel whose attributes are looked up together with those of others.
 struct KernelSlot {
   KernelInfo info;
   std::uint64_t symbol = 0;
@@ -55,8 +55,8 @@ class CubinReader {
   /// Errc::bad_magic when the bytes are an ELF file for another machine.
   static Result<CubinReader> open(Bytes bytes) noexcept;
   /// Both ELF ABI versions (7: older toolkits, 8: CUDA 12.9 for SM 100 and later, CUDA 13 for all). The
-  /// suffix comes from e_flags, .nv.compat or .note.nv.tkinfo and is `none` where the file does not tell:
-  /// inside a fatbin the entry's flags decide.
+  /// suffix comes from e_flags, .nv.compat or .note.nv.tkinfo, and is `none` if the file has none of them:
+  /// inside a fatbin, the entry's flags decide.
   Arch arch() const noexcept { return arch_; }
   const ElfReader& elf() const noexcept { return elf_; }
   /// The toolkit whose ptxas made it, as .note.nv.tkinfo says; unknown (0.0) where there is no such note.
@@ -76,7 +76,7 @@ class CubinReader {
       if (!visit(*kernel)) return count;
     }
   }
-  /// The cheap way through all kernels: one step a symbol. `cursor` starts at 0; Errc::not_found at the end.
+  /// Lists all kernels, one step for each symbol. `cursor` starts at 0; Errc::not_found at the end.
   Result<KernelName> next_name(std::uint64_t& cursor) const noexcept;
   Result<KernelInfo> find_kernel(std::string_view name) const noexcept;
   /// Fills the attributes of all kernels of the span, which next_name() found, in one pass over the sections:

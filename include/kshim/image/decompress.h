@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads in the clear. Uses the heap, libzstd and liblz4: for the command and the simulator, never for the
+// Decompresses payloads. Uses the heap, libzstd and liblz4: for the command and the simulator, never for the
 // shim (target kshim::image_payload).
 #pragma once
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace kshim::image {
 
-/// Decompresses one payload after the other, into memory and with a context that are kept between them.
+/// Decompresses payloads one after another and reuses buffer and context.
 class Decompressor {
  public:
   Decompressor();
   ~Decompressor();
   Decompressor(const Decompressor&) = delete;
   Decompressor& operator=(const Decompressor&) = delete;
-  /// The payload in the clear: where it is stored, the image's own bytes, else a view that is valid until the
-  /// next call.
+  /// The decompressed payload: the image's own bytes if they are not compressed, else a view that is valid
+  /// until the next call.
   Result<Bytes> run(const Image& image, std::uint64_t ceiling = kPayloadCeiling);
 
  private:

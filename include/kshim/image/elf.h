@@ -44,8 +44,8 @@ class ElfReader {
  public:
   ElfReader() = default;
   static Result<ElfReader> open(Bytes bytes) noexcept;
-  /// The same, but a table of sections or segments that is cut off or wrong counts as absent: how the rest of
-  /// a file that was cut off is read.
+  /// The same for truncated files: a table of sections or segments that is damaged or cut off counts as
+  /// absent.
   static Result<ElfReader> open_damaged(Bytes bytes) noexcept;
   std::uint16_t type() const noexcept { return type_; }        ///< ET_REL, ET_EXEC, ET_DYN
   std::uint16_t machine() const noexcept { return machine_; }  ///< 190 = CUDA

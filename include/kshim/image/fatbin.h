@@ -12,7 +12,8 @@ namespace kshim::image {
 constexpr std::uint32_t kFatbinMagic = 0xBA55ED50;
 constexpr std::uint32_t kWrapperMagic = 0x466243B1;
 
-/// `.nvFatBinSegment` holds these, and cuLibraryLoadData is handed one. In memory the pointers are addresses.
+/// `.nvFatBinSegment` holds these, and the argument of cuLibraryLoadData is one. In memory the pointers are
+/// addresses.
 struct FatbinWrapper {
   std::uint32_t magic;
   std::uint32_t version;    ///< 1, or 2 when `prelinked` is an array of the relocatable parts' fatbins
@@ -22,20 +23,19 @@ struct FatbinWrapper {
 };
 static_assert(sizeof(FatbinWrapper) == 24);
 
-/// Walks one fatbin. `open` checks the header; `next` yields entries until it answers Errc::not_found at the
-/// end.
+/// Walks one fatbin. `open` checks the header; `next` returns entries, and Errc::not_found at the end.
 class FatbinReader {
  public:
   FatbinReader() = default;
   static Result<FatbinReader> open(Bytes bytes) noexcept;
-  /// The same, but a fatbin that is cut off yields the entries that are whole before next() says so.
+  /// The same, but for a truncated fatbin next() returns the complete entries before the error.
   static Result<FatbinReader> open_damaged(Bytes bytes) noexcept;
   /// Errc::not_found: no more entries (the regular end). Anything else: the fatbin is damaged at
   /// error().offset.
   Result<Image> next() noexcept;
   /// Header and all entries, in bytes, as the header says: where the next fatbin of a section may begin.
   std::uint64_t size() const noexcept { return size_; }
-  /// The kind of the last entry as its header says: names what Errc::unknown_kind does not know.
+  /// The kind in the header of the last entry, for messages about Errc::unknown_kind.
   std::uint16_t kind() const noexcept { return kind_; }
   /// End of the last entry that was whole, in bytes: after an error, where something else may begin.
   std::uint64_t whole() const noexcept { return whole_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One device image as its container describes it, and what a blob is. Views only: an Image is valid as long
-// as the bytes it was read from.
+// A device image as its container describes it, and the identification of blobs. Views only: an Image is
+// valid as long as the bytes that it was read from.
 #pragma once
 #include <cstdint>
 

@@ -6,8 +6,8 @@
 
 namespace kshim::image {
 
-/// Calls visit(mangled name) -> bool (false stops) for each kernel of a cubin or PTX in the clear. False
-/// where the image cannot be read to its end, and for LTO-IR.
+/// Calls visit(mangled name) -> bool (false stops) for each kernel of a cubin or PTX that is not compressed.
+/// False if the image cannot be read to its end, and for LTO-IR.
 template <class Visit>
 bool each_kernel_name(ImageKind kind, Bytes clear, Visit&& visit) {
   const auto walk = [&](auto&& next) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nvJitLink makes of LTO-IR, which no driver loads.
+// LTO-IR and nvJitLink. No driver loads LTO-IR.
 #pragma once
 #include "kshim/image/select.h"
 
 namespace kshim::image {
 
-/// nvJitLink takes LTO-IR where a driver would take PTX of the same architecture. A module with such an image
-/// lacks nothing for the GPU: the library links it itself.
+/// nvJitLink accepts LTO-IR where a driver accepts PTX of the same architecture. A module with such an image
+/// has no gap for the GPU: the library links the image itself.
 inline bool links_for(const Candidate& image, ComputeCapability device) noexcept {
   return image.kind == ImageKind::ltoir && judge({ImageKind::ptx, image.arch, {}}, {device, {}, {}}).fits;
 }

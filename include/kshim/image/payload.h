@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads in the clear, into memory of the caller's: no heap of its own but zstd's context. Links libzstd
-// and liblz4, so the shim leaves it out.
+// Decompresses payloads into the caller's memory; only zstd's context uses the heap. Needs libzstd and
+// liblz4, so the shim does not link it.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@ struct ZSTD_DCtx_s;
 
 namespace kshim::image {
 
-/// No real image comes near it: the largest cubin seen is under 200 MB.
+/// The limit in bytes. The largest known cubin has less than 200 MB.
 constexpr std::uint64_t kPayloadCeiling = 1ULL << 30;
 
 /// Drivers read Zstandard payloads from CUDA 12.4 on (onnxruntime pull request 26307; RAPIDS installation
@@ -22,8 +22,8 @@ constexpr bool driver_reads(Compression compression, Version driver) noexcept {
   return compression != Compression::zstd || !driver.known() || driver >= kFirstZstdDriver;
 }
 
-/// Bytes of the payload in the clear. The size is the file's claim: an error where it is above the ceiling or
-/// more than so many stored bytes can become, so that nothing is allocated for it.
+/// The decompressed size in bytes, as the file states it. An error if it exceeds the limit, or what the
+/// stored bytes can decompress to, so that callers do not allocate it.
 Result<std::uint64_t> clear_size(const Image& image, std::uint64_t ceiling = kPayloadCeiling) noexcept;
 
 /// Decompresses into `out`, of clear_size() bytes. `context` is for zstd alone.

@@ -18,13 +18,13 @@ class PtxReader {
   Arch target() const noexcept { return target_; }  ///< `.target sm_90a`: 9.0, a
   Version isa() const noexcept { return isa_; }
   /// Whether all blocks are closed and the last word ends a function or a statement: false for a text that
-  /// was cut off, but for one that was cut between two functions, which nothing tells from a shorter one.
+  /// was cut off, unless the cut is between two functions, which looks like a shorter text.
   bool ends_well() const noexcept;
   /// Entries in order; `cursor` starts at 0 and is a byte offset. Errc::not_found at the end. registers are
   /// unknown.
   Result<KernelInfo> next_kernel(std::uint64_t& cursor) const noexcept;
-  /// The cheap way through all kernels: bodies and parameters are skipped, name and max_threads are read. As
-  /// next_kernel().
+  /// As next_kernel(), but skips bodies and parameters, for programs that need only the names: reads name and
+  /// max_threads.
   Result<KernelInfo> next_brief(std::uint64_t& cursor) const noexcept;
   Result<ParameterInfo> parameter(std::string_view kernel, std::uint32_t ordinal) const noexcept;
   /// Module-scope .global and .const variables with a size; initial values are not evaluated.

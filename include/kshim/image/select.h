@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which image the driver takes for a device, and which error it answers when none fits. One pure function
-// serves the shim, the command and the simulator. Every rule is a row of compat_rules.def with its source. No
-// heap.
+// Selects the image that the driver uses for a device, or the error that it returns if none fits. The shim,
+// the command and the simulator use the same pure function. Every rule is a row of compat_rules.def with its
+// source. No heap.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -29,7 +29,7 @@ struct Candidate {
   Arch arch;
   Version isa;  ///< of PTX, or the bytecode version of Tile IR; unknown means "not read", which never
                 ///< disqualifies
-  /// A driver that takes the one takes the other as well.
+  /// A driver that accepts one accepts the other.
   constexpr bool operator==(const Candidate&) const = default;
 };
 
@@ -63,7 +63,7 @@ struct Verdict {
   Rule rule{};
 };
 Verdict judge(const Candidate& image, const Platform& platform) noexcept;
-/// A fatbin is searched for what fits; a loose PTX text is compiled as it is, and fails as a compilation.
+/// The driver selects an image from a fatbin. It compiles a loose PTX text directly.
 enum class Packaging : std::uint8_t { fatbin, loose };
 Selection select_image(std::span<const Candidate> images, const Platform& platform,
                        Packaging packaging = Packaging::fatbin) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA-256 (RFC 2104, FIPS 180-4): a pseudonym that only who has the key can link to a user. No heap, no
-// library.
+// HMAC-SHA-256 (RFC 2104, FIPS 180-4), for pseudonyms of users: only the owner of the key can link one to a
+// user. No heap, no library.
 #pragma once
 #include <array>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of FolderWalk by libc, for the command.
+// The system calls of FolderWalk through libc, for the command.
 #pragma once
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps secrets out of what is written down: one rule for the shim and the command. No heap, libc alone. It
-// knows names that announce a secret (password=, --hf-token, "api_key": ...) and the shapes of secrets
-// themselves (keys of known services, private keys, credentials in URLs): the best that can be done without
-// knowing the secrets, and no more. What is hidden becomes one `…`.
+// Removes secrets from text: one rule for the shim and the command. No heap, libc alone. It recognizes names
+// that announce a secret (password=, --hf-token, "api_key": ...) and formats of secrets (keys of known
+// services, private keys, credentials in URLs). Other secrets are not recognized. A hidden part becomes one
+// `…`.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,21 +15,21 @@ constexpr std::string_view kHidden = "\u2026";
 
 struct Redacted {
   std::size_t size = 0;
-  bool cut = false;  ///< it did not fit; never inside a character
+  bool cut = false;  ///< the text did not fit; it is cut between two characters
 };
 
-/// For anything: paths, values, names, frames, logs of compilers and drivers. The size of `out` is the cap.
+/// Redacts any text: paths, values, names, frames, logs of compilers and drivers. At most out.size() bytes.
 Redacted redact(std::string_view text, std::span<char> out) noexcept;
 
-/// Of whom nothing is to be told, with KSHIM_PRIVATE: home folders (this one, /home/NAME, /root) become `~`,
-/// and the name within a path `…`.
+/// The user to hide, with KSHIM_PRIVATE: home folders (this one, /home/NAME, /root) become `~`, and the name
+/// within a path becomes `…`.
 struct Person {
   std::string_view home;  ///< absolute; empty where unknown
   std::string_view name;
 };
 
-/// The same piece by piece, for a writer with a form of its own: parts of the text, and kHidden in place of
-/// secrets. What a person hides comes as Person says.
+/// The same piece by piece, for a writer that escapes text: parts of the text, and kHidden in place of
+/// secrets.
 class RedactedPieces {
  public:
   explicit RedactedPieces(std::string_view text, const Person* person = nullptr) noexcept
@@ -54,13 +54,13 @@ enum class ArgumentDetail : std::uint8_t {
 };
 enum class ArgumentPart : std::uint8_t { program, script, option, value };
 
-/// Walks over an argument list in order: what an argument shows depends on those before it. Every argument
-/// gives one text, so positions and count survive.
+/// Redacts an argument list in order, because the result for an argument depends on those before it. Every
+/// argument gives one text, so positions and count are kept.
 class ArgumentRedactor {
  public:
   explicit ArgumentRedactor(ArgumentDetail detail) noexcept : detail_(detail) {}
   Redacted next(std::string_view argument, std::span<char> out) noexcept;
-  /// What the last argument was. A script is also a module after `python -m`, and that `-m`.
+  /// The kind of the last argument. `python -m` and the module after it count as the script.
   ArgumentPart part() const noexcept { return part_; }
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where reports go that nobody gave a folder for: one rule for the shim and the command, docs/security.md.
+// The default folder for reports: one rule for the shim and the command, docs/security.md.
 //
-//   the working directory is the caller's or root's, nobody else can write to it   kshim-report/ in it
+//   the working directory is the caller's or root's, no other user can write to it kshim-report/ in it
 //   it is root's and sticky, as /tmp and /scratch                              kshim-report-UID/ in it, 0700
-//   any other that somebody else owns or can write to                          kshim-report-UID/ in TMPDIR,
+//   any other that another user owns or can write to                           kshim-report-UID/ in TMPDIR,
 //   0700
 //
 // So root, also in a container, and a user never block each other's folder, and what lies in it is of one
@@ -19,8 +19,8 @@ namespace kshim::report {
 
 enum class DefaultFolder : std::uint8_t { here, own_here, temporary };
 
-/// Whether somebody besides owner, caller and root may put files into the folder, or take some away. A group
-/// of the same number as a user is that user's alone (user private groups).
+/// Whether a user other than owner, caller and root may add files to the folder or remove them. A group with
+/// the number of a user is assumed to have no other member (user private groups).
 inline bool others_may_write(const struct stat& folder, uid_t caller) noexcept {
   const bool private_group = folder.st_gid == folder.st_uid || folder.st_gid == caller;
   return (folder.st_mode & S_IWOTH) != 0 || ((folder.st_mode & S_IWGRP) != 0 && !private_group);
@@ -32,7 +32,7 @@ inline DefaultFolder default_folder(const struct stat& working, uid_t caller) no
   return others || is_another_user(working.st_uid, caller) ? DefaultFolder::temporary : DefaultFolder::here;
 }
 
-/// Whether a default folder that is there is the caller's own.
+/// Whether an existing default folder belongs to the caller.
 inline bool is_own_folder(const struct stat& folder, uid_t caller) noexcept {
   return S_ISDIR(folder.st_mode) && folder.st_uid == caller && !others_may_write(folder, caller);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens a folder by a path that may lead through folders of other users. "Another user" is neither the caller
-// nor root. A link of another user is never followed: its owner would choose where the caller writes. Each
-// step is opened before it is judged, so a path that changes meanwhile gains nothing. No heap; the system
-// calls are the caller's: the shim has its own.
+// nor root. A link of another user is never followed, because its owner would choose where the caller writes.
+// Each step is opened before it is judged, so a path that changes meanwhile gains nothing. No heap; the
+// system calls are the caller's: the shim has its own.
 #pragma once
 #include <fcntl.h>
 #include <sys/stat.h>

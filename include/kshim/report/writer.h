@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one record as one line of JSON into a fixed buffer. No heap, no locale, no exceptions: it runs
-// inside other people's processes. Field names and their kinds come from schema.def and are checked by the
+// Writes one record as one line of JSON into a fixed buffer. No heap, no locale, no exceptions, because it
+// runs inside other programs. Field names and their kinds come from schema.def and are checked by the
 // compiler: a field of another record, or a string where the schema says a number, does not build.
 #pragma once
 #include <array>
@@ -103,10 +103,10 @@ struct Milliseconds {
   std::uint64_t nanoseconds;
 };
 
-/// Whom every text from here on hides, besides secrets; nullptr: nobody. It must live as long.
+/// The user that all later texts hide, besides secrets; nullptr: none. The caller owns it and keeps it alive.
 void hide(const Person* person) noexcept;
 
-/// JSON text in a fixed buffer. What does not fit sets full() and writes nothing further.
+/// JSON text in a fixed buffer. After a text that does not fit, full() is true and nothing is written.
 class JsonBuffer {
  public:
   explicit JsonBuffer(std::span<char> storage) noexcept : storage_(storage) {}
@@ -157,7 +157,7 @@ void write_element(JsonBuffer& out, const FrameRow& row) noexcept;
 void write_element(JsonBuffer& out, const PythonRow& row) noexcept;
 void write_env(JsonBuffer& out, std::span<const EnvRow> rows) noexcept;
 
-/// Put together by the compiler: most of a record is text that is known.
+/// Concatenated at compile time: most of a record is constant text.
 template <std::size_t kSize>
 constexpr std::array<char, kSize> joined(std::string_view a, std::string_view b,
                                          std::string_view c) noexcept {
@@ -259,7 +259,7 @@ class Record {
     return *this;
   }
 
-  /// The whole line, or nothing where even the shortened record did not fit: a torn line is never handed out.
+  /// The whole line, or nothing if even the shortened record does not fit. Never part of a line.
   std::string_view finish() noexcept {
     out_.text("}\n");
     return out_.full() ? std::string_view() : out_.view();

@@ -23,7 +23,7 @@ class FrameWalk {
   FrameWalk(const Python& python, PythonStack& out) noexcept
       : python_(python), layout_(python.layout), out_(out) {}
 
-  /// False where something was not what it should be; the frames found till then are right.
+  /// False if a check failed; the frames found before are correct.
   bool walk(Address thread) noexcept;
   /// The frame a thread state points at; 0 where there is none.
   Address top_frame(Address thread) const noexcept;
@@ -258,7 +258,7 @@ bool PythonStack::capture_this_thread() noexcept {
   return count_ != 0;
 }
 
-// The main thread may be running: what was read counts only when its innermost frame stood still meanwhile.
+// The main thread may be running: the frames count only if its innermost frame did not change meanwhile.
 bool PythonStack::capture_main_thread() noexcept {
   const ErrnoKeeper keeper;
   clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python frames without the GIL. CPython 3.8 to 3.15. The calling thread's frames stand still while it is
-// inside a native call; everything is read so that a wrong pointer costs an error code (guest.h,
-// read_memory), and every object's type is checked. Where anything is odd the stack is left empty.
+// Reads Python frames without the GIL. CPython 3.8 to 3.15. The calling thread's frames do not change while
+// it is inside a native call. All reads are guarded (safe_memory.h), and the type of each object is checked.
+// If a check fails, the stack is left empty.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace kshim::shim {
 
-/// About 20 KiB: keep it static and under the lock that guards the failure being written.
+/// About 20 KiB: keep it in the State, under the shim's lock.
 class PythonStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;

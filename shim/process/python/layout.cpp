@@ -51,52 +51,52 @@ constexpr std::size_t most_words() noexcept {
   return most;
 }
 
-/// `said`: the words of _Py_DebugOffsets in the interpreter's memory.
-bool parse_layout(const DebugOffsets& at, const std::uint64_t* said, PythonLayout& out) noexcept {
+/// `words`: the words of _Py_DebugOffsets in the interpreter's memory.
+bool parse_layout(const DebugOffsets& at, const std::uint64_t* words, PythonLayout& out) noexcept {
   constexpr std::size_t kCookie = 0, kVersion = 1, kFreeThreaded = 2;
   constexpr unsigned kFirstTaggedCode = 14;  // frames keep a _PyStackRef, and TLBC is there
-  if (std::memcmp(&said[kCookie], "xdebugpy", sizeof said[kCookie]) != 0 ||
-      (said[kVersion] >> 16U) != 0x0300U + at.minor)
+  if (std::memcmp(&words[kCookie], "xdebugpy", sizeof words[kCookie]) != 0 ||
+      (words[kVersion] >> 16U) != 0x0300U + at.minor)
     return false;
   out.minor = at.minor;
-  out.interp_threads = said[at.interp_threads];
-  out.tstate_native_id = said[at.thread_native_id];
-  out.tstate_frame = said[at.thread_frame];
+  out.interp_threads = words[at.interp_threads];
+  out.tstate_native_id = words[at.thread_native_id];
+  out.tstate_frame = words[at.thread_frame];
   out.cframe_frame = kNone;
   out.tstate_thread_id = kNone;
-  out.tstate_interp = said[at.thread_interp];
-  out.tstate_next = said[at.thread_next];
-  out.frame_previous = said[at.frame_previous];
-  out.frame_code = said[at.frame_code];
-  out.frame_instr = said[at.frame_instr];
-  out.frame_owner = said[at.frame_owner];
-  out.code_filename = said[at.code_filename];
-  out.code_name = said[at.code_name];
-  out.code_first_line = said[at.code_first_line];
-  out.code_line_table = said[at.code_line_table];
-  out.code_bytes = said[at.code_bytes];
-  out.object_type = said[at.object_type];
-  out.unicode_size = said[at.unicode_size];
+  out.tstate_interp = words[at.thread_interp];
+  out.tstate_next = words[at.thread_next];
+  out.frame_previous = words[at.frame_previous];
+  out.frame_code = words[at.frame_code];
+  out.frame_instr = words[at.frame_instr];
+  out.frame_owner = words[at.frame_owner];
+  out.code_filename = words[at.code_filename];
+  out.code_name = words[at.code_name];
+  out.code_first_line = words[at.code_first_line];
+  out.code_line_table = words[at.code_line_table];
+  out.code_bytes = words[at.code_bytes];
+  out.object_type = words[at.object_type];
+  out.unicode_size = words[at.unicode_size];
   // PyCompactUnicodeObject adds utf8_length and utf8.
-  out.compact_unicode_size = said[at.unicode_size] + 2 * sizeof(void*);
-  out.unicode_length = said[at.unicode_length];
-  out.unicode_state = said[at.unicode_state];
-  out.bytes_length = said[at.bytes_length];
-  out.bytes_data = said[at.bytes_data];
+  out.compact_unicode_size = words[at.unicode_size] + 2 * sizeof(void*);
+  out.unicode_length = words[at.unicode_length];
+  out.unicode_state = words[at.unicode_state];
+  out.bytes_length = words[at.bytes_length];
+  out.bytes_data = words[at.bytes_data];
   if (at.minor < kFirstTaggedCode) return true;
   out.code_tag = 3;
-  if (said[kFreeThreaded] == 0) return true;
-  out.frame_tlbc = said[at.frame_tlbc];
-  out.code_tlbc = said[at.code_tlbc];
+  if (words[kFreeThreaded] == 0) return true;
+  out.frame_tlbc = words[at.frame_tlbc];
+  out.code_tlbc = words[at.code_tlbc];
   out.unicode_kind_bit = 8;  // `interned` is a byte of its own there
   return true;
 }
 
 bool read_debug_offsets(std::uintptr_t runtime, unsigned minor, PythonLayout& out) noexcept {
   for (const DebugOffsets& known : kDebugOffsets) {
-    std::uint64_t said[most_words()];
+    std::uint64_t words[most_words()];
     if (known.minor == minor)
-      return read_memory(runtime, said, known.words * sizeof *said) && parse_layout(known, said, out);
+      return read_memory(runtime, words, known.words * sizeof *words) && parse_layout(known, words, out);
   }
   return false;
 }
@@ -126,7 +126,7 @@ struct KnownPython {
   std::uintptr_t address = 0;  ///< in its file
   std::uint64_t load = 0;      ///< number of its mapping; 0 = none
   Python python;
-  /// Whether the search for a file was in vain, up to this number of a mapping.
+  /// No file was found among the mappings up to this number.
   std::uint64_t searched = 0;
   RateLimit searches;
 };
@@ -147,7 +147,7 @@ LoadedObject search_for_python() noexcept {
   return search.found;
 }
 
-/// N of 3.N; 0 where it is unknown.
+/// N of 3.N; 0 if unknown.
 unsigned minor_of(const LoadedObject& object) noexcept {
   // A constant since 3.11: 0x030B07F0.
   if (const void* number = symbol(object, "Py_Version"); number != nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPython that is mapped: its functions, its types, and where its structures keep things.
+// The CPython that is loaded: its functions, its types, and the layout of its structures.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Python {
   void* (*main_interpreter)() = nullptr;      ///< PyInterpreterState_Main: no GIL needed
 };
 
-/// What was found is kept while that file is mapped. Under the shim's lock.
+/// Caches the result while that file stays loaded. Under the shim's lock.
 /// False when no CPython of layouts.def or debug_offsets.def is mapped, or it is not (no longer) initialised.
 bool find_python(Python& out) noexcept;
 

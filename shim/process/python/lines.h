@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an instruction to its line: the three ways in which CPython's code objects keep that.
+// Maps an instruction to its line, in the three formats of CPython's line tables.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace kshim::shim {
 
-/// Bytes of a table in memory that may not be there, read in blocks.
+/// A table in memory that may be unmapped, read in blocks.
 class TableReader {
  public:
   TableReader(std::uintptr_t address, std::size_t size) noexcept : address_(address), left_(size) {}

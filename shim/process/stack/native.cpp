@@ -53,7 +53,7 @@ void unwind(void* context_of_walk) noexcept {
     unw_word_t stack = 0;
     if (unw_get_reg(&cursor, UNW_REG_IP, &address) != UNW_ESUCCESS || address == 0) return;
     if (unw_get_reg(&cursor, UNW_REG_SP, &stack) != UNW_ESUCCESS) return;
-    // The shim's frames may lie on two stacks (scratch_stack.h), the host's are on one.
+    // The shim's frames may be on two stacks (scratch_stack.h); the host's are on one.
     if (stack <= last_stack && !(is_shim(address) || is_on_own_stack(last_stack))) return;
     if (!pages.can_read(stack)) return;
     last_stack = stack;
@@ -62,7 +62,7 @@ void unwind(void* context_of_walk) noexcept {
   }
 }
 
-/// A file that may be gone, or another one, when the report is read.
+/// Whether the file may be deleted or replaced by the time that the report is read.
 bool is_short_lived(std::string_view path) noexcept {
   constexpr std::string_view kFolders[] = {"/tmp/", "/var/tmp/", "/dev/shm/", "/run/", "/memfd:", "/proc/"};
   for (const std::string_view folder : kFolders)
@@ -73,7 +73,7 @@ bool is_short_lived(std::string_view path) noexcept {
   return raw::status_of_path(name.c_str(), info) != 0;
 }
 
-/// The frames of one file whose functions are wanted.
+/// The frames of one file, for a look-up of their functions.
 struct FileFrames {
   std::size_t rows[NativeStack::kMaxFrames];
   LoadedElf::Function functions[NativeStack::kMaxFrames];
@@ -109,7 +109,7 @@ void NativeStack::capture(bool name_kernel) noexcept {
   const ErrnoKeeper keeper;
   names_used_ = 0;
   Addresses found;
-  guarded_walk(unwind, &found);  // what was found before it was given up counts
+  guarded_walk(unwind, &found);  // frames found before it failed count
   count_ = found.count;
   for (std::size_t i = 0; i < count_; ++i) {
     addresses_[i] = found.rows[i];

@@ -10,7 +10,7 @@
 
 namespace kshim::shim {
 
-/// About 16 KiB: keep it static and under the lock that guards the failure being written.
+/// About 16 KiB: keep it in the State, under the shim's lock.
 class NativeStack {
  public:
   static constexpr std::size_t kMaxFrames = 64;

@@ -54,7 +54,7 @@ class Reader {
     bytes_ = bytes_.subspan(static_cast<std::size_t>(count));
     at_ += count;
   }
-  /// Nothing behind `size` more bytes is read.
+  /// Limits further reads to `size` bytes.
   void limit(std::uint64_t size) noexcept {
     if (size > bytes_.size())
       failed_ = true;
@@ -236,7 +236,7 @@ UnwindTables find_unwind_tables(std::uintptr_t address) noexcept {
 
 }  // namespace kshim::shim
 
-// What the linker gives to libunwind in place of the C library's functions.
+// Replacements for the C library's functions that libunwind calls (--wrap).
 using namespace kshim::shim;
 extern "C" {
 /// glibc's struct dl_find_object.
@@ -268,7 +268,7 @@ void* __wrap_dlsym(void*, const char* name) {
   return std::string_view(name) == "_dl_find_object" ? reinterpret_cast<void*>(&kshim_find_object) : nullptr;
 }
 
-/// For the names of functions, which nobody asks libunwind for.
+/// libunwind looks names of functions up with it. The shim does not ask for names.
 int __wrap_dladdr(const void*, void*) { return 0; }
 
 /// For a libunwind that was built for a C library without _dl_find_object, and for addresses outside of all

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unwind tables for libunwind, by the shim's own knowledge of what is mapped: libunwind would ask the dynamic
-// linker, which takes a lock. Tables are checked before libunwind, which trusts them, reads them.
+// Finds unwind tables for libunwind by the shim's own index of loaded objects: libunwind would ask the
+// dynamic linker, which takes a lock. The tables are validated first, because libunwind trusts them.
 #pragma once
 #include <cstdint>
 

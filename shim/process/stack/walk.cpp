@@ -11,7 +11,7 @@
 
 #if defined(__aarch64__)
 // clang has no __builtin_setjmp for aarch64. kshim_walk_guarded(walk, context, way_out) calls walk(context)
-// and answers 0; kshim_walk_given_up(*way_out), called from within, makes it answer 1. The registers that a
+// and returns 0; kshim_walk_given_up(*way_out), called from within, makes it return 1. The registers that a
 // call keeps (x19 to x30, d8 to d15) lie in its frame, which *way_out points to.
 extern "C" [[gnu::visibility("hidden")]] int kshim_walk_guarded(void (*walk)(void*), void* context,
                                                                 void** way_out) noexcept;
@@ -128,7 +128,7 @@ bool guarded_walk(void (*walk)(void*), void* context) noexcept {
 
 }  // namespace kshim::shim
 
-// What the linker gives to libunwind in place of libc's functions. None of them is exported.
+// Replacements for the libc functions that libunwind calls (--wrap). None of them is exported.
 using namespace kshim::shim;
 extern "C" {
 void* __wrap_malloc(std::size_t size);
@@ -145,8 +145,8 @@ int __wrap_pthread_rwlock_rdlock(void*);
 int __wrap_pthread_rwlock_wrlock(void*);
 int __wrap_pthread_rwlock_unlock(void*);
 
-/// Its table of frame descriptions grows fourfold, for files without .eh_frame_hdr. It does not check whether
-/// it got the memory: without it there are no more walks.
+/// libunwind's table of frame descriptions grows by a factor of four, for files without .eh_frame_hdr.
+/// libunwind does not check for a null pointer: without memory, the walk is abandoned.
 void* __wrap_malloc(std::size_t size) {
   void* memory = raw::map_memory(size);
   if (memory != nullptr) return memory;
@@ -154,7 +154,7 @@ void* __wrap_malloc(std::size_t size) {
   give_up();
   return nullptr;
 }
-void __wrap_free(void*) {}  // three tables in a process's life
+void __wrap_free(void*) {}  // at most three tables in a process
 char* __wrap_getenv(const char*) { return nullptr; }
 void __wrap_abort() {
   give_up();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LLVM's libunwind asks libc for memory, prints, aborts on tables that it does not understand and waits for a
-// lock. In somebody else's process it gets stand-ins for all of that (walk.cpp; the linker's --wrap leads
-// there): a walk that cannot go on is given up, and the host never hears of it.
+// LLVM's libunwind allocates memory, prints, aborts on tables that it does not understand, and waits for a
+// lock. walk.cpp replaces the libc functions that it calls (the linker's --wrap option): a walk that fails is
+// abandoned, and the host is not affected.
 #pragma once
 
 namespace kshim::shim {

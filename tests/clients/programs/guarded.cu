@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of which a guard leaves nothing for compute capability 7.5, and two that are the same everywhere.
+// Kernels that a guard leaves empty for compute capability 7.5, and two that are the same everywhere.
 // All are launched; with an argument, with more threads than there may be.
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// trouble MODE: failures that no rebuild mends, each as programs meet it. Every call is printed with its
+// trouble MODE: failures that no rebuild fixes, each as programs meet it. Every call is printed with its
 // answer.
 #include <sys/wait.h>
 #include <unistd.h>

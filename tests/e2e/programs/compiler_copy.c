@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* As COPY: a library with the version node of libnvrtc.so.12 that answers its own number (not 5 or 6, which
    NVRTC gives to architectures). As USER: a library linked to one such copy, that calls it. As program:
-   several copies in one process, reached by linkage and by dlsym; which of them answers must not depend on
-   who else is loaded. */
+   several copies in one process, reached by linkage and by dlsym; the one that answers must not depend on
+   what else is loaded. */
 #if defined(COPY)
 
 int nvrtcCompileProgram(void* program, int count, const char* const* options) {

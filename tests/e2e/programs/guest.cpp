@@ -105,7 +105,7 @@ Function driver_function(void* driver, const char* name) {
   return reinterpret_cast<Function>(dlsym(driver, name));
 }
 
-/// The runtime remembers a failed load; whoever uses the driver may try again and again.
+/// The runtime remembers a failed load; a program that uses the driver may try again and again.
 int repeat(const char* fatbin) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return 2;

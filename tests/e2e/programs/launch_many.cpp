@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch_many THREADS LAUNCHES FATBIN [kill|fork]: each thread launches the kernel `scale` so often. kill:
-// the process ends by SIGKILL after that; fork: then a child makes the driver its own anew and launches three
-// times.
+// the process ends by SIGKILL after that; fork: then a child initializes the driver for itself and launches
+// three times.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Initialises the driver with libraries mapped, and ends with a status: loads_parts STATUS LIBRARY...
+// Initializes the driver with libraries mapped, and ends with a status: loads_parts STATUS LIBRARY...
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

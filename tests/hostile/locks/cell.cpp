@@ -199,7 +199,7 @@ void* holder(void*) {
     fail_once();
     hold_now();
   }
-  if (g_hold == "shim" || g_hold == "cancelled") {
+  if (g_hold == "shim" || g_hold == "canceled") {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
     stop_at_writes();
     fail_once();
@@ -212,7 +212,7 @@ void hold() {
   if (g_hold == "none") return;
   pthread_t thread{};
   if (pthread_create(&thread, nullptr, holder, nullptr) != 0) fail("no thread");
-  if (g_hold != "shim" && g_hold != "cancelled") {
+  if (g_hold != "shim" && g_hold != "canceled") {
     wait_until_held();
     return;
   }

@@ -12,7 +12,7 @@ HOLDS = {  # name: what is held, for the page
     "driver": "a call of the driver that does not return",
     "question": "the shim's own lock: the driver does not answer what the shim asks it",
     "shim": "the shim's own lock: its owner is stopped while it writes",
-    "cancelled": "the shim's own lock: its owner was cancelled while it wrote (asynchronously), and is gone",
+    "canceled": "the shim's own lock: its owner was canceled while it wrote (asynchronously), and is gone",
     "gil": "Python's global interpreter lock",
 }
 

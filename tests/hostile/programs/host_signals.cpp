@@ -49,10 +49,10 @@ void call_the_driver(int) {
 }
 
 /// A small stack with the host's own data right below it, where a stack that overflows does not meet a guard.
-struct StackWithNeighbour {
+struct StackWithNeighbor {
   alignas(4096) char data[65536];
   alignas(4096) char memory[16384];
-  StackWithNeighbour() { std::memset(data, 'd', sizeof data); }
+  StackWithNeighbor() { std::memset(data, 'd', sizeof data); }
   void tell() const {
     std::printf("below: %s\n",
                 std::count(data, std::end(data), 'd') == sizeof data ? "whole" : "overwritten");
@@ -62,7 +62,7 @@ struct StackWithNeighbour {
 /// On a stack of its own, of the size that such stacks have had for decades.
 int handler_calls() {
   if (attach() != 0) return 1;
-  static StackWithNeighbour place;
+  static StackWithNeighbor place;
   stack_t stack{};
   stack.ss_sp = place.memory;
   stack.ss_size = sizeof place.memory;
@@ -80,7 +80,7 @@ int handler_calls() {
 /// On a thread whose stack is memory of the host's, which has no guard.
 int thread_on_own_memory() {
   if (attach() != 0) return 1;
-  const auto place = std::make_unique<StackWithNeighbour>();
+  const auto place = std::make_unique<StackWithNeighbor>();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_t thread{};
@@ -104,7 +104,7 @@ void run_fiber() { use("fiber"); }
 /// On the stack of a fiber, in memory of malloc's.
 int fiber_calls() {
   if (attach() != 0) return 1;
-  const auto place = std::make_unique<StackWithNeighbour>();
+  const auto place = std::make_unique<StackWithNeighbor>();
   if (getcontext(&g_fiber) != 0) return 1;
   g_fiber.uc_stack.ss_sp = place->memory;
   g_fiber.uc_stack.ss_size = sizeof place->memory;

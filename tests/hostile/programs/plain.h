@@ -77,6 +77,8 @@ extern std::vector<std::string> g_words;  // after the scenario's name
 
 int reload();
 int after_close();
+int default_look_ups();
+int two_drivers();
 int local_plugin();
 int null_handle();
 int patched();
@@ -91,6 +93,9 @@ int cancel();
 int crowd();
 int stopped();
 int jumps_out_of_runtime();
+int registers();
+int at_fork();
+int many_threads();
 int one_buffer();
 int handles();
 int many_failures();

@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
   static const std::map<std::string, std::function<int()>> kAll = {
       {"reload", reload},
       {"after-close", after_close},
+      {"default-look-ups", default_look_ups},
+      {"two-drivers", two_drivers},
       {"local-plugin", local_plugin},
       {"null-handle", null_handle},
       {"patched", patched},
@@ -29,6 +31,9 @@ int main(int argc, char** argv) {
       {"crowd", crowd},
       {"stopped", stopped},
       {"jumps", jumps_out_of_runtime},
+      {"registers", registers},
+      {"at-fork", at_fork},
+      {"many-threads", many_threads},
       {"one-buffer", one_buffer},
       {"handles", handles},
       {"many-failures", many_failures},

@@ -151,7 +151,7 @@ void* fail_for_ever(void*) {
 }
 }  // namespace
 
-/// Threads that are cancelled wherever they are.
+/// Threads that are canceled wherever they are.
 int cancel() {
   start();
   g_look_up = driver().function("cuModuleGetFunction");
@@ -231,6 +231,122 @@ int jumps_out_of_runtime() {
     std::printf("opened: %d\n", library != nullptr);
     std::printf("%d\n", fail_as("after"));
   }).join();
+  return 0;
+}
+
+namespace {
+constexpr int kFatbin = 0x5000;  // what the runtime answers: the handle
+char g_stubs[2];
+alignas(16) char g_wrapper[64];
+
+/// As a program that is linked to the runtime is bound: the names do not begin with "cu".
+Call linked(const char* name) {
+  dlopen("libcudart.so.12", RTLD_NOW | RTLD_GLOBAL);
+  return reinterpret_cast<Call>(dlvsym(RTLD_DEFAULT, name, "libcudart.so.12"));
+}
+
+void register_kernel(const char* stub, const char* name) {
+  static const Call call = linked("__cudaRegisterFunction");
+  call(kFatbin, word(stub), word(name), word(name), 0, 0, 0, 0, 0, 0, 0, 0);
+}
+
+int launch(const char* stub) {
+  runtime().answers(kRefused);
+  return runtime().call("cudaLaunchKernel", word(stub));
+}
+
+/// In a signal handler, whatever this thread was doing.
+void fork_and_launch(int) {
+  static volatile int left = 40;
+  if (g_may_jump == 0 || left == 0) return;
+  left = left - 1;
+  const pid_t child = fork();
+  if (child == 0) {
+    register_kernel(&g_stubs[1], "in_the_child");
+    _exit(launch(&g_stubs[1]) == kRefused ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status != 0) _exit(90);
+  if (left == 0) g_may_jump = 0;
+}
+}  // namespace
+
+/// Registers kernels while a timer's handler jumps out of that (WORD 0: "jump"), or forks a child that
+/// registers and launches ("fork"). Then another thread does.
+int registers() {
+  start();
+  runtime().answers(kFatbin);
+  linked("__cudaRegisterFatBinary")(word(g_wrapper), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  register_kernel(&g_stubs[0], "before");
+  static volatile int jumps = 0;
+  const bool forks = g_words[0] == "fork";
+  g_may_jump = 1;
+  often(forks ? 2000 : 170, forks ? fork_and_launch : jump_back);
+  if (forks) {
+    while (g_may_jump != 0) register_kernel(&g_stubs[0], "again");
+  } else {
+    while (jumps < 2000) {
+      if (sigsetjmp(g_back, 1) != 0) jumps = jumps + 1;
+      while (jumps < 2000) register_kernel(&g_stubs[0], "again");
+    }
+  }
+  g_may_jump = 0;
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  std::thread([] {
+    register_kernel(&g_stubs[1], "after");
+    std::printf("%d\n", launch(&g_stubs[1]));
+  }).join();
+  return 0;
+}
+
+/// Handlers of pthread_atfork that call the driver, while two threads keep the shim busy.
+int at_fork() {
+  start();
+  pthread_atfork([] { fail_as("prepare"); }, [] { fail_as("parent"); }, [] { fail_as("child"); });
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i)
+    threads.emplace_back([&stop, i] {
+      for (unsigned number = i; !stop.load(); number += 2) fail_as(Name(number % 500).text);
+    });
+  int good = 0;
+  for (int round = 0; round < 50; ++round) {
+    const pid_t child = fork();
+    if (child == 0) _exit(fail_as("after") == kRefused ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    good += status == 0 ? 1 : 0;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%d\n", good);
+  return 0;
+}
+
+namespace {
+std::atomic<int> g_refused{0};
+struct Leaves {
+  bool used = false;
+  ~Leaves() { g_refused += used && fail_as("leaves") == kRefused ? 1 : 0; }
+};
+}  // namespace
+
+/// 3,000 threads, 60 at a time; each fails, and once more in a destructor of its own variable while it ends.
+int many_threads() {
+  start();
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 60; ++i)
+      threads.emplace_back([] {
+        static thread_local Leaves leaves;
+        g_refused += fail_as("lives") == kRefused ? 1 : 0;
+        leaves.used = true;
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::printf("%d\n", g_refused.load());
   return 0;
 }
 

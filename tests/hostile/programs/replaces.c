@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // replaces GOOD BAD: a program that defines functions of libc itself, as profilers, sandboxes and test
-// frameworks do, and counts who of them is called from libkshim.so. Its definitions pass six words on, which
-// is enough for each of them.
+// frameworks do, and counts which of them are called from libkshim.so. Its definitions pass six words on,
+// which is enough for each of them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>

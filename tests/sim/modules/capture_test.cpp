@@ -173,7 +173,7 @@ TEST_F(Captures, EventsFromOutsideAreIsolated) {
   EXPECT_CU(0, cuEventQuery(event_));
 }
 
-TEST_F(Captures, CallsThatMaySynchroniseAreUnsafe) {
+TEST_F(Captures, CallsThatMaySynchronizeAreUnsafe) {
   CUdeviceptr more = 0;
   begin();
   EXPECT_CU(900, cuMemAlloc(&more, 4));

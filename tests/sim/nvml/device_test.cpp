@@ -126,7 +126,7 @@ TEST_F(WithNvml, IndicesAddressesAndNamesThatAreNone) {
     EXPECT_NVML(2, nvmlDeviceGetHandleByPciBusId_v2(bus, &found)) << bus;
   for (const char* bus : {"00000000:03:00.0", "0001:01:00.0", "00000000:01:01.0", "03:00"})
     EXPECT_NVML(6, nvmlDeviceGetHandleByPciBusId_v2(bus, &found)) << bus;
-  EXPECT_EQ(found, device_);  // nothing is written in vain
+  EXPECT_EQ(found, device_);  // nothing is written on failure
   for (const char* bus : {"00000000:02:00.0", "0000:02:00.0", "0:2:0", "02:00.0", "2:0"}) {
     EXPECT_NVML(0, nvmlDeviceGetHandleByPciBusId_v2(bus, &(found = nullptr))) << bus;
     EXPECT_EQ(found, device_) << bus;

@@ -28,7 +28,7 @@ struct Known {
 };
 
 const Known kKnown[] = {
-    {"the flavour of the same release",
+    {"the flavor of the same release",
      Cause::no_image_for_arch,
      "torch",
      "2.9.1",

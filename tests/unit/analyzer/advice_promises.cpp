@@ -55,10 +55,10 @@ void HonestAdvice::check_driver(const AdviceInput& at, const Advice& advice) {
     if (has(remark, "does not drive this GPU")) {
       ++contradicted_;
       EXPECT_FALSE(drives(at, gpu)) << described(at) << " driver " << image::to_name(at.driver).c_str();
-      const bool mended = std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
+      const bool fixed = std::any_of(advice.fixes.begin(), advice.fixes.end(), [](const Fix& fix) {
         return fix.kind == FixKind::upgrade_driver || has(fix.title, "driver of branch R");
       });
-      EXPECT_TRUE(mended) << described(at);
+      EXPECT_TRUE(fixed) << described(at);
     }
   }
   for (const DeadEnd& row : advice.dead_ends) {

@@ -64,7 +64,7 @@ TEST_F(Analyze, ACompilersOtherRefusalsAreTheProgramsBusiness) {
               IsEmpty());
 }
 
-// Nothing of a file is at fault: who brought the runtime is to bring another.
+// No file is at fault: the package that brought the runtime is to bring another.
 TEST_F(Analyze, ADriverThatIsTooOldForAPackagesRuntime) {
   ReportText text;
   text.process("", 17, 1, "/v/bin/python3").driver("12.8", "570.86.10");

@@ -156,7 +156,7 @@ TEST_F(Analyze, AReportWithDamagedOrMissingLinesIsNotOk) {
             Verdict::incomplete);
   EXPECT_EQ(verdict(start().raw(end(6, 0, 0)), "2 records that the shim wrote are missing", 2),
             Verdict::incomplete);
-  // As somebody leaves it who counts the lines anew.
+  // As it is after somebody has renumbered the lines.
   EXPECT_EQ(verdict(start().raw(end(4, 2, 0)), "it counts 2 failures, 0 are there", 2), Verdict::incomplete);
   EXPECT_EQ(verdict(start().module(1, "1").raw(end(5, 0, 3)), "it counts 3 loads, 1 are there", 2),
             Verdict::incomplete);
@@ -203,7 +203,7 @@ TEST_F(Analyze, NoGpuIsSilentWhenTheProgramWentOn) {
   EXPECT_EQ(run(text).verdict, Verdict::failure);
 }
 
-TEST_F(Analyze, AChildOfAnInitialisedProcessIsAFork) {
+TEST_F(Analyze, AChildOfAnInitializedProcessIsAFork) {
   ReportText child;
   child.process("", 18, 17).failure(1, "other", 3, "", "", "cuCtxGetCurrent").end();
   ReportText parent;

@@ -139,7 +139,7 @@ TEST(HostileDeviceCode, ADamagedFatbinDoesNotHideTheNext) {
   }
 }
 
-TEST(HostileDeviceCode, AFatbinThatSwallowsItsNeighboursDoesNotHideThem) {
+TEST(HostileDeviceCode, AFatbinThatSwallowsItsNeighborsDoesNotHideThem) {
   for (const char* section : {".nv_fatbin", ".rodata"}) {
     Buffer fatbins;
     test::append_fatbin(fatbins, one(75));

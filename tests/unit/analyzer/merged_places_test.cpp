@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 class MergedPlaces : public Analyze {
  protected:
   static constexpr unsigned kLoads = 7;  // the line that loads
-  /// Loads, then launches, of which the last alone has a line.
+  /// Loads, then launches; only the last has a line.
   static ReportText process_with(unsigned loads, unsigned launches, unsigned line) {
     ReportText text;
     text.process().driver().device(0, "12.0").object(1, "/u/libfoo.so", {"sm_80"}).module(1, "1", 209);

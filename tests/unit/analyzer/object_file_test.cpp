@@ -34,7 +34,7 @@ constexpr std::uint64_t kParts = 0xc000;     // of __nv_relfatbin
 constexpr std::uint64_t kArrays = 0xf000;    // of the lists of parts
 constexpr std::uint64_t kAllocated = SHF_ALLOC;
 
-/// First fatbin without kernels, as nvcc makes for each program; second with `one` and `two`, of which sm_86
+/// First fatbin without kernels, as nvcc makes for each program; second with `one` and `two`; sm_86
 /// lacks `two`.
 Buffer program() {
   Buffer fatbins =

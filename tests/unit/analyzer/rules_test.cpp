@@ -218,7 +218,7 @@ const std::vector<Row>& table() {
       // kernel-missing-from-image
       {"500: the chosen image lacks it", with_kernel(facts({500}, "7.5", {"sm_75", "sm_86"}), "ny"),
        Cause::kernel_missing_from_image},
-      {"98 likewise", with_kernel(facts({98}, "8.6", {"sm_80", "compute_86:9.0"}), "ny"),
+      {"98 for the kernel", with_kernel(facts({98}, "8.6", {"sm_80", "compute_86:9.0"}), "ny"),
        Cause::kernel_missing_from_image},
       {"500 where an image fits and was not read", facts({500}, "7.5", {"sm_75"}),
        Cause::kernel_missing_from_image},

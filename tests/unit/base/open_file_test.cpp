@@ -64,5 +64,16 @@ TEST_F(Pipe, EndsWithItsWriter) {
   EXPECT_FALSE(stream.has_timed_out());
 }
 
+// shows: a link to a kernel file that loses what a reader reads
+TEST_F(Pipe, NoLinkLeadsToFilesOfTheKernels) {
+  const std::filesystem::path link = folder_ / "report.jsonl";
+  std::filesystem::create_symlink("/proc/uptime", link);
+  EXPECT_FALSE(open_to_read(link));
+  EXPECT_TRUE(open_to_read("/proc/uptime"));
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink("/proc", folder_ / "proc");
+  EXPECT_FALSE(open_to_read(folder_ / "proc" / "uptime"));
+}
+
 }  // namespace
 }  // namespace kshim::files

@@ -129,7 +129,7 @@ TEST(DiffImages, TargetsAloneDecide) {
       << "compiled at load now";
   EXPECT_EQ(of_images("compute_80@8.0", "sm_86", options).front(), "gained target sm_86");
   EXPECT_EQ(of_images("sm_86", "sm_90", options).front(), "lost target sm_86");
-  // New PTX harms only whom it serves.
+  // New PTX harms only the GPUs that it serves.
   EXPECT_FALSE(
       diff_of(side({object("sm_86 compute_90@8.4")}), side({object("sm_86 compute_90@9.0")}), options)
           .lost());

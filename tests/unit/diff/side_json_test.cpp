@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans and analyses in JSON, from whomever they come.
+// Scans and analyses in JSON, from any source.
 #include <gtest/gtest.h>
 
 #include "analyzer/compare/render.h"

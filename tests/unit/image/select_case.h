@@ -62,7 +62,7 @@ inline Platform platform_of(const char* text) {
   return out;
 }
 
-/// `rule` decides about the image; `instead_of` is the rule that decides about its neighbour in the table and
+/// `rule` decides about the image; `instead_of` is the rule that decides about its neighbor in the table and
 /// must not decide here.
 struct Judged {
   const char* image;

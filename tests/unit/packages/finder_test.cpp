@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asked first.
+// Which database is asked first.
 #include "analyzer/owner/finder.h"
 
 #include <gmock/gmock.h>

@@ -98,7 +98,7 @@ TEST_F(QueryDamage, NotAFile) {
   EXPECT_EQ(ask(write("empty", Bytes()), 80).code, KSHIM_CODE_UNKNOWN);
 }
 
-/// One that another takes the place of keeps its contents for whoever has it open.
+/// One that another takes the place of keeps its contents for the programs that have it open.
 TEST_F(QueryDamage, ReplacedWhileItIsAskedFor) {
   const Buffer ampere = host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))});
   const Buffer hopper = host_of({FatbinBuilder{}.cubin(arch_of(90), cubin_of(90, {"scale"}))});
@@ -129,7 +129,7 @@ TEST_F(QueryDamage, ReplacedWhileItIsAskedFor) {
   EXPECT_NE(no, 0U);
 }
 
-/// One that is cut and written anew in place: a mapping of it would have ended the process.
+/// One that is cut and written again in place: a mapping of it would have ended the process.
 TEST_F(QueryDamage, OverwrittenWhileItIsAskedFor) {
   const Buffer whole = host_of({FatbinBuilder{}.cubin(arch_of(80), cubin_of(80, {"scale"}))});
   const std::string file = write("f.so", Bytes(whole));

@@ -159,7 +159,7 @@ TEST_F(QueryGuest, AForksChildAnswers) {
   for (std::thread& each : threads) each.join();
 }
 
-TEST_F(QueryGuest, ACancelledThreadLeavesNoLock) {
+TEST_F(QueryGuest, ACanceledThreadLeavesNoLock) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer takes the end of a canceled thread for a fault";
 #endif

@@ -116,19 +116,19 @@ class Formats(unittest.TestCase):
                 self.assertIn(kept, said, name)
 
     def test_html_can_be_read_in_light_and_in_the_dark(self):
-        """WCAG's 4.5 to 1 for every colour of text on every ground; and a sheet that loads nothing."""
+        """WCAG's 4.5 to 1 for every color of text on every ground; and a sheet that loads nothing."""
         (_, text), *_ = outputs("html")
         sheet = re.search(r"<style>(.*?)</style>", text, re.DOTALL).group(1)
         self.assertNotRegex(sheet, r"url\(|@import|@font-face|https?:")
         pairs = re.findall(r"--(\w+):light-dark\((#\w+),(#\w+)\)", sheet)
         for theme in (0, 1):
-            colours = {name: both[theme] for name, *both in pairs}
+            colors = {name: both[theme] for name, *both in pairs}
             for ink in ("ink", "dim", "good", "bad", "warn", "link"):
                 for ground in ("paper", "soft"):
-                    self.assertGreater(contrast(colours[ink], colours[ground]), 4.5, f"{ink} on {ground}: {theme}")
+                    self.assertGreater(contrast(colors[ink], colors[ground]), 4.5, f"{ink} on {ground}: {theme}")
 
     def test_no_line_is_a_command_of_the_runner(self):
-        """Whoever prints a page in a job's log: what a report holds becomes no command there. (In text: tests/unit/render/text_test.cpp.)"""
+        """A page may be printed in a job's log: no text of a report becomes a command there. (In text: tests/unit/render/text_test.cpp.)"""
         for extension in ("html", "md", "xml", "json", "sarif", "txt"):
             for name, text in outputs(extension):
                 self.assertEqual([line[:200] for line in runner_commands(text)], [], name)
@@ -289,8 +289,8 @@ class Formats(unittest.TestCase):
 
 def contrast(one, other):
     """https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio"""
-    def luminance(colour):
-        digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    def luminance(color):
+        digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
         parts = [int(digits[at:at + 2], 16) / 255 for at in (0, 2, 4)]
         red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue

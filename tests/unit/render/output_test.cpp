@@ -144,7 +144,7 @@ TEST_F(Outputs, NobodyElseMayWriteToANewFile) {
   umask(before);
   EXPECT_EQ(fs::status(file_).permissions(), fs::perms(0644));
 }
-// As somebody does who owns the folder: the name is now a link to a device, now one to a file of the
+// As the owner of the folder can do: the name is now a link to a device, now one to a file of the
 // caller's.
 // shows: `-o FILE`: a link that flips 10,000 times between a device, a file and a file of the caller's
 TEST_F(Outputs, ALinkThatChangesAllTheTimeIsNeverWrittenThrough) {

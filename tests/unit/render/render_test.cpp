@@ -51,7 +51,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-std::string without_colours(std::string text) {
+std::string without_colors(std::string text) {
   for (std::size_t at = text.find('\033'); at != std::string::npos; at = text.find('\033', at)) {
     text.erase(at, text.find('m', at) - at + 1);
   }
@@ -117,14 +117,14 @@ TEST(RenderText, AGapThatNobodyRanIntoIsNotNothing) {
   EXPECT_TRUE(lines.front().starts_with("ok: 3 kernel modules loaded, nothing failed")) << lines.front();
 }
 
-TEST(RenderText, ColoursChangeNothingElse) {
+TEST(RenderText, ColorsChangeNothingElse) {
   const Analysis analysis =
       analysis_of({finding(Cause::no_image_for_arch), finding(Cause::ptx_jit_disabled)});
   const std::string plain = render(analysis, Format::text, {.colour = false, .unicode = true});
-  const std::string coloured = render(analysis, Format::text, {.colour = true, .unicode = true});
+  const std::string colored = render(analysis, Format::text, {.colour = true, .unicode = true});
   EXPECT_EQ(plain.find('\033'), std::string::npos);
-  EXPECT_NE(coloured.find("\033[1;31m"), std::string::npos);
-  EXPECT_EQ(without_colours(coloured), plain);
+  EXPECT_NE(colored.find("\033[1;31m"), std::string::npos);
+  EXPECT_EQ(without_colors(colored), plain);
 }
 
 TEST(RenderText, NoLineEndsInBlanksOrIsTooWide) {

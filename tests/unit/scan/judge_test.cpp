@@ -78,7 +78,7 @@ TEST_F(Judging, AFileInWhichNothingFitsIsAnError) {
 }
 
 TEST_F(Judging, AKernelThatOnlyOtherModulesServeIsNamed) {
-  // 1cat-87: one kernel of a library is built for fewer architectures than its neighbours.
+  // 1cat-87: one kernel of a library is built for fewer architectures than its neighbors.
   ptx("70", {"common"});
   ptx("80", {"common"});
   module();

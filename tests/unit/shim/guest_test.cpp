@@ -81,13 +81,13 @@ TEST(Walk, WhoeverAskedHasItsRegistersAgain) {
 
 const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-/// Two pages, of which only the first is there.
+/// Two pages; only the first is there.
 class HalfMapped {
  public:
   HalfMapped()
       : start_(static_cast<char*>(
             mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
-    mprotect(start_ + kPage, kPage, PROT_NONE);  // a hole would be filled by whoever maps next
+    mprotect(start_ + kPage, kPage, PROT_NONE);  // a hole would be filled by the thread that maps next
     std::memset(start_, 'x', kPage);
   }
   ~HalfMapped() { munmap(start_, 2 * kPage); }

@@ -130,7 +130,7 @@ class ReportFile(unittest.TestCase):
     def test_threads(self):
         self.assertEqual(self.start("threads").returncode, 0)
         (records,) = self.reports(complete=True)
-        # Who waits too long for the lock drops its record and says so.
+        # A thread that waits too long for the lock drops its record and says so.
         self.assertEqual(len(self.sonames(records)) + records[-1]["dropped"], 4000)
 
     def test_closed_and_reused_descriptors(self):

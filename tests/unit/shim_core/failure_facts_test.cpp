@@ -85,8 +85,9 @@ TEST(FailureInfo, BothLayersOfOneErrorAreNamed) {
   FailureInfo facts;
   static Modules g_modules;
   static DriverInfo g_driver;
+  static FatbinRegistry g_fatbins;
   static HandleInfo g_names;
-  gather(&driver, &runtime, {g_modules, g_driver, g_names, 1}, facts);
+  gather(&driver, &runtime, {g_modules, g_driver, g_fatbins, g_names, 1}, facts);
   ASSERT_EQ(facts.layer_count, 2U);
   EXPECT_EQ(facts.layers[0].layer, "driver");
   EXPECT_EQ(facts.layers[0].api, "cuLibraryGetKernel");

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
 
 #include "cuda/call_args.h"
 #include "failure/launch_syntax.h"
@@ -20,9 +28,23 @@ struct Program {
   std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(&wrapper); }
 };
 
+FatbinRegistry g_fatbins;  // of the process, as the ring is
+
+void add(const Registration& registration) {
+  if (stage_registration(registration)) return;
+  g_fatbins.update();
+  ASSERT_TRUE(stage_registration(registration));
+}
+void add_fatbin(Program& program) { add(fatbin_registration(program.handle(), program.address())); }
+void add_kernel(Program& program, std::uintptr_t host, const char* name) {
+  add({program.handle(), host, 0, name});
+}
+void remove(Program& program) { add({program.handle(), 0, 0, nullptr}); }
+Registered find(std::uintptr_t host) { return g_fatbins.find_kernel(host); }
+
 std::vector<std::string_view> names_of(std::uintptr_t fatbin, bool& complete) {
   KernelNames kernels;
-  registered_kernels(fatbin, kernels);
+  g_fatbins.list_kernels(fatbin, kernels);
   complete = kernels.complete;
   std::vector<std::string_view> out(kernels.all().begin(), kernels.all().end());
   std::sort(out.begin(), out.end());
@@ -33,16 +55,16 @@ TEST(Registration, NamesTheKernelOfAHostStubAndTheKernelsOfAFatbin) {
   Program one, two;
   one.wrapper.fatbin = 0x10000;
   two.wrapper.fatbin = 0x20000;
-  registered::fatbin(one.handle(), one.address());
-  registered::kernel(one.handle(), 0x401000, "_Z1av");
-  registered::kernel(one.handle(), 0x402000, "_Z1bv");
-  registered::fatbin(two.handle(), two.address());
-  registered::kernel(two.handle(), 0x403000, "_Z1cv");
+  add_fatbin(one);
+  add_kernel(one, 0x401000, "_Z1av");
+  add_kernel(one, 0x402000, "_Z1bv");
+  add_fatbin(two);
+  add_kernel(two, 0x403000, "_Z1cv");
 
-  EXPECT_EQ(registered_kernel(0x402000).kernel, "_Z1bv");
-  EXPECT_EQ(registered_kernel(0x402000).wrapper, one.address());
-  EXPECT_EQ(registered_kernel(0x403000).wrapper, two.address());
-  EXPECT_TRUE(registered_kernel(0x404000).kernel.empty());
+  EXPECT_EQ(find(0x402000).kernel, "_Z1bv");
+  EXPECT_EQ(find(0x402000).wrapper, one.address());
+  EXPECT_EQ(find(0x403000).wrapper, two.address());
+  EXPECT_TRUE(find(0x404000).kernel.empty());
   bool complete = false;
   EXPECT_EQ(names_of(0x10000, complete), (std::vector<std::string_view>{"_Z1av", "_Z1bv"}));
   EXPECT_TRUE(complete);
@@ -53,19 +75,19 @@ TEST(Registration, NamesTheKernelOfAHostStubAndTheKernelsOfAFatbin) {
 TEST(Registration, AnUnregisteredFatbinTakesItsKernelsAlong) {
   Program gone;
   gone.wrapper.fatbin = 0x40000;
-  registered::fatbin(gone.handle(), gone.address());
-  registered::kernel(gone.handle(), 0x501000, "_Z4gonev");
-  registered::fatbin_gone(gone.handle());
-  EXPECT_TRUE(registered_kernel(0x501000).kernel.empty());
+  add_fatbin(gone);
+  add_kernel(gone, 0x501000, "_Z4gonev");
+  remove(gone);
+  EXPECT_TRUE(find(0x501000).kernel.empty());
   bool complete = true;
   EXPECT_TRUE(names_of(0x40000, complete).empty());
 
   // The same library loaded again, at the same place.
   Program back;
   back.wrapper.fatbin = 0x40000;
-  registered::fatbin(back.handle(), back.address());
-  registered::kernel(back.handle(), 0x501000, "_Z4backv");
-  EXPECT_EQ(registered_kernel(0x501000).kernel, "_Z4backv");
+  add_fatbin(back);
+  add_kernel(back, 0x501000, "_Z4backv");
+  EXPECT_EQ(find(0x501000).kernel, "_Z4backv");
   EXPECT_EQ(names_of(0x40000, complete), std::vector<std::string_view>{"_Z4backv"});
   EXPECT_TRUE(complete);
 }
@@ -74,22 +96,103 @@ TEST(Registration, KernelsOfSeveralFatbinsMayComeByTurns) {
   Program one, two;
   one.wrapper.fatbin = 0x70000;
   two.wrapper.fatbin = 0x80000;
-  registered::fatbin(one.handle(), one.address());
-  registered::fatbin(two.handle(), two.address());
-  registered::kernel(one.handle(), 0x701000, "_Z1av");
-  registered::kernel(two.handle(), 0x801000, "_Z1cv");
-  registered::kernel(one.handle(), 0x702000, "_Z1bv");
+  add_fatbin(one);
+  add_fatbin(two);
+  add_kernel(one, 0x701000, "_Z1av");
+  add_kernel(two, 0x801000, "_Z1cv");
+  add_kernel(one, 0x702000, "_Z1bv");
   bool complete = false;
   EXPECT_EQ(names_of(0x70000, complete), (std::vector<std::string_view>{"_Z1av", "_Z1bv"}));
   EXPECT_TRUE(complete);
-  EXPECT_EQ(registered_kernel(0x801000).wrapper, two.address());
+  EXPECT_EQ(find(0x801000).wrapper, two.address());
   // The one in the middle goes; what stands around it stays what it is.
-  registered::fatbin_gone(one.handle());
-  EXPECT_TRUE(registered_kernel(0x701000).kernel.empty());
-  EXPECT_TRUE(registered_kernel(0x702000).kernel.empty());
-  EXPECT_EQ(registered_kernel(0x801000).kernel, "_Z1cv");
-  registered::fatbin_gone(two.handle());
-  EXPECT_TRUE(registered_kernel(0x801000).kernel.empty());
+  remove(one);
+  EXPECT_TRUE(find(0x701000).kernel.empty());
+  EXPECT_TRUE(find(0x702000).kernel.empty());
+  EXPECT_EQ(find(0x801000).kernel, "_Z1cv");
+  remove(two);
+  EXPECT_TRUE(find(0x801000).kernel.empty());
+}
+
+TEST(Registration, KernelsAreListedInTheirOrderAndCounted) {
+  Program many;
+  many.wrapper.fatbin = 0xA0000;
+  add_fatbin(many);
+  static char names[KernelNames::kMax + 5][8];
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    std::snprintf(names[i], sizeof names[i], "k%zu", i);
+    add_kernel(many, 0xA01000 + i * 16, names[i]);
+  }
+  KernelNames kernels;
+  g_fatbins.list_kernels(0xA0000, kernels);
+  EXPECT_EQ(kernels.total, std::size(names));
+  EXPECT_EQ(kernels.count, KernelNames::kMax);
+  EXPECT_FALSE(kernels.complete);
+  EXPECT_EQ(kernels.names[0], "k0");
+  EXPECT_EQ(kernels.names[KernelNames::kMax - 1], "k511");
+  remove(many);
+}
+
+TEST(Registration, AHostStubRegisteredAgainMeansTheNewKernel) {
+  Program old, fresh;
+  old.wrapper.fatbin = 0xB0000;
+  fresh.wrapper.fatbin = 0xC0000;
+  add_fatbin(old);
+  add_kernel(old, 0xB01000, "_Z3oldv");
+  add_fatbin(fresh);
+  add_kernel(fresh, 0xB01000, "_Z5freshv");
+  EXPECT_EQ(find(0xB01000).kernel, "_Z5freshv");
+  remove(fresh);
+  EXPECT_EQ(find(0xB01000).wrapper, old.address());
+  remove(old);
+}
+
+// A library that was unmapped without unregistering takes its texts along.
+TEST(Registration, ANameThatIsGoneIsNotRead) {
+  Program program;
+  program.wrapper.fatbin = 0xD0000;
+  char* const page =
+      static_cast<char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  std::strcpy(page, "_Z4gonev");
+  add_fatbin(program);
+  add_kernel(program, 0xD01000, page);
+  EXPECT_EQ(find(0xD01000).kernel, "_Z4gonev");
+  munmap(page, 4096);
+  EXPECT_TRUE(find(0xD01000).kernel.empty());
+  EXPECT_EQ(find(0xD01000).wrapper, program.address());
+  remove(program);
+}
+
+std::atomic<unsigned> g_interrupts{0};
+sigjmp_buf g_back;
+volatile sig_atomic_t g_may_jump = 0;
+
+// Where a handler jumps out of a registration, that one is lost and no other.
+TEST(Registration, AJumpOutOfItHarmsNoOther) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    g_interrupts.fetch_add(1);
+    if (g_may_jump != 0) siglongjmp(g_back, 1);
+  };
+  sigaction(SIGALRM, &action, nullptr);
+  const itimerval often{{0, 50}, {0, 50}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  static Program program;
+  program.wrapper.fatbin = 0xE0000;
+  add_fatbin(program);
+  sigsetjmp(g_back, 1);
+  g_may_jump = 1;
+  while (g_interrupts.load() < 3000) stage_registration({program.handle(), 0xE01000, 0, "_Z1jv"});
+  g_may_jump = 0;
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  Program after;
+  after.wrapper.fatbin = 0xF0000;
+  add_fatbin(after);
+  add_kernel(after, 0xF01000, "_Z5afterv");
+  EXPECT_EQ(find(0xF01000).kernel, "_Z5afterv");
+  remove(after);
+  remove(program);
 }
 
 // One library stays while others come and go around it, more often than any table is long.
@@ -102,56 +205,54 @@ TEST_P(ManyLoads, LeaveRoomForMore) {
   const std::size_t kernels = GetParam();
   Program stays;
   stays.wrapper.fatbin = 0x90000;
-  registered::fatbin(stays.handle(), stays.address());
-  registered::kernel(stays.handle(), 0x901000, "_Z4stayv");
+  add_fatbin(stays);
+  add_kernel(stays, 0x901000, "_Z4stayv");
   Program turns[2];
   for (std::size_t round = 0; round < kRounds; ++round) {
     // The older of two goes only when the younger is there: what is last is never what goes.
     Program& program = turns[round % 2];
-    if (round >= 2) registered::fatbin_gone(program.handle());
+    if (round >= 2) remove(program);
     program.wrapper.fatbin = 0x1000000 + round * 0x100;
-    registered::fatbin(program.handle(), program.address());
+    add_fatbin(program);
     for (std::size_t i = 0; i < kernels; ++i)
-      registered::kernel(program.handle(), 0x2000000 + round * 0x100 + i * 0x10, "_Z4turnv");
+      add_kernel(program, 0x2000000 + round * 0x100 + i * 0x10, "_Z4turnv");
     if (round < 2) continue;
-    ASSERT_EQ(registered_kernel(0x2000000 + round * 0x100 + (kernels - 1) * 0x10).wrapper, program.address())
-        << round;
-    ASSERT_EQ(registered_kernel(0x2000000 + (round - 1) * 0x100).wrapper, turns[(round + 1) % 2].address())
-        << round;
-    ASSERT_TRUE(registered_kernel(0x2000000 + (round - 2) * 0x100).kernel.empty()) << round;
-    ASSERT_EQ(registered_kernel(0x901000).kernel, "_Z4stayv") << round;
+    ASSERT_EQ(find(0x2000000 + round * 0x100 + (kernels - 1) * 0x10).wrapper, program.address()) << round;
+    ASSERT_EQ(find(0x2000000 + (round - 1) * 0x100).wrapper, turns[(round + 1) % 2].address()) << round;
+    ASSERT_TRUE(find(0x2000000 + (round - 2) * 0x100).kernel.empty()) << round;
+    ASSERT_EQ(find(0x901000).kernel, "_Z4stayv") << round;
   }
   bool complete = false;
   EXPECT_EQ(names_of(0x1000000 + (kRounds - 1) * 0x100, complete).size(), kernels);
   EXPECT_TRUE(complete);
   EXPECT_EQ(names_of(0x90000, complete), std::vector<std::string_view>{"_Z4stayv"});
   EXPECT_TRUE(complete);
-  registered::fatbin_gone(turns[0].handle());
-  registered::fatbin_gone(turns[1].handle());
-  EXPECT_EQ(registered_kernel(0x901000).kernel, "_Z4stayv");
-  registered::fatbin_gone(stays.handle());
+  remove(turns[0]);
+  remove(turns[1]);
+  EXPECT_EQ(find(0x901000).kernel, "_Z4stayv");
+  remove(stays);
 }
 
 TEST(LaunchSyntax, TheLaunchAfterAFailedLookUpIsNoFailureOfItsOwn) {
   Program program;
   program.wrapper.fatbin = 0x60000;
-  registered::fatbin(program.handle(), program.address());
-  registered::kernel(program.handle(), 0x601000, "_Z1kv");
+  add_fatbin(program);
+  add_kernel(program, 0x601000, "_Z1kv");
   CallArgs look_up;
   look_up.hook = Hook::__cudaGetKernel;
   look_up.host = 0x601000;
   CallArgs launch;
   launch.hook = Hook::__cudaLaunchKernel;
   launch.handle = 0x601000;
-  EXPECT_TRUE(complete_launch(look_up));
-  EXPECT_FALSE(complete_launch(launch));
+  EXPECT_TRUE(complete_launch(look_up, g_fatbins));
+  EXPECT_FALSE(complete_launch(launch, g_fatbins));
   // The next one is: the stub asks for its kernel only once.
   launch.host = 0;
-  EXPECT_TRUE(complete_launch(launch));
+  EXPECT_TRUE(complete_launch(launch, g_fatbins));
   EXPECT_EQ(launch.host, 0x601000U);
   CallArgs other = launch;
   other.hook = Hook::cudaLaunchKernel;
-  EXPECT_TRUE(complete_launch(other));
+  EXPECT_TRUE(complete_launch(other, g_fatbins));
 }
 
 }  // namespace

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/cli/stall.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/stat.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
+#include "kshim/files/open_file.h"
+
+namespace kshim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostText = 4096;
+
+struct Settings {
+  long seconds = 0;
+  int status = 0;
+};
+Settings g_settings;
+
+/// Which argument of a system call that may wait for a file system says what file it is.
+struct Call {
+  long number;
+  unsigned argument;
+  bool is_path;
+};
+constexpr Call kCalls[] = {
+#ifdef SYS_open
+    {SYS_open, 0, true},        {SYS_stat, 0, true},       {SYS_lstat, 0, true},    {SYS_access, 0, true},
+    {SYS_readlink, 0, true},
+#endif
+    {SYS_openat, 1, true},      {SYS_newfstatat, 1, true}, {SYS_statx, 1, true},    {SYS_readlinkat, 1, true},
+    {SYS_faccessat, 1, true},   {SYS_read, 0, false},      {SYS_pread64, 0, false}, {SYS_fstat, 0, false},
+    {SYS_getdents64, 0, false}, {SYS_lseek, 0, false},     {SYS_mmap, 4, false},    {SYS_write, 0, false},
+};
+
+std::string text_of(int thread, std::string_view file) {
+  return files::read_up_to(fmt::format("/proc/self/task/{}/{}", thread, file), kMostText).value_or("");
+}
+
+/// A text of this process, which may be no longer there.
+std::string text_at(unsigned long address) {
+  std::array<char, 256> piece{};
+  std::string out;
+  // Never across the end of a page: the next one may not be there.
+  for (std::size_t size = 0; out.size() < kMostText; address += size) {
+    size = piece.size() - address % piece.size();
+    const iovec here{piece.data(), size};
+    const iovec there{reinterpret_cast<void*>(address), size};
+    if (::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(size)) break;
+    const std::string_view text(piece.data(), size);
+    out += text.substr(0, text.find('\0'));
+    if (text.find('\0') != std::string_view::npos) break;
+  }
+  return out;
+}
+
+/// What a thread waits for: "0 0x3 0x7f... ", of which the first number is the system call's; "running", or
+/// -1 for a page of a mapped file. Empty where it is no file's.
+std::string file_waited_for(int thread) {
+  const std::string line = text_of(thread, "syscall");
+  std::vector<unsigned long> numbers;
+  long number = 0;
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  if (const auto got = std::from_chars(at, end, number); got.ec == std::errc())
+    at = got.ptr;
+  else
+    return {};
+  if (number < 0) {
+    // Not a stopped one.
+    const std::string status = text_of(thread, "status");
+    const bool waits =
+        status.find("State:\tS") != std::string::npos || status.find("State:\tD") != std::string::npos;
+    return waits ? files::last_opened(thread) : "";
+  }
+  while (end - at > 3) {
+    unsigned long value = 0;
+    const auto got = std::from_chars(at + 3, end, value, 16);  // " 0x"
+    if (got.ec != std::errc()) break;
+    numbers.push_back(value);
+    at = got.ptr;
+  }
+  const auto* const call = std::find_if(std::begin(kCalls), std::end(kCalls),
+                                        [&](const Call& each) { return each.number == number; });
+  if (call == std::end(kCalls) || numbers.size() <= call->argument) return {};
+  const unsigned long argument = numbers[call->argument];
+  if (call->is_path) {
+    const std::string path = text_at(argument);
+    return path.empty() || path.starts_with("/proc/self/fd/") ? files::last_opened(thread) : path;
+  }
+  // A pipe and a terminal wait for somebody else. The file system is not asked: it would not answer us
+  // either.
+  struct statx status {};
+  if (::syscall(SYS_statx, static_cast<int>(argument), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
+                &status) != 0 ||
+      (!S_ISREG(status.stx_mode) && !S_ISDIR(status.stx_mode)))
+    return {};
+  std::error_code error;
+  return fs::read_symlink(fmt::format("/proc/self/fd/{}", argument), error);
+}
+
+/// All that changes while a thread does anything.
+std::string progress_of(int thread) {
+  const std::string status = text_of(thread, "status");
+  const std::size_t switches = status.find("voluntary_ctxt_switches:");
+  return text_of(thread, "syscall") + (switches == std::string::npos ? "" : status.substr(switches));
+}
+
+[[noreturn]] void give_up(const std::string& file) {
+  print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)",
+                          analysis::harmless(file), g_settings.seconds));
+  // Where even SIGKILL has to wait for the file system, nobody who reads what we wrote shall.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
+  ::_exit(g_settings.status);
+}
+
+struct Seen {
+  std::string progress;
+  long seconds = 0;
+};
+using Threads = std::map<int, Seen>;
+
+Threads look(const Threads& before) {
+  Threads out;
+  std::error_code error;
+  for (fs::directory_iterator at("/proc/self/task", error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename();
+    int thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    Seen seen{.progress = progress_of(thread)};
+    const auto last = before.find(thread);
+    if (last != before.end() && last->second.progress == seen.progress)
+      seen.seconds = last->second.seconds + 1;
+    if (seen.seconds >= g_settings.seconds)
+      if (const std::string file = file_waited_for(thread); !file.empty()) give_up(file);
+    out.emplace(thread, std::move(seen));
+  }
+  return out;
+}
+
+void* watch(void* /*unused*/) {
+  const timespec second{.tv_sec = 1, .tv_nsec = 0};
+  for (Threads threads;;) {
+    ::clock_nanosleep(CLOCK_MONOTONIC, 0, &second, nullptr);
+    try {
+      threads = look(threads);
+    } catch (const std::bad_alloc&) {
+      continue;  // the others need the memory
+    }
+  }
+}
+
+}  // namespace
+
+void end_on_stall(std::chrono::seconds patience, int status) {
+  constexpr std::size_t kStack = std::size_t{256} << 10U;
+  if (patience.count() == 0) return;
+  g_settings = {.seconds = patience.count(), .status = status};
+  pthread_attr_t attributes;
+  pthread_t thread{};
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStack);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  ::pthread_create(&thread, &attributes, watch, nullptr);  // without room for it, nobody watches
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+}
+
+}  // namespace kshim::cli

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What packages and images say of GPUs: PEP 825 (variant.json), conda's info/index.json (CEP 46), the
+// variables of an image's configuration.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/input/files/container.h"
+#include "analyzer/input/files/images.h"
+#include "analyzer/input/files/walk.h"
+#include "analyzer/verbs/requirements.h"
+
+namespace kshim::requirements {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kVariant = ".dist-info/variant.json";
+constexpr std::string_view kIndex = "info/index.json";
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;
+
+const Json& part_of(const Json& json, const char* key) {
+  static const Json none;
+  const auto at = json.is_object() ? json.find(key) : json.end();
+  return json.is_object() && at != json.end() ? *at : none;
+}
+
+template <class Visit>
+void each_text(const Json& list, Visit&& visit) {
+  for (const Json& item : list.is_array() ? list : Json::array())
+    if (item.is_string()) visit(item.get<std::string>());
+}
+
+Declaration read(std::string source, std::string_view name, Bytes bytes) {
+  const Json json = Json::parse(kshim::text_of(bytes), nullptr, false);
+  if (name.ends_with(kVariant)) {
+    Declaration out{To::wheel_variant, std::move(source), {}};
+    const Json& variants = part_of(json, "variants");
+    for (const Json& variant : variants.is_object() ? variants : Json::object())
+      each_text(part_of(part_of(variant, "nvidia"), "sm_arch"),
+                [&](std::string value) { out.conditions.push_back(std::move(value)); });
+    return out;
+  }
+  Declaration out{To::conda, std::move(source), {}};
+  for (const char* key : {"depends", "constrains"})
+    each_text(part_of(json, key), [&](const std::string& spec) {
+      constexpr std::string_view kName = "__cuda_arch";
+      if (!spec.starts_with(kName)) return;
+      const std::size_t at = spec.find_first_not_of(' ', kName.size());
+      if (at != std::string::npos) out.conditions.push_back(spec.substr(at, spec.find(' ', at) - at));
+    });
+  return out;
+}
+
+void add_images(const scan::OpenImages& opened, const std::string& name, std::vector<Declaration>& out) {
+  constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
+  for (const scan::ContainerImage& image : opened.archive.images()) {
+    Declaration found{
+        To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}};
+    for (const std::string& variable : image.env)
+      if (variable.starts_with(kRequire) && variable.find('=') + 1 < variable.size())
+        found.conditions.push_back(variable.substr(variable.find('=') + 1));
+    out.push_back(std::move(found));
+  }
+}
+
+}  // namespace
+
+std::vector<Declaration> declared_by(const std::filesystem::path& path) {
+  std::vector<Declaration> out;
+  scan::Inputs inputs = scan::list_inputs({path});
+  for (const scan::Input& input : inputs.files) {
+    if (const auto opened = scan::open_images(input, inputs.notes)) {
+      add_images(*opened, input.shown(), out);
+      continue;
+    }
+    const auto opened = analysis::MappedFile::open(input.path);
+    const auto* file = std::get_if<analysis::MappedFile>(&opened);
+    if (file == nullptr) continue;
+    scan::ContainerVisitor visitor;
+    visitor.wants = [](std::string_view name, std::uint64_t size) {
+      return size <= kLargest && (name.ends_with(kVariant) || name == kIndex);
+    };
+    visitor.wants_content = [](std::string_view, Bytes) { return true; };
+    visitor.visit = [&](const scan::Member& member) {
+      const std::string_view name = std::string_view(member.name).substr(member.name.rfind('!') + 1);
+      if (name.ends_with(kVariant) || name == kIndex)
+        out.push_back(read(fmt::format("{}!{}", input.shown(), member.name), name, member.bytes));
+    };
+    visitor.damaged = [](std::string_view, std::uint64_t, const std::string&) {};  // the scan says it
+    scan::each_member(file->bytes(), input.shown(), scan::Limits{}, visitor);
+  }
+  std::erase_if(out, [](const Declaration& each) { return each.conditions.empty(); });
+  return out;
+}
+
+}  // namespace kshim::requirements
