@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "analyzer/input/log/miner.h"
+#include "analyzer/render/render.h"
 #include "analyzer/verbs/explain.h"
 
 namespace kshim::explain {
