@@ -382,6 +382,7 @@ Advice advise(const AdviceInput& given) {
   add_dead_ends(at, serving, advice);
   add_remarks(told, serving, advice);
   explain::add_remedies(at, advice);
+  add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
   if (at.windows) explain::translate(advice);
   return advice;

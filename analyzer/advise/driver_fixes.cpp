@@ -31,6 +31,10 @@ Version refused_isa(const AdviceInput& at) {
 // after its own.
 Version needed_cuda(const AdviceInput& at, Version isa) {
   if (isa.known()) return image::cuda_of_ptx_isa(isa);
+  // Bytecode of Tile IR is numbered as the CUDA that reads it.
+  for (const image::Candidate& image : at.have) {
+    if (image.kind == image::ImageKind::tileir) return image.isa;
+  }
   if (!at.have.empty()) return {};
   const ToolkitRow* reads = toolkit_that_driver_reads(at);
   if (at.toolkit.known() && (reads == nullptr || reads->isa < image::ptx_isa_of_cuda(at.toolkit)))

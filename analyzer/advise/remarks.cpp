@@ -2,12 +2,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/advise/wheel_choice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/rules.h"
 
 namespace kshim::analysis {
@@ -37,6 +40,27 @@ void add_build_remarks(const AdviceInput& at, Advice& advice) {
 }
 
 }  // namespace
+
+void add_newer_than_known(const AdviceInput& at, std::vector<std::string>& remarks) {
+  image::Version cuda = std::max(at.driver, at.toolkit);
+  image::Version isa = at.ptx;
+  if (at.compiler) cuda = std::max(cuda, at.compiler->version);
+  for (const image::Candidate& image : at.have) {
+    if (image.kind == image::ImageKind::ptx) isa = std::max(isa, image.isa);
+    if (image.kind == image::ImageKind::tileir) cuda = std::max(cuda, image.isa);
+  }
+  for (std::string& said : std::array{newer_cuda_than_known(cuda), newer_ptx_than_known(isa)}) {
+    if (!said.empty()) remarks.push_back(std::move(said));
+  }
+  const image::ComputeCapability asked = at.compiler ? at.compiler->asked.cc : image::ComputeCapability{};
+  for (const image::ComputeCapability cc : {at.device.value_or(asked), asked}) {
+    if (cc.major == 0 || find_gpu(cc) != nullptr) continue;
+    remarks.push_back(
+        fmt::format("This kshim ({}) knows no GPU of compute capability {}, and judges it by the number.",
+                    knowledge_date(), image::to_name(cc).view()));
+    break;
+  }
+}
 
 bool asks_for_the_driver(const AdviceInput& at) {
   // What cannot be read may be in order and too new, as long as nobody knows who built it.

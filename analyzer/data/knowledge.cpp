@@ -84,6 +84,24 @@ const ToolkitRow* find_toolkit(Version wanted) {
   return nullptr;
 }
 
+std::string newer_cuda_than_known(Version cuda) {
+  const Version newest = toolkits().back().version;
+  if (cuda <= newest) return {};
+  return fmt::format(
+      "CUDA {} is newer than this kshim knows ({}, with {} as the newest): it is judged as if it were as "
+      "that one.",
+      image::to_name(cuda).view(), knowledge_date(), image::to_name(newest).view());
+}
+
+std::string newer_ptx_than_known(Version isa) {
+  const Version newest = toolkits().back().isa;
+  if (isa <= newest) return {};
+  return fmt::format(
+      "PTX {} is newer than this kshim knows ({}, with {} as the newest): which driver reads it is not "
+      "known.",
+      image::to_name(isa).view(), knowledge_date(), image::to_name(newest).view());
+}
+
 const ToolkitRow* toolkit_at_most(Version wanted) {
   const ToolkitRow* found = nullptr;
   for (const ToolkitRow& row : toolkits()) {

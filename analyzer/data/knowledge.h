@@ -3,6 +3,7 @@
 // from a binary always wins over what a table says.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "analyzer/data/tables.h"
@@ -45,6 +46,11 @@ struct SwitchRow {
 std::span<const ToolkitRow> toolkits();
 std::span<const GpuRow> gpus();
 std::span<const SwitchRow> switches();
+
+/// What is said of a driver, toolkit or PTX that is newer than the tables: "CUDA 14.2 is newer than ...".
+/// Empty where they have it.
+std::string newer_cuda_than_known(image::Version cuda);
+std::string newer_ptx_than_known(image::Version isa);
 
 /// By its id. Throws std::runtime_error where the tables in use have no such recipe.
 const RecipeRow& find_recipe(std::string_view id);

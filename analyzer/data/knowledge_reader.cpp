@@ -269,6 +269,7 @@ void read_wheel(Row& row, Knowledge& to, ImageTables&) {
   out.platform = row.text("platform");
   out.real = row.archs("cubin");
   out.ptx = row.archs("ptx");
+  out.isa = row.text_if_any("isa");
   out.verified = is_verified(row);
   out.note = row.text_if_any("note");
   out.sources = row.text("sources");

@@ -22,6 +22,7 @@ struct WheelRow {
   std::string_view platform;      ///< "linux x86_64"
   std::string_view real;          ///< "50 60 90a"
   std::string_view ptx;
+  std::string_view isa;  ///< newest PTX ISA of that PTX; empty where nobody has looked
   bool verified;
   std::string_view note;
   std::string_view sources;

@@ -35,6 +35,10 @@ void set_ptx(const Clues& clues, AdviceInput& at) {
     at.reads = version_of(group(hit, "reads"));
     return;
   }
+  // Else what the published package has.
+  const analysis::WheelRow* row =
+      analysis::find_wheel(at.package, at.package_version, at.variant, analysis::platform_of(at));
+  if (row != nullptr) at.ptx = version_of(std::string(row->isa));
 }
 
 // What the runtime is, or what a container's image demands.

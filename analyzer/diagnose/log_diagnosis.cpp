@@ -165,6 +165,15 @@ Suspect by_rules(const Clues& clues, const Facts& facts, const ImageList* list) 
                         "{}: it may be too old for it",
                         diagnosis.match.because, name(clues.toolkit), name(facts.driver))};
   }
+  // Nobody's driver is too old for what was made with an older CUDA.
+  if (diagnosis.cause == Cause::driver_too_old && facts.driver.known() && clues.toolkit.known() &&
+      !(facts.driver < clues.toolkit)) {
+    return {Cause::unknown, kContradicted,
+            fmt::format(
+                "{} would mean that the driver is too old, and it is for CUDA {}, the program of CUDA {}: "
+                "another libcuda was loaded (a stub, one of the image's own), or none",
+                facts.codes.front(), name(facts.driver), name(clues.toolkit))};
+  }
   if (is_contradicted(facts, list) && diagnosis.cause == Cause::no_image_for_arch) {
     return {Cause::unknown, 0.3,
             fmt::format("What is listed has code that runs on {}, and the driver found none: what was loaded "

@@ -82,6 +82,8 @@ void check_driver(const Loader& loader, Facts& facts) {
   } else {
     check_versions(*driver, facts);
   }
+  if (std::string said = analysis::newer_cuda_than_known(facts.driver.cuda); !said.empty())
+    add(facts, Severity::info, "newer-driver", "the driver: " + said);
   if (!facts.place.pci.empty() && !facts.place.module_loaded && !facts.place.wsl && !facts.place.container)
     add(facts, Severity::error, "no-kernel-module",
         fmt::format("{} on the PCI bus, and the kernel module nvidia is not loaded",

@@ -120,7 +120,7 @@ bool fits_ignoring_isa(const Facts& facts) {
   return std::any_of(facts.images.begin(), facts.images.end(), [&](const ImageFact& image) {
     Candidate candidate = image.candidate;
     candidate.isa = {};
-    return candidate.kind == ImageKind::ptx && judge(candidate, {*facts.device, facts.driver, {}}).fits;
+    return candidate.kind != ImageKind::cubin && judge(candidate, {*facts.device, facts.driver, {}}).fits;
   });
 }
 
@@ -152,6 +152,13 @@ std::optional<Match> ptx_newer_than_driver(const Facts& facts) {
   if (!judgeable(facts) || !facts.driver.known() || !nothing_fits(facts) || !fits_ignoring_isa(facts))
     return std::nullopt;
   const image::Version readable = image::ptx_isa_of_cuda(facts.driver);
+  const bool ptx = std::any_of(facts.images.begin(), facts.images.end(),
+                               [](const ImageFact& image) { return image.candidate.kind == ImageKind::ptx; });
+  if (!ptx)
+    return Match{
+        certainty(facts, {222, 209, 218, 98, 500}),
+        fmt::format("The Tile IR that could be compiled for {} is newer than a driver for CUDA {} reads",
+                    name(*facts.device), name(facts.driver))};
   return Match{certainty(facts, {222, 209, 218, 98, 500}),
                fmt::format("The PTX that could be compiled for {} is newer than PTX {}, which is what a "
                            "driver for CUDA {} reads",

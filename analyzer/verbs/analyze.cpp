@@ -6,6 +6,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/commands.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/aftermath.h"
 #include "analyzer/diagnose/merge.h"
 #include "analyzer/diagnose/report_findings.h"
@@ -385,6 +386,8 @@ void note_assumptions(const Options& options, std::vector<std::string>& notes) {
   if (options.assume_driver) {
     notes.push_back(fmt::format("judged as if the driver were one for CUDA {}",
                                 image::to_name(*options.assume_driver).view()));
+    if (std::string said = analysis::newer_cuda_than_known(*options.assume_driver); !said.empty())
+      notes.push_back(std::move(said));
   }
   if (options.assume_toolkit) {
     notes.push_back(fmt::format("judged as if everything were built with CUDA {}",

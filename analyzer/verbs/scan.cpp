@@ -16,6 +16,7 @@
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/container_walk.h"
 #include "analyzer/input/files/image_archive.h"
@@ -490,6 +491,20 @@ void sort_results(Scan& scan) {
   scan.notes.erase(std::unique(scan.notes.begin(), scan.notes.end()), scan.notes.end());
 }
 
+// A verdict of `ok` depends on them as much as a finding does.
+void note_newer(Scan& scan) {
+  image::Version isa;
+  for (const ScannedObject& object : scan.objects) {
+    for (const analysis::ImageCount& image : object.images) {
+      if (image.candidate.kind == image::ImageKind::ptx) isa = std::max(isa, image.candidate.isa);
+    }
+  }
+  for (std::string& said :
+       std::array{analysis::newer_cuda_than_known(scan.driver), analysis::newer_ptx_than_known(isa)}) {
+    if (!said.empty()) scan.newer.push_back(std::move(said));
+  }
+}
+
 }  // namespace
 
 Scan scan(const std::vector<fs::path>& paths, const Options& options) {
@@ -541,6 +556,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
   excuse_files_for_other_gpus(out);
   sort_results(out);
+  note_newer(out);
   analysis::advise(out.findings);
   out.fleet = fleet_plans(out);
   // A folder without device code was read all right; what was named and cannot be read was not.

@@ -121,6 +121,7 @@ struct Scan {
   std::vector<analysis::FleetPlan> fleet;   ///< of files that lack code for a target
   std::vector<ScannedImage> images;         ///< of containers
   std::vector<std::string> notes;           ///< what could not be read, and where
+  std::vector<std::string> newer;           ///< what the answer depends on and the tables do not have yet
   std::uint64_t files = 0;                  ///< looked at
   std::uint64_t bytes = 0;                  ///< of those
   std::uint64_t duplicates = 0;             ///< other names of files already counted

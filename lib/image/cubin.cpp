@@ -44,15 +44,6 @@ Suffix suffix_in_note(Bytes note, Arch arch) noexcept {
   }
 }
 
-/// .nv.compat: records of u8 format, u8 tag, u16 value. Tag 9 is 1 in `a` cubins. Tag 2 does not tell `f`: it
-/// is 2 in many base cubins of NCCL and cuBLAS 13.0.
-Suffix suffix_in_compat(Bytes compat) noexcept {
-  InfoWalk walk(compat);
-  for (InfoRecord record; walk.next(record);)
-    if (static_cast<std::uint8_t>(record.attribute) == 9 && (record.value & 0xffU) == 1) return Suffix::a;
-  return Suffix::none;
-}
-
 }  // namespace
 
 Result<CubinReader> CubinReader::open(Bytes bytes) noexcept {

@@ -2,6 +2,8 @@
 // Field offsets and their evidence: docs/image-format.md.
 #include "kshim/image/fatbin.h"
 
+#include "cubin_info.h"
+
 namespace kshim::image {
 namespace {
 
@@ -67,9 +69,19 @@ Compression compression_of(const EntryHeader& entry) noexcept {
   return entry.uncompressed_size != 0 ? Compression::unknown : Compression::none;
 }
 
-Suffix suffix_of(std::uint64_t flags) noexcept {
-  if ((flags & kFlagArchSpecific) != 0) return Suffix::a;
-  return (flags & kFlagFamilySpecific) != 0 ? Suffix::f : Suffix::none;
+/// The copy of a cubin's .nv.compat behind the fixed part: u32 0x48, its size, a byte, its records.
+constexpr std::uint64_t kFlagCompat = 0x1000000;
+constexpr std::uint64_t kCompatSize = 68;
+constexpr std::uint64_t kCompat = 73;
+
+/// Cubins that tileiras made for 9.0 and later are of `a` targets, and only these records say so: the flags
+/// have the architecture that nvcc was asked for.
+Suffix suffix_of(const EntryHeader& entry, Bytes header) noexcept {
+  if ((entry.flags & kFlagArchSpecific) != 0) return Suffix::a;
+  if ((entry.flags & kFlagFamilySpecific) != 0) return Suffix::f;
+  if ((entry.flags & kFlagCompat) == 0) return Suffix::none;
+  const auto compat = slice(header, kCompat, read_le<std::uint32_t>(header, kCompatSize).value_or(0));
+  return compat ? suffix_in_compat(*compat) : Suffix::none;
 }
 
 }  // namespace
@@ -122,7 +134,8 @@ Result<Image> FatbinReader::next() noexcept {
   if (entry.sm < kSmMin || entry.sm > kSmMax) return Error{Errc::bad_header, start + 28};
   Image image;
   image.kind = *kind;
-  image.arch = {ComputeCapability::from_number(entry.sm), suffix_of(entry.flags)};
+  image.arch = {ComputeCapability::from_number(entry.sm),
+                suffix_of(entry, bytes_.subspan(static_cast<std::size_t>(start), entry.header_size))};
   if (image.kind == ImageKind::ptx) image.isa = {entry.major, entry.minor};
   // A byte each, and both in the second field.
   if (image.kind == ImageKind::tileir)

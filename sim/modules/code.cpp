@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "modules/ptx_check.h"
 #include "modules/ptx_initial.h"
+#include "modules/tile_kernels.h"
 
 namespace kshim::sim {
 namespace {
@@ -31,8 +32,9 @@ CUresult Code::open(std::vector<Piece> pieces, image::ComputeCapability device,
   code->device_ = device;
   for (Piece& piece : pieces) code->pieces_.push_back({std::move(piece), {}, {}, {}});
   for (Opened& opened : code->pieces_) {
-    const CUresult result =
-        opened.piece.ptx ? code->add_ptx(opened, message) : code->add_cubin(opened, message);
+    const CUresult result = opened.piece.tile  ? code->add_tile(opened)
+                            : opened.piece.ptx ? code->add_ptx(opened, message)
+                                               : code->add_cubin(opened, message);
     if (result != CUDA_SUCCESS) return result;
   }
   out = std::move(code);
@@ -96,11 +98,22 @@ CUresult Code::add_ptx(Opened& opened, std::string& message) {
   }
 }
 
+// Its kernels have no parameters here: what they take stands in types that nobody asks the simulator for.
+CUresult Code::add_tile(Opened& opened) {
+  std::vector<std::string_view> names;
+  if (!tile_kernels(opened.piece.bytes, names)) return CUDA_ERROR_INVALID_IMAGE;
+  for (const std::string_view name : names) add_name(name, opened);
+  return CUDA_SUCCESS;
+}
+
 std::unique_ptr<KernelCode> Code::read(std::string_view name, const Opened& from) const {
   auto kernel = std::make_unique<KernelCode>();
   const image::ComputeCapability target = from.piece.arch.cc;
   kernel->ptx_version = static_cast<int>(target.number());
-  if (from.piece.ptx) {
+  if (from.piece.tile) {
+    kernel->info.name = name;
+    kernel->binary_version = static_cast<int>(device_.number());
+  } else if (from.piece.ptx) {
     const auto found = from.in_text.find(name);
     if (found == from.in_text.end()) return nullptr;
     kernel->info = found->second;

@@ -30,7 +30,8 @@ struct Piece {
   Bytes bytes;
   std::shared_ptr<const std::vector<std::byte>> owner;  ///< null: the bytes are the program's
   bool ptx = false;
-  image::Arch arch;  ///< by the fatbin entry, whose suffix a cubin need not repeat
+  bool tile = false;  ///< Tile IR
+  image::Arch arch;   ///< by the fatbin entry, whose suffix a cubin need not repeat
 };
 
 class Code {
@@ -55,6 +56,7 @@ class Code {
   };
   CUresult add_cubin(Opened& opened, std::string& message);
   CUresult add_ptx(Opened& opened, std::string& message);
+  CUresult add_tile(Opened& opened);
   void add_name(std::string_view name, const Opened& from);
   std::unique_ptr<KernelCode> read(std::string_view name, const Opened& from) const;
 

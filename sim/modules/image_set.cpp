@@ -171,7 +171,8 @@ CUresult ImageSet::pick(const Container& container, image::ComputeCapability dev
     return static_cast<CUresult>(selection.error);
   }
   const image::Image& image = container.images[selection.index];
-  out.ptx = selection.choice == Choice::jit;
+  out.tile = image.kind == ImageKind::tileir;
+  out.ptx = selection.choice == Choice::jit && !out.tile;
   out.arch = image.arch;
   out.bytes = image.payload;
   out.owner = container.owner;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds `kshim explain` to situations of public threads: python threads.py --kshim KSHIM [--half first|second] [-v]
 
-threads.jsonl has one situation a line: what the log printed, in lines of our own with the programs' real messages, and what is right:
+threads_YEAR.jsonl have one situation a line, by the year of the thread: what the log printed, in lines of our own with the programs' real messages, and what is right:
 `causes` (ids; "none" = nothing of CUDA's failed, and explain says what did), `gpu`, the kinds of a right first fix, and `never`, which
 no command may contain. `url` is the thread that it was taken from. The halves were drawn by the hash of the id before any rule was
 written; the second was not looked at until the rules stood."""
@@ -20,7 +20,7 @@ SURE = 0.5
 
 
 def cases(half=None):
-    rows = [json.loads(line) for line in (HERE / "threads.jsonl").read_text(encoding="ascii").splitlines()]
+    rows = [json.loads(line) for path in sorted(HERE.glob("threads_*.jsonl")) for line in path.read_text(encoding="ascii").splitlines()]
     return [row for row in rows if half in (None, half_of(row))]
 
 

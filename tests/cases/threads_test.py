@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The situations of threads.jsonl, in every clone: no fewer may be right than when the rules were last changed, and none may be wrong
+"""The situations of threads_YEAR.jsonl, in every clone: no fewer may be right than when the rules were last changed, and none may be wrong
 with a confidence over 0.5 or be given a command that does harm."""
 import os
 import pathlib

@@ -11,7 +11,7 @@ import e2e
 SOURCE = e2e.SOURCE.resolve()
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 # tools/clients makes them. Not resolved: by the link Python knows its environment.
-PYTHON, TORCH = (SOURCE / f"build/deps/clients/{name}/bin/python3" for name in ("venv", "torch"))
+PYTHON, TORCH, TILE = (SOURCE / f"build/deps/clients/{name}/bin/python3" for name in ("venv", "torch", "tile"))
 
 @dataclasses.dataclass
 class Route:
@@ -108,6 +108,8 @@ def python_clients():
                ("mine", "scale")),
         python("Triton, its launcher", "triton.jit; compiled ahead for 9.0", "with_triton", ["90"], "", ("tritons",),
                compiles=True),
+        python("cuTile", "a kernel of tiles, compiled by its tileiras", "with_cutile", [], interpreter=TILE, fails="7.5",
+               refuses=True, env={"CUDA_TILE_CACHE_SIZE": "0"}),
         python("PyTorch", "its kernels and libraries, a graph, jiterator", "with_torch", [], "libtorch_cuda.so",
                ("vectorized_elementwise_kernel",), interpreter=TORCH, fails="6.1"),
     ]

@@ -139,6 +139,66 @@ TEST(Remedies, ALaunchOfTheWrongShapeIsNotOneOfTooManyRegisters) {
   EXPECT_NE(finding_of("701").fixes.front().why.find("registers"), std::string::npos);
 }
 
+// The file name behind `ptxas` says that it is the program; the driver's compiler says "application ptx
+// input".
+TEST(Situations, AnOldPtxasIsReplacedAndNotTheDriver) {
+  for (const char* file : {"/tmp/tempfile-host-1a2b-3", "/tmp/k.ptx", "C:\\Temp\\k.ptx"}) {
+    const std::string text = std::string("ptxas ") + file +
+                             ", line 5; fatal   : Unsupported .version 8.8; current version is '8.2'";
+    const Finding finding = finding_of(text.c_str());
+    EXPECT_EQ(finding.cause, Cause::nvrtc_arch_unsupported) << text;
+    ASSERT_FALSE(finding.fixes.empty());
+    EXPECT_EQ(finding.fixes.front().id, "ptxas_version");
+    EXPECT_TRUE(std::none_of(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
+      return fix.kind == analysis::FixKind::upgrade_driver;
+    }));
+  }
+  EXPECT_EQ(
+      finding_of(
+          "ptxas application ptx input, line 5; fatal   : Unsupported .version 8.8; current version is '8.2'")
+          .cause,
+      Cause::ptx_newer_than_driver);
+}
+
+// The driver that a published wheel needs is that of the PTX in it, and not the next after the one there.
+TEST(Situations, TheDriverIsThatOfTheWheelsPtx) {
+  const Finding finding = finding_of(
+      "NVIDIA-SMI 550.54.14    Driver Version: 550.54.14    CUDA Version: 12.4\n"
+      "GPU 0: NVIDIA L4\n"
+      "vllm==0.20.2\n"
+      "  File \"/v/lib/python3.12/site-packages/vllm/_custom_ops.py\", line 41, in silu_and_mul\n"
+      "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.\n");
+  EXPECT_EQ(finding.cause, Cause::ptx_newer_than_driver);
+  const auto update = std::find_if(finding.fixes.begin(), finding.fixes.end(), [](const analysis::Fix& fix) {
+    return fix.kind == analysis::FixKind::upgrade_driver;
+  });
+  ASSERT_NE(update, finding.fixes.end());
+  EXPECT_NE(update->title.find("580."), std::string::npos) << update->title;
+}
+
+// The PTX of TensorFlow's wheels does not compile for Blackwell: no release of it is named before the
+// container.
+TEST(Situations, TensorFlowOnBlackwellIsTakenFromTheContainer) {
+  const Finding finding = finding_of(
+      "2025-03-31 14:23:20: W tensorflow/compiler/mlir/tools/kernel_gen/tf_gpu_runtime_wrappers.cc:40] "
+      "'cuModuleLoadData(&module, "
+      "data)' failed with 'CUDA_ERROR_INVALID_PTX'\ntensorflow 2.19.0\nNVIDIA GeForce RTX 5070 Ti\n");
+  ASSERT_FALSE(finding.fixes.empty());
+  EXPECT_EQ(finding.fixes.front().id, "tf_kernel_ptx");
+  EXPECT_EQ(finding.fixes.front().kind, analysis::FixKind::reinstall);
+}
+
+// What a program ended with is none of CUDA's numbers, and nobody's driver is too old for an older CUDA.
+TEST(Situations, NumbersThatAreNotCudas) {
+  EXPECT_TRUE(
+      explain_text("process didn't exit successfully: `cudarc-1/build-script-build` (exit status: 101)", {})
+          .findings.empty());
+  EXPECT_EQ(finding_of("CUDA Toolkit 12.8, Driver 13.0\nWarp CUDA error 36: API call is not supported in the "
+                       "installed CUDA driver\n")
+                .cause,
+            Cause::unknown);
+}
+
 TEST(Windows, CommandsOfPowerShell) {
   EXPECT_EQ(for_windows("pip install 'torch==2.11.*' x"), "pip install \"torch==2.11.*\" x");
   EXPECT_EQ(for_windows("A=1 B='2 3' python x.py"), "$env:A = \"1\"; $env:B = \"2 3\"; python x.py");

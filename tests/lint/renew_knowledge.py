@@ -103,6 +103,15 @@ class Companions(unittest.TestCase):
         self.assertIn(declared, project("", "", ["9.1"]).companions([declared]))
 
 
+class Rows(unittest.TestCase):
+    def test_a_row_has_the_newest_isa_of_its_releases(self):
+        mine = project("", "", ["1", "1", "1"])
+        mine.points = {0: {"": ("80", "90")}, 1: {"": ("80", "90")}, 2: {"": ("80", "")}}
+        for place, isa in enumerate(("8.7", "9.0", "")):
+            mine.wheels[place].isa = {"": isa}
+        self.assertEqual([(row["first"], row["last"], row.get("isa")) for row in mine.rows()], [("1.0", "1.1", "9.0"), ("1.2", "1.2", None)])
+
+
 class Builds(unittest.TestCase):
     def wheel(self, **objects):
         out = object.__new__(TOOL.Wheel)

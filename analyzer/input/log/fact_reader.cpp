@@ -174,9 +174,10 @@ void FactReader::add_software(int pattern, const std::string& text) {
       if (!clues_.toolkit.known()) set_toolkit(leading_version(groups[2]));
       break;
     }
-    // A banner's "pytorch version: 2.6.0+cu124" is PyTorch's own; conda's package of that name has no such
-    // tail.
-    const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos;
+    // "pytorch 2.6" is PyTorch itself; conda's package of that name stands in conda's lists and commands.
+    static const RE2 kConda(R"(\bconda\b|\bpy\d|::|=\d)");
+    const bool own = !groups[3].empty() || groups[0].find("version") != std::string::npos ||
+                     !RE2::PartialMatch(text, kConda);
     note_package({name, own && groups[1] == "pytorch" ? name : groups[1], groups[2], groups[3], clues_.lines,
                   from_source});
     if (!groups[2].empty()) break;

@@ -214,7 +214,10 @@ struct Miner::State {
     } else if (index == words.message_text) {
       error = find_by_message(patterns.first_group(index, text));
     } else {
-      const auto number = parse_number(patterns.first_group(index, text));
+      const std::vector<std::string> groups = patterns.groups(index, text);
+      const auto number = groups.size() > 1 ? parse_number(groups[1]) : std::nullopt;
+      // "cudarc/build-script (exit status: 101)": what a program ended with is none of CUDA's numbers.
+      if (number && groups[0].find("exit ") != std::string::npos) return;
       // The third pattern is any program's "error 404".
       const bool any_error = index == words.first_number + 2;
       if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "analyzer/data/knowledge.h"
 #include "analyzer/input/report/same_stacks.h"
 #include "kshim/base/hash.h"
 #include "kshim/image/arch.h"
@@ -422,7 +423,11 @@ void check_devices(Report& report) {
 
 void check_driver(Report& report) {
   if (!report.driver || report.driver->cuda_version.empty()) return;
-  if (image::parse_version(report.driver->cuda_version)) return;
+  if (const auto cuda = image::parse_version(report.driver->cuda_version)) {
+    if (std::string said = newer_cuda_than_known(*cuda); !said.empty())
+      report.notes.push_back({report.driver->line, "the driver: " + said});
+    return;
+  }
   report.notes.push_back({report.driver->line, fmt::format("`{}` is no CUDA version of a driver",
                                                            report.driver->cuda_version.substr(0, 40))});
 }

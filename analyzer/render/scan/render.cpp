@@ -158,6 +158,7 @@ std::string render_json(const Scan& scan, analysis::Format, const analysis::Rend
       return Json{{"name", use.name}, {"of", use.of}, {"bytes", use.bytes}, {"limit", use.limit}};
     });
   out["notes"] = scan.notes;
+  for (const std::string& note : scan.newer) out["notes"].push_back(note);
   out["fleet"] =
       json_list(scan.fleet, [](const analysis::FleetPlan& plan) { return analysis::to_json(plan); });
   analysis::add_knowledge(out);

@@ -214,6 +214,7 @@ class ScanWriter {
     totals();
     std::vector<analysis::Note> notes;
     for (const std::string& note : scan_.notes) notes.push_back({note});
+    for (const std::string& note : scan_.newer) notes.push_back({note});
     doc_.notes(notes);
   }
 

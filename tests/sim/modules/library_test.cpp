@@ -44,6 +44,51 @@ TEST_F(Modules, VariablesHaveTheirInitialContents) {
   EXPECT_CU(1, cuMemcpyDtoH(values, address, sizeof values));
 }
 
+// Bytecode as cuTile writes it: two functions, of which one is a kernel and has hints, and three strings.
+Buffer tile_ir(unsigned minor) {
+  Buffer out =
+      kshim::test::to_buffer(std::string_view("\x7f"
+                                              "TileIR\0\x0d",
+                                              9));
+  const auto bytes = [&out](std::initializer_list<unsigned> all) {
+    for (const unsigned each : all) kshim::test::append(out, static_cast<std::uint8_t>(each));
+  };
+  bytes({minor, 0, 0});
+  bytes({0x82, 20, 8, 0xcb});                                 // functions, aligned to 8
+  bytes({2, 0, 0, 1, 1, 1, 0x5c});                            // a private one, with a body of a byte
+  bytes({1, 0, 6, 1, 11, 1, 2, 10, 0, 2, 0x5c, 0x5c, 0xcb});  // the kernel
+  bytes({0x81, 34, 4});                                       // strings, aligned to 4
+  while (out.size() % 4 != 0) bytes({0xcb});
+  bytes({3, 0xcb, 0xcb, 0xcb});
+  for (const std::uint32_t offset : {0U, 6U, 11U}) kshim::test::append(out, offset);
+  kshim::test::append(out, std::string_view("helperfirstdefault"));
+  bytes({0});
+  return out;
+}
+
+TEST_F(Modules, KernelsOfTileIrAreThereByName) {
+  const auto load = [](Buffer payload, unsigned minor, CUmodule& module) {
+    const Buffer fatbin = FatbinBuilder{}
+                              .add({.kind = image::ImageKind::tileir,
+                                    .arch = arch_of(120),
+                                    .isa = {13, static_cast<std::uint16_t>(minor)},
+                                    .payload = std::move(payload)})
+                              .build();
+    return cuModuleLoadData(&module, fatbin.data());
+  };
+  CUmodule module = nullptr;
+  ASSERT_CU(0, load(tile_ir(0), 0, module));
+  CUfunction function = nullptr;
+  ASSERT_CU(0, cuModuleGetFunction(&function, module, "first"));
+  EXPECT_CU(0, cuLaunchKernel(function, 4, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  EXPECT_CU(500, cuModuleGetFunction(&function, module, "helper"));
+  EXPECT_CU(209, load(tile_ir(4), 4, module));  // newer than the driver, which is for 13.0
+  Buffer cut = tile_ir(0);
+  cut.resize(24);
+  EXPECT_CU(200, load(cut, 0, module));
+  EXPECT_CU(200, load(kshim::test::to_buffer("not Tile IR at all"), 0, module));
+}
+
 TEST_F(Modules, VariablesOfPtxToo) {
   const Buffer image = text(
       ".version 7.8\n.target sm_75\n.address_size 64\n"

@@ -134,6 +134,23 @@ TEST(Fatbin, ReadsFlags) {
   }
 }
 
+// As nvcc 13.4 writes it for a cubin that tileiras made: asked for sm_120, made of sm_120a.
+TEST(Fatbin, ReadsTheSuffixBehindTheHeader) {
+  for (const std::uint32_t tag : {0U, 1U}) {
+    EntrySpec entry{
+        .arch = arch_of(120), .payload = to_buffer("12345678"), .header_size = 120, .extra_flags = 0x1000000};
+    Buffer bytes = FatbinBuilder{}.add(entry).build();
+    const std::size_t at = test::kFatbinHeader;
+    test::put(bytes, at + 64, 0x48U);
+    test::put(bytes, at + 68, 8U);
+    test::put(bytes, at + 73, 0x00000c02U);
+    test::put(bytes, at + 77, 0x00000902U | tag << 16U);
+    EXPECT_EQ(images_of(bytes)[0].arch, arch_of(120, tag == 1 ? Suffix::a : Suffix::none));
+    test::put(bytes, at + 68, 0x7fffffffU);  // beyond the header
+    EXPECT_EQ(images_of(bytes)[0].arch, arch_of(120));
+  }
+}
+
 TEST(Fatbin, CutsThePaddingOffACompressedPayload) {
   EntrySpec entry{.arch = arch_of(90),
                   .payload = to_buffer("12345"),
