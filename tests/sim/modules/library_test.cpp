@@ -44,7 +44,7 @@ TEST_F(Modules, VariablesHaveTheirInitialContents) {
   EXPECT_CU(1, cuMemcpyDtoH(values, address, sizeof values));
 }
 
-// Bytecode as cuTile writes it: two functions, of which one is a kernel and has hints, and three strings.
+// Bytecode as cuTile writes it: a kernel with hints, another function, and three strings.
 Buffer tile_ir(unsigned minor) {
   Buffer out =
       kshim::test::to_buffer(std::string_view("\x7f"
