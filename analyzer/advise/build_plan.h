@@ -55,7 +55,7 @@ struct RecipeWords {
   std::string program = "PROGRAM";  ///< the command line, quoted
   std::string tag;                  ///< of the release in the project's repository: "@v0.24.1", or nothing
 };
-/// `pip install` with the options that build a package anew.
+/// `pip install` with the options that rebuild a package.
 std::string_view pip_install(Pip how);
 std::string expand(const RecipeRow& recipe, const BuildPlan& plan, const RecipeWords& words);
 

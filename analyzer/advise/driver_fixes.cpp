@@ -103,7 +103,7 @@ const ToolkitRow* toolkit_that_driver_reads(const AdviceInput& at) {
 void add_newer_ptx_fixes(const AdviceInput& at, Advice& advice) {
   const bool at_run_time = at.origin == Origin::memory;
   if (at_run_time && !at.loose) {
-    // Whoever compiles for the GPU that is there is not mended by building it for that GPU.
+    // A program that compiles for the present GPU gains nothing from a build for that GPU.
     if (!add_other_ways(at, advice.fixes)) {
       add_older_compiler_fix(at, advice.fixes);
       add_wheel_fix(at, advice.fixes);

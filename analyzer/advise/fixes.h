@@ -25,14 +25,14 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes);
 /// Rebuilding the file with a toolkit whose cubins the driver reads.
 void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
 
-// What comes built from somebody else: another release of it is the answer.
+// Packages that others build: the fix is another release.
 
 /// The toolkits that build for all of a plan: "CUDA 8.0 to 12.9", "CUDA 12.8 and newer"; empty where none
 /// does.
 std::string toolkit_range(const BuildPlan& plan);
 std::string toolkit_range(image::ComputeCapability cc);
 
-/// Whether the file, or the archive it is in, is a library that comes built from NVIDIA.
+/// Whether the file, or the archive it is in, is a closed library of NVIDIA's.
 bool is_vendors(const AdviceInput& at);
 void add_release_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// The release of cuDNN or TensorRT that serves the GPU, where the one that is there does not.
@@ -61,7 +61,8 @@ image::Version source_asks_beyond(const AdviceInput& at);
 bool add_wheel_fix(const AdviceInput& at, std::vector<Fix>& fixes, std::string_view distribution = {});
 /// 35: a build that the driver runs. False where none is known.
 bool add_wheel_for_driver(const AdviceInput& at, std::vector<Fix>& fixes);
-/// What is installed has code for the GPU: which file has none, and how it is built anew.
+/// For a package whose installed release has code for the GPU: names the file without code and how to rebuild
+/// it.
 void add_serving_fixes(const AdviceInput& at, const WheelRow& there, Advice& advice);
 /// Says so where no published build is known to serve the GPU.
 void add_wheel_remarks(const AdviceInput& at, std::vector<std::string>& remarks);
@@ -91,12 +92,12 @@ std::string install_from(std::string_view source);
 /// What PyTorch compiled when a program asked for it, for the GPU that was there: the folder of one
 /// extension; empty for any other file.
 std::string extension_folder(const AdviceInput& at);
-/// A file in PyTorch's cache of compiled extensions: it is compiled anew once it is gone.
+/// A file in PyTorch's cache of compiled extensions: PyTorch compiles it again after it is deleted.
 void add_extension_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 /// What conda, apt or dnf installed, where nothing better is known.
 void add_package_fix(const AdviceInput& at, std::vector<Fix>& fixes);
 
-// Packages that no rebuild mends, and what helps in its place: the table workarounds.
+// Packages that a rebuild does not fix, and what helps instead: the table workarounds.
 
 bool has_other_ways(const AdviceInput& at);
 /// Whether the package is one of them. Its fixes, where a row has the cause, are added.
@@ -125,13 +126,13 @@ void add_newer_driver_fixes(const AdviceInput& at, Advice& advice);
 /// 35: a runtime that wants a newer driver.
 void add_runtime_fixes(const AdviceInput& at, Advice& advice);
 
-// A driver that does not drive the GPU: nothing else helps before that is mended.
+// A driver that does not drive the GPU: fix that first; no other fix helps before.
 
 /// What the driver is to the GPU, as far as both are known.
 Serving serving_of(const AdviceInput& at);
 /// The driver to install, where the one that is there does not drive the GPU.
 void add_gpu_driver_fix(const AdviceInput& at, Serving serving, std::vector<Fix>& fixes);
-/// The situation once the driver has been mended.
+/// The situation after the driver is fixed.
 AdviceInput with_serving_driver(const AdviceInput& at, Serving serving);
 /// That the driver is fine; or that it is not, and so contradicts that the program met this GPU.
 void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::string>& remarks);
@@ -139,7 +140,7 @@ void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::
 /// What people try in this situation although it cannot help, with why not.
 void add_dead_ends(const AdviceInput& at, Serving serving, Advice& advice);
 
-// What is true and useful beside the ways out: that the driver is fine, or that no rebuild mends it.
+// Remarks beside the fixes: the driver is fine, or no rebuild helps.
 
 /// People would suspect the driver: whether it is fine is worth saying.
 bool asks_for_the_driver(const AdviceInput& at);

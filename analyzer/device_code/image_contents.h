@@ -44,7 +44,7 @@ struct ImageBodies {
   std::vector<KernelBody> kernels;
 };
 /// Of every image of a module whose payload fits into `budget`; nothing for relocatable code, which the
-/// linker puts together anew.
+/// linker puts together again.
 std::vector<ImageBodies> read_bodies(const DeviceCode& code, const CodeModule& module,
                                      const std::vector<std::string>& kernels, std::uint64_t& budget);
 

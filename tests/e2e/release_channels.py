@@ -120,10 +120,10 @@ class Channels(e2e.Case):
         archive = CHANNELS / f"kshim-{VERSION}-oci-{platform.machine()}.tar"
         self.assertEqual(self.kshim("scan", archive, env=e2e.clean_environment()).returncode, 0)
         def podman(*argv):
-            return podman_here.podman(self.folder, "run", "--rm", *podman_here.LIMITS, "-v", f"{self.folder}:/work:ro", f"oci-archive:{archive}", *argv)
+            return podman_here.podman(self.folder, "run", "--rm", *podman_here.LIMITS, "-v", f"{self.folder}:/data:ro", f"oci-archive:{archive}", *argv)
         done = podman("--version")
         self.assertIn(VERSION, done.stdout, done.stderr)
-        done = podman("scan", "--format", "json", "/work/kernel.ptx")
+        done = podman("scan", "--format", "json", "/data/kernel.ptx")
         self.assertEqual(len(json.loads(done.stdout)["objects"]), 1, done.stderr)
         done = podman("run", "--simulate", "sm_90", "--", "/bin/busybox", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
