@@ -2,9 +2,13 @@
 #include "analyzer/verbs/report_files.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
+
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -24,7 +28,11 @@ void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vecto
   fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
   for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
     std::error_code ignored;
-    if (walk->path().extension() == ".jsonl" && !walk->is_directory(ignored)) add_file(walk->path(), out);
+    if (walk->path().extension() != ".jsonl" || walk->is_directory(ignored)) continue;
+    if (is_another_users_link(walk->path()))
+      notes.push_back(fmt::format("{}: is a link of another user", walk->path().string()));
+    else
+      add_file(walk->path(), out);
   }
   if (error) {
     notes.push_back(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
@@ -34,6 +42,12 @@ void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vecto
 }
 
 }  // namespace
+
+bool is_another_users_link(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
+         report::is_another_user(status.st_uid, ::geteuid());
+}
 
 std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
                                           std::vector<std::string>& notes) {

@@ -161,6 +161,35 @@ class Reading(e2e.Case):
                 self.assertIn(str(dead), done.stderr)
                 self.assertIn("--io-timeout", done.stderr)
 
+    # shows: a file system that no longer answers under `kshim run`: programs and files of CMD lie there
+    @unittest.skipUnless(e2e.SHIM.exists() and os.geteuid() == 0, "needs the shim, and root to mount")
+    def test_a_run_on_a_file_system_that_does_not_answer(self):
+        dead, program = self.folder / "dead", self.folder / "program"
+        report = self.folder / "report.jsonl"
+        report.write_text(trust.report(str(dead / "lib.so")))
+        leaves_report = f'cp {report} "$(dirname "$KSHIM_REPORT")/host.17.jsonl"; sed -i "s/\\"run\\": null/\\"run\\": \\"$KSHIM_RUN_ID\\"/" "$(dirname "$KSHIM_REPORT")/host.17.jsonl"'
+        # A program that is begun when another file system lies over its name.
+        covered = ("import os, subprocess, sys\n"
+                   f"os.mkdir('{program}')\n"
+                   f"open('{program}/lib.so', 'wb').write(open('/bin/sleep', 'rb').read())\n"
+                   f"os.chmod('{program}/lib.so', 0o755)\n"
+                   f"file = os.open('{program}/lib.so', os.O_RDONLY)\n"
+                   f"subprocess.run(['mount', '--bind', '{dead}', '{program}'], check=True)\n"
+                   "os.execve(file, ['sleep', '60'], os.environ)\n")
+        for silent, options, status, command in (
+                ("READ", (), 0, ("sh", "-c", leaves_report)), ("READ", (), 7, ("sh", "-c", leaves_report + "; exit 7")),
+                ("READ", ("--fail-on", "error"), 125, ("sh", "-c", leaves_report)),
+                ("ALL", ("--timeout", "2"), 128 + 15, (sys.executable, "-c", covered))):
+            with self.subTest(silent=silent, status=status):
+                dead.mkdir(exist_ok=True)
+                done = subprocess.run(["unshare", "--mount", sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, "run",
+                                       "--io-timeout", "1", *options, "--", *command], timeout=100, stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, env=e2e.clean_environment(), check=False, cwd=self.folder)
+                if done.returncode == 77 or "unshare" in done.stderr:
+                    self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn("--io-timeout", done.stderr)
+
     # shows: a program of a run leaves a FIFO in its own name's place
     @unittest.skipUnless(e2e.SHIM.exists(), "the shim was not built")
     def test_a_run_ends(self):

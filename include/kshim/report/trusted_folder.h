@@ -20,6 +20,7 @@ constexpr bool is_another_user(uid_t owner, uid_t caller) noexcept { return owne
 struct FolderRequest {
   bool make_missing = false;
   unsigned mode = 0755;  ///< of a folder that is made
+  bool any_kind = false; ///< what the path leads to may be a file
 };
 
 /// `System`: static open_at, make_folder_at, read_link_at, status_of, close_file, as the calls of those
@@ -81,7 +82,7 @@ class FolderWalk {
       System::close_file(next);
       return error;
     }
-    if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
+    if (error == 0 && !S_ISDIR(info.st_mode) && !(request.any_kind && at_ == kLongest)) error = ENOTDIR;
     System::close_file(error == 0 ? fd_ : next);
     if (error == 0) fd_ = next;
     return error;
