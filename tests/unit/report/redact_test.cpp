@@ -369,6 +369,7 @@ TEST(RedactArguments, NamesKeepsWhatADiagnosisNeeds) {
             (Arguments{"./a.out", "…", "--device", "…"}));
   EXPECT_EQ(names({"python", "-W", "ignore", "train.py"}), (Arguments{"python", "-W", "…", "train.py"}));
   EXPECT_EQ(names({"x", "", "-", "--", "--é=1"}), (Arguments{"x", "…", "…", "--", "--…"}));
+  EXPECT_EQ(names({"worker --dbpw hunter2 token=x /y", "train.py"}), (Arguments{"worker …", "train.py"}));
 }
 TEST(RedactArguments, FullKeepsAllButSecrets) {
   const Arguments plain{"python", "train.py", "--max-tokens", "512",       "--tokenizer",
