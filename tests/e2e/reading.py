@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -160,6 +161,25 @@ class Reading(e2e.Case):
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn(str(dead), done.stderr)
                 self.assertIn("--io-timeout", done.stderr)
+
+    # shows: a fatbin of 20 MB that unpacks to 640 GB
+    def test_a_bomb_of_images(self):
+        size, block = 64 << 20, 128 << 10
+        blocks = [struct.pack("<I", (1 << 1) | (block << 3))[:3] + b"\0"] * (size // block)  # RFC 8878: RLE, of zeros
+        blocks[-1] = struct.pack("<I", 1 | (1 << 1) | (block << 3))[:3] + b"\0"
+        frame = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(blocks)
+        frame += bytes(-len(frame) % 8)
+        entry = struct.pack("<HHIQIIHHIQQQQ", 2, 0x0101, 64, len(frame), len(frame), 0, 7, 1, 90, 0, 0x8000, 0, size) + frame
+        body = entry * 10_000
+        bomb = self.folder / "bomb.fatbin"
+        bomb.write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body)
+        report = self.folder / "r.jsonl"
+        report.write_text(trust.report(str(bomb)).replace('"build_id": "' + "ab" * 20 + '"', '"build_id": null'))
+        for words in (("scan", "--kernels", "--target", "9.0", bomb), ("scan", "--sizes", bomb), ("analyze", report)):
+            with self.subTest(words[0:2]):
+                done = subprocess.run([e2e.KSHIM, *map(str, words)], timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=e2e.clean_environment(),
+                                      check=False)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
 
     # shows: a file system that no longer answers under `kshim run`: programs and files of CMD lie there
     @unittest.skipUnless(e2e.SHIM.exists() and os.geteuid() == 0, "needs the shim, and root to mount")
