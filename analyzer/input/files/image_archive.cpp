@@ -152,7 +152,9 @@ class Reader {
     const Json& config = part_of(json, "config");
     if (image.base.empty()) image.base = text_of(part_of(config, "Labels"), kBase);
     const Json& env = part_of(config, "Env");
-    for (const Json& variable : env.is_array() ? env : Json::array())
+    if (!env.is_array()) return;
+    // No Json is copied: a copy of one that is nested deeply takes all of the stack.
+    for (const Json& variable : env)
       if (variable.is_string()) image.env.push_back(variable.get<std::string>());
   }
 
