@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import zipfile
 
 import e2e
 import trust
@@ -161,6 +162,24 @@ class Reading(e2e.Case):
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn(str(dead), done.stderr)
                 self.assertIn("--io-timeout", done.stderr)
+
+    # shows: JSON that is nested 400,000 deep, escape sequences in what a wheel declares
+    def test_what_packages_declare(self):
+        deep = "[" * 400_000 + "]" * 400_000
+        for arch in (deep, '"9.0_real\\u001b[31m\\n::error::x"'):
+            wheel = self.folder / "a-1-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("a-1.dist-info/variant.json", '{"variants":{"x":{"nvidia":{"sm_arch":[%s]}}}}' % arch)
+            done = self.kshim("export", "--verify", wheel)
+            self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
+            self.assertNotIn("\x1b", done.stdout)
+            self.assertNotIn("\n::error", done.stdout)
+        image = self.folder / "tree/image"
+        image.mkdir(parents=True)
+        (image / "manifest.json").write_text('[{"Layers":["x"],"Config":"c"}]')
+        (image / "c").write_text('{"config":{"Env":' + deep + "}}")
+        done = self.kshim("scan", self.folder / "tree")
+        self.assertIn(done.returncode, (0, 1, 3), done.stderr)
 
     # shows: a fatbin of 20 MB that unpacks to 640 GB
     def test_a_bomb_of_images(self):

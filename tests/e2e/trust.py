@@ -130,6 +130,30 @@ class Trust(e2e.Case):
         _, analysis = self.commands(report("/srv/x/evillib.so"), owner=0)
         self.assertFalse([note for note in analysis["notes"] if "another user" in note])
 
+    # shows: a report and an environment of another user on this machine: what the environment's records say
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_the_environment_of_another_user(self):
+        packages = self.folder / "env/lib/python3.11/site-packages"
+        info = packages / "evilpkg-1.dist-info"
+        for folder in (packages / "evilpkg", info, self.folder / "env/conda-meta"):
+            folder.mkdir(parents=True)
+        (packages / "evilpkg/_C.so").write_bytes(b"x")
+        (info / "METADATA").write_text("Name: evilpkg\nVersion: 1\n")
+        (info / "INSTALLER").write_text("pip\n")
+        (info / "RECORD").write_text("evilpkg/_C.so,,\n")
+        (info / "direct_url.json").write_text('{"url": "https://evil.example/evilpkg.git", "vcs_info": {"vcs": "git", "commit_id": "0", "requested_revision": "main"}}')
+        text = report(str(packages / "evilpkg/_C.so"))
+        commands, _ = self.commands(text, owner=SOMEBODY)
+        self.assertTrue([command for command in commands if "evilpkg" in command], "the records are read where they are root's")
+        for path, mode, owner in ((packages, 0o755, SOMEBODY), (self.folder / "env", 0o755, SOMEBODY), (packages, 0o777, 0), (packages / "evilpkg/_C.so", 0o644, SOMEBODY)):
+            before = path.stat()
+            os.chown(path, owner, owner)
+            path.chmod(mode)
+            commands, _ = self.commands(text, owner=SOMEBODY)
+            self.assertFalse([command for command in commands if "evil" in command], path)
+            os.chown(path, 0, 0)
+            path.chmod(before.st_mode & 0o7777)
+
     # shows: a link of another user among reports: to a file of the caller's, whose words would count as the caller's own
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
     def test_a_link_of_another_user(self):
