@@ -56,7 +56,7 @@ def main():
     for layer, name in wanted:
         nodes = ["@@KSHIM_1"] if layer == "driver" else ["@libcudart.so.12", "@libcudart.so.13"]
         for node in nodes:
-            steps = success_path(path, defined[name + node])
+            steps = [step for step in success_path(path, defined[name + node]) if not step.startswith("endbr64")]
             print(f"{name + node}: {len(steps)} instructions")
             own = next((count for start, count in MEASURED.items() if compiler.startswith(start)), MOST_INSTRUCTIONS)
             for fault in faults_of(steps, own if name == "cuLaunchKernel" else MOST_INSTRUCTIONS):
