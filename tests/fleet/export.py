@@ -176,6 +176,20 @@ class Export(unittest.TestCase):
         self.assertIn("too large", done.stderr)
         self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
 
+    # shows: `kshim export`: a user's folders within each other, deeper than descriptors reach
+    def test_a_deep_folder_costs_itself_alone(self):
+        import resource
+        deep = self.reports / "a"
+        for _ in range(300):
+            deep /= "a"
+        deep.mkdir(parents=True)
+        for name in ("b", "z"):
+            (self.reports / name).mkdir()
+            self.put("no-image-for-arch", f"{name}/r")
+        done = self.export("--settle", "0", self.reports, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        self.assertEqual(len(self.rows("processes")), 2, done.stderr)
+        self.assertIn(str(self.reports), done.stderr)
+
     # shows: `kshim export`: links of another user among the reports and in the folder of the tables
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
     def test_links_of_another_user(self):
