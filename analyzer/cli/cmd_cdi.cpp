@@ -120,6 +120,9 @@ fs::path report_folder(const std::string& name) {
 }
 
 int write_cdi(const CdiOptions& options) {
+  for (const std::string& text : {options.shim, options.report, options.preload})
+    if (analysis::utf8_of(text) != text)
+      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", analysis::harmless(text)));
   const fs::path shim = shim_of(options);
   const fs::path report = report_folder(options.report);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
