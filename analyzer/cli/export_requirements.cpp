@@ -53,7 +53,8 @@ bool compare(const requirements::Served& served, const requirements::Declaration
   for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
                                        std::tuple("note", "there and not promised", &difference.unused)})
     if (!list->empty())
-      text += fmt::format("{}: {}: {}: {}\n", word, what, is, analysis::harmless(fmt::format("{}", fmt::join(*list, ", "))));
+      text += fmt::format("{}: {}: {}: {}\n", word, what, is,
+                          analysis::harmless(fmt::format("{}", fmt::join(*list, ", "))));
   return difference.broken.empty();
 }
 

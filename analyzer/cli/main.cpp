@@ -92,8 +92,8 @@ int execute(const Command& command, std::vector<std::string> arguments) {
     throw misuse(command, app, error);
   }
   limit_memory_to(common.memory, command.misuse_status);
-  const int failed = command.misuse_status == exit_status::kRunFailed ? exit_status::kRunFailed
-                                                                      : exit_status::kNoInput;
+  const int failed =
+      command.misuse_status == exit_status::kRunFailed ? exit_status::kRunFailed : exit_status::kNoInput;
   end_on_stall(std::chrono::seconds(common.io_timeout), failed);
   use_knowledge(common.knowledge, command.misuse_status);
   try {

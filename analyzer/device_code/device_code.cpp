@@ -79,8 +79,8 @@ bool add_by_itself(BlobKind kind, Bytes bytes, DeviceCode& out) {
   }
 }
 
-/// A small payload may unpack to 32,000 times its size, and a file may hold many of them: what a file costs is
-/// to depend on its size. Large tables of zeros are in real cubins.
+/// A small payload may unpack to 32,000 times its size, and a file may hold many of them: what a file costs
+/// is to depend on its size. Large tables of zeros are in real cubins.
 void leave_bombs_packed(DeviceCode& code) {
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
   constexpr std::uint64_t kMostRatio = 200;
@@ -91,8 +91,7 @@ void leave_bombs_packed(DeviceCode& code) {
     stored += image.payload.size();
   }
   if (clear <= kMost || clear / kMostRatio <= stored) return;
-  for (CodeImage& image : code.images)
-    image.left_packed = image.bytes / kMostRatio > image.payload.size();
+  for (CodeImage& image : code.images) image.left_packed = image.bytes / kMostRatio > image.payload.size();
 }
 
 }  // namespace

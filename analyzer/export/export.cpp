@@ -586,7 +586,8 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
     const Got got = reports.next();
     done += input.bytes;
     if (options_.progress) options_.progress(done, total);
-    if (const auto* why = std::get_if<std::string>(&got); why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
+    if (const auto* why = std::get_if<std::string>(&got);
+        why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
       ++result.scans;
     } else if (why != nullptr) {
       rows.reject(input.path, 0, *why);

@@ -34,8 +34,8 @@ constexpr std::string_view kUnfinished = ".unfinished";
 /// Opens a folder, and makes what is missing. 0 or errno.
 int open_folder(const fs::path& folder, files::Descriptor& out) {
   int fd = -1;
-  const int error = report::FolderWalk<report::LibcCalls>::open(folder.native(),
-                                                                {.make_missing = true, .mode = 0777}, fd);
+  const int error =
+      report::FolderWalk<report::LibcCalls>::open(folder.native(), {.make_missing = true, .mode = 0777}, fd);
   if (error == 0) out = files::Descriptor(fd);
   return error;
 }
@@ -113,8 +113,7 @@ void TableFiles::flush(const Key& key, File& file) {
   const bool fresh = file.name.empty();
   if (fresh) {
     const std::string number = file.number == 0 ? std::string() : fmt::format(".{}", file.number);
-    file.folder = folder_ /
-                  fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
+    file.folder = folder_ / fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
                   fmt::format("date={}", key.second);
     file.name = temporary_name(fmt::format("{}{}.ndjson{}", name_, number, zstd_ ? ".zst" : ""));
     written_.emplace_back(file.folder, file.name);

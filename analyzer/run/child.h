@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts CMD and stays beside it: signals, job control, the time limit. It reads no file, as a file system may
-// not answer: the watch does, in a thread of its own.
+// Starts CMD and stays beside it: signals, job control, the time limit. It reads no file, as a file system
+// may not answer: the watch does, in a thread of its own.
 #pragma once
 #include <sys/types.h>
 

@@ -256,7 +256,8 @@ void Watch::start() {
     thread_ = std::thread(&Watch::go_on, this);
   } catch (const std::system_error& error) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw UserError(fmt::format("cannot start a thread: {}", error.code().message()), exit_status::kRunFailed);
+    throw UserError(fmt::format("cannot start a thread: {}", error.code().message()),
+                    exit_status::kRunFailed);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -51,8 +51,8 @@ class Watch {
 
   /// Empty where no folder took one: then /proc alone tells.
   const std::string& socket_path() const noexcept { return socket_path_; }
-  /// Receives and scans in a thread of its own, from start() to stop(), which throws what the thread threw. Between
-  /// them call nothing else.
+  /// Receives and scans in a thread of its own, from start() to stop(), which throws what the thread threw.
+  /// Between them call nothing else.
   void start();
   void stop();
   /// Takes in what the socket holds.

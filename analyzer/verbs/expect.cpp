@@ -271,11 +271,13 @@ std::string config_of(const Scan& scan, bool pyproject) {
           object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
       if (!named.insert(name).second) continue;
       if (analysis::harmless(name) != name) {
-        out += fmt::format("\n# {}: the name has characters that are not written here\n", analysis::harmless(name));
+        out += fmt::format("\n# {}: the name has characters that are not written here\n",
+                           analysis::harmless(name));
         continue;
       }
-      out += fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
-                         pyproject ? "tool.kshim." : "", escaped(escaped(name, "*?[\\"), "\\\""), to_text(list));
+      out +=
+          fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
+                      pyproject ? "tool.kshim." : "", escaped(escaped(name, "*?[\\"), "\\\""), to_text(list));
     }
   }
   return out;

@@ -22,8 +22,8 @@ void add_file(const fs::path& path, std::vector<ReportFile>& out) {
   out.push_back({path.string(), error ? 0 : bytes});
 }
 
-// Links to folders are not followed: a ring of them would never end. One folder is open at a time, and what is
-// wrong with one costs that one: in a spool others are another user's.
+// Links to folders are not followed: a ring of them would never end. One folder is open at a time, and what
+// is wrong with one costs that one: in a spool others are another user's.
 void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vector<std::string>& notes) {
   constexpr unsigned kDeepest = 16;
   const std::size_t before = out.size();
@@ -51,7 +51,8 @@ void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vecto
     }
     if (error) notes.push_back(fmt::format("{}: cannot be listed: {}", at.string(), error.message()));
   }
-  if (deeper) notes.push_back(fmt::format("{}: folders below the {}th are not read", folder.string(), kDeepest));
+  if (deeper)
+    notes.push_back(fmt::format("{}: folders below the {}th are not read", folder.string(), kDeepest));
   if (out.size() == before && notes.size() == notes_before)
     notes.push_back(fmt::format("{}: holds no report (*.jsonl)", folder.string()));
 }

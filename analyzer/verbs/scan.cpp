@@ -462,7 +462,8 @@ class Scanner {
   std::vector<Task> tasks_;                   ///< each taken by one thread
   std::vector<Found> found_;                  ///< by task; the first is of all
   std::map<std::size_t, OpenImages> images_;  ///< by input
-  std::map<std::pair<std::size_t, const std::byte*>, std::size_t> task_of_;  ///< by input and bytes of a layer
+  std::map<std::pair<std::size_t, const std::byte*>, std::size_t>
+      task_of_;  ///< by input and bytes of a layer
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};

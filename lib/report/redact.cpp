@@ -225,7 +225,8 @@ class Finder {
   /// name=value, name: value, "name": "value", name%3Dvalue.
   Span named_value() const noexcept {
     const char c = text_[at_];
-    const bool escaped = starts_at(text_, at_, "%3") && is_one_of(at_ + 2 < text_.size() ? text_[at_ + 2] : ' ', "DdAa");
+    const bool escaped =
+        starts_at(text_, at_, "%3") && is_one_of(at_ + 2 < text_.size() ? text_[at_ + 2] : ' ', "DdAa");
     if (c == '%' && !escaped) return {};
     // A::b is a scope, https:// is a scheme.
     if (c == ':' &&
@@ -242,7 +243,8 @@ class Finder {
     if (is_header(name)) {
       const auto before = static_cast<std::size_t>(name.data() - text_.data());
       const bool quoted = before != 0 && is_quote(text_[before - 1]);
-      return {start, std::min(quoted ? text_.find(text_[before - 1], start) : text_.find('\n', start), text_.size())};
+      return {start, std::min(quoted ? text_.find(text_[before - 1], start) : text_.find('\n', start),
+                              text_.size())};
     }
     if (c == ':' && start != separator) return {start, find_any("\n\"'", start)};
     return {start, find_any("&; \t\n\"'", start)};
@@ -251,7 +253,8 @@ class Finder {
   std::size_t end_of_quoted(std::size_t open) const noexcept {
     const auto has_backslash = [this](std::size_t at) { return at != 0 && text_[at - 1] == '\\'; };
     std::size_t end = text_.find(text_[open], open + 1);
-    while (end != Text::npos && !has_backslash(open) && has_backslash(end)) end = text_.find(text_[open], end + 1);
+    while (end != Text::npos && !has_backslash(open) && has_backslash(end))
+      end = text_.find(text_[open], end + 1);
     return std::min(end, text_.size());
   }
   /// A header's value has blanks, quotes and semicolons in it.

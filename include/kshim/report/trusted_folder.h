@@ -19,8 +19,8 @@ constexpr bool is_another_user(uid_t owner, uid_t caller) noexcept { return owne
 
 struct FolderRequest {
   bool make_missing = false;
-  unsigned mode = 0755;  ///< of a folder that is made
-  bool any_kind = false; ///< what the path leads to may be a file
+  unsigned mode = 0755;   ///< of a folder that is made
+  bool any_kind = false;  ///< what the path leads to may be a file
 };
 
 /// `System`: static open_at, make_folder_at, read_link_at, status_of, close_file, as the calls of those

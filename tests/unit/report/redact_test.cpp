@@ -270,8 +270,9 @@ TEST(Redact, NoneOf77KindsOfKeysStaysInClear) {
 
 TEST(Redact, AValueIsHiddenToItsEnd) {
   for (const std::string& text :
-       {"Cookie: a=\"" + X + "\"", "Cookie: a=\"1\"; tok=" + X, "password=\"a\\\"" + X + "\"", R"({"token":[")" + X + "\"]}",
-        R"({\"token\": \")" + X + R"(\", \"x\": 1})", "SSHPASS=" + X, "pswd: " + X, "Authorization%3A%20Bearer%20" + X, "curl -H 'Cookie: a=" + X + "' https://host/a"})
+       {"Cookie: a=\"" + X + "\"", "Cookie: a=\"1\"; tok=" + X, "password=\"a\\\"" + X + "\"",
+        R"({"token":[")" + X + "\"]}", R"({\"token\": \")" + X + R"(\", \"x\": 1})", "SSHPASS=" + X,
+        "pswd: " + X, "Authorization%3A%20Bearer%20" + X, "curl -H 'Cookie: a=" + X + "' https://host/a"})
     EXPECT_EQ(redacted(text).find(X), std::string::npos) << redacted(text);
   EXPECT_EQ(redacted("curl -H 'Cookie: a=" + X + "' https://host/a"), "curl -H 'Cookie: …' https://host/a");
   EXPECT_EQ(redacted(R"({"password":"a\"b","x":1})"), R"({"password":"…","x":1})");
