@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"
