@@ -202,7 +202,7 @@ class Export(unittest.TestCase):
         private = self.folder / "private.jsonl"
         shutil.copy(GOLDEN / "no-image-for-arch" / "report.jsonl", private)
         link(self.reports / "a.jsonl", private)
-        done = self.export("--settle", "0", self.reports)
+        done = self.export("--settle", "0", self.reports, status=3)
         self.assertIn("another user", done.stderr)
         self.assertFalse(self.rows("processes"))
         self.export("--settle", "0", self.reports / "a.jsonl")
