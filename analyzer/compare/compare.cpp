@@ -71,8 +71,6 @@ class Kernels {
                         .what = "kernel",
                         .pair = number_,
                         .arch = arch,
-                        .before = {},
-                        .after = {},
                         .text = std::move(text),
                         .kernels = std::move(names)});
   }
@@ -90,20 +88,17 @@ void alone(const Pair& pair, std::size_t number, const Options& options, bool lo
            std::vector<Change>& changes) {
   const Object& object = pair.any();
   const bool gone = pair.b == nullptr;
+  const std::string archs = archs_text(object);
+  const char* const word = loaded ? (gone ? "not loaded any more" : "not loaded before")
+                                  : (gone ? "is not there any more" : "is new");
   Change change{.effect = loaded ? Effect::changed
                           : gone ? Effect::lost
                                  : Effect::gained,
                 .what = "object",
                 .pair = number,
-                .arch = {},
-                .before = gone ? archs_text(object) : "",
-                .after = gone ? "" : archs_text(object),
-                .text = fmt::format("{}; built for {}",
-                                    loaded ? gone ? "not loaded any more" : "not loaded before"
-                                    : gone ? "is not there any more"
-                                           : "is new",
-                                    archs_text(object)),
-                .kernels = {}};
+                .text = fmt::format("{}; built for {}", word, archs),
+                .before = gone ? archs : "",
+                .after = gone ? "" : archs};
   const auto serves = [&](image::Arch target) {
     return outcome_on(object, target, options.driver) < scan::Outcome::part;
   };
@@ -136,44 +131,6 @@ void add_doubts(Diff& diff) {
     diff.notes.push_back(
         fmt::format("B's verdict is {}: what does not occur there may not be fixed", diff.b.verdict));
 }
-
-}  // namespace
-
-bool Diff::lost() const {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change& change) { return change.effect == Effect::lost; });
-}
-bool Diff::gained() const {
-  return std::any_of(changes.begin(), changes.end(),
-                     [](const Change& change) { return change.effect == Effect::gained; });
-}
-
-void compare(const Options& options, Diff& diff) {
-  diff.targets = options.targets;
-  diff.driver = options.driver;
-  if (diff.a.has_objects && diff.b.has_objects)
-    diff.pairs = match(diff.a.objects, diff.b.objects, diff.a.kind == SideKind::scan);
-  for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
-    const Pair& pair = diff.pairs[i];
-    if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known))
-      continue;
-    if (pair.a == nullptr || pair.b == nullptr) {
-      alone(pair, i, options, diff.a.kind == SideKind::reports, diff.changes);
-      continue;
-    }
-    compare_images(pair, i, options, diff.changes);
-    if (pair.a->kernels && pair.b->kernels) Kernels(i, diff.changes).compare(*pair.a, *pair.b);
-  }
-  compare_findings(options, diff);
-  std::stable_sort(diff.changes.begin(), diff.changes.end(), [](const Change& a, const Change& b) {
-    return std::pair(a.effect, a.pair.value_or(kLast)) < std::pair(b.effect, b.pair.value_or(kLast));
-  });
-  add_doubts(diff);
-  add_notes(diff.a, "A", diff.notes);
-  add_notes(diff.b, "B", diff.notes);
-}
-
-namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
@@ -234,6 +191,40 @@ Places places_of(const std::vector<Object>& objects, const std::vector<bool>& ta
 }
 
 }  // namespace
+
+bool Diff::lost() const {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.effect == Effect::lost; });
+}
+bool Diff::gained() const {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.effect == Effect::gained; });
+}
+
+void compare(const Options& options, Diff& diff) {
+  diff.targets = options.targets;
+  diff.driver = options.driver;
+  if (diff.a.has_objects && diff.b.has_objects)
+    diff.pairs = match(diff.a.objects, diff.b.objects, diff.a.kind == SideKind::scan);
+  for (std::size_t i = 0; i < diff.pairs.size(); ++i) {
+    const Pair& pair = diff.pairs[i];
+    if ((pair.a != nullptr && !pair.a->images_known) || (pair.b != nullptr && !pair.b->images_known))
+      continue;
+    if (pair.a == nullptr || pair.b == nullptr) {
+      alone(pair, i, options, diff.a.kind == SideKind::reports, diff.changes);
+      continue;
+    }
+    compare_images(pair, i, options, diff.changes);
+    if (pair.a->kernels && pair.b->kernels) Kernels(i, diff.changes).compare(*pair.a, *pair.b);
+  }
+  compare_findings(options, diff);
+  std::stable_sort(diff.changes.begin(), diff.changes.end(), [](const Change& a, const Change& b) {
+    return std::pair(a.effect, a.pair.value_or(kLast)) < std::pair(b.effect, b.pair.value_or(kLast));
+  });
+  add_doubts(diff);
+  add_notes(diff.a, "A", diff.notes);
+  add_notes(diff.b, "B", diff.notes);
+}
 
 std::string stem(std::string_view file) {
   std::string name(file);

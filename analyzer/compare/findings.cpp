@@ -128,10 +128,9 @@ class Findings {
                              .what = "finding",
                              .pair = objects_.pair(finding, before),
                              .arch = finding.need,
-                             .before = before ? finding.cause : "",
-                             .after = before ? "" : finding.cause,
                              .text = std::move(text),
-                             .kernels = {}});
+                             .before = before ? finding.cause : "",
+                             .after = before ? "" : finding.cause});
     return diff_.changes.back();
   }
 

@@ -2,13 +2,9 @@
 // The files of one export: DIR/table=NAME/date=DAY/EXPORT[.N].ndjson[.zst]. Rows are collected under another
 // name and renamed at the end, so that a reader never sees half a file and a failed export leaves none.
 #pragma once
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analyzer/export/row.h"
 

@@ -26,6 +26,39 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
+constexpr std::size_t kEntrySize = 16;
+// rpm's own limits (lib/header.c): more is damage.
+constexpr std::uint32_t kMostEntries = 0xffff;
+constexpr std::uint32_t kLargestHeap = 0x0fffffff;
+// Tags and types (rpm.org, "RPM Tags"; lib/rpmtag.h).
+constexpr std::uint32_t kVersion = 1001;
+constexpr std::uint32_t kRelease = 1002;
+constexpr std::uint32_t kEpoch = 1003;
+constexpr std::uint32_t kOldFileNames = 1027;
+constexpr std::uint32_t kDirIndexes = 1116;
+constexpr std::uint32_t kBaseNames = 1117;
+constexpr std::uint32_t kDirNames = 1118;
+constexpr std::uint32_t kInt32 = 4;
+constexpr std::uint32_t kString = 6;
+constexpr std::uint32_t kStringArray = 8;
+constexpr std::uint32_t kI18nString = 9;
+
+// Numbers are big-endian.
+std::uint32_t number(Bytes bytes, std::size_t at) {
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
+  return out;
+}
+
+/// The text up to the next NUL, which must be there.
+std::optional<std::string_view> text_in(Bytes heap, std::uint64_t offset) {
+  if (offset >= heap.size()) return std::nullopt;
+  const std::string_view rest = text_of(heap).substr(static_cast<std::size_t>(offset));
+  const std::size_t end = rest.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  return rest.substr(0, end);
+}
+
 }  // namespace
 
 #if KSHIM_HAS_SQLITE
@@ -175,43 +208,6 @@ std::optional<Package> RpmDatabase::find([[maybe_unused]] const std::string& pat
 #endif
   return std::nullopt;
 }
-
-namespace {
-
-constexpr std::size_t kEntrySize = 16;
-// rpm's own limits (lib/header.c): more is damage.
-constexpr std::uint32_t kMostEntries = 0xffff;
-constexpr std::uint32_t kLargestHeap = 0x0fffffff;
-// Tags and types (rpm.org, "RPM Tags"; lib/rpmtag.h).
-constexpr std::uint32_t kVersion = 1001;
-constexpr std::uint32_t kRelease = 1002;
-constexpr std::uint32_t kEpoch = 1003;
-constexpr std::uint32_t kOldFileNames = 1027;
-constexpr std::uint32_t kDirIndexes = 1116;
-constexpr std::uint32_t kBaseNames = 1117;
-constexpr std::uint32_t kDirNames = 1118;
-constexpr std::uint32_t kInt32 = 4;
-constexpr std::uint32_t kString = 6;
-constexpr std::uint32_t kStringArray = 8;
-constexpr std::uint32_t kI18nString = 9;
-
-// Numbers are big-endian.
-std::uint32_t number(Bytes bytes, std::size_t at) {
-  std::uint32_t out = 0;
-  for (std::size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
-  return out;
-}
-
-/// The text up to the next NUL, which must be there.
-std::optional<std::string_view> text_in(Bytes heap, std::uint64_t offset) {
-  if (offset >= heap.size()) return std::nullopt;
-  const std::string_view rest = text_of(heap).substr(static_cast<std::size_t>(offset));
-  const std::size_t end = rest.find('\0');
-  if (end == std::string_view::npos) return std::nullopt;
-  return rest.substr(0, end);
-}
-
-}  // namespace
 
 std::optional<RpmHeader> RpmHeader::open(Bytes blob) {
   constexpr std::size_t kCounts = 8;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said of a finding in a line or a clause.
 #pragma once
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "analyzer/core/finding.h"
 

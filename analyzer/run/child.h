@@ -4,10 +4,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/run/environment.h"
 #include "analyzer/run/watch.h"

@@ -5,12 +5,7 @@
 #pragma once
 #include <sys/types.h>
 
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "analyzer/verbs/analysis.h"
 

@@ -171,6 +171,11 @@ def check_schema(kshim):
     for listed, def_file, macro in lists:
         if listed != names(def_file, macro):
             problems.append(f"the schema's list differs from {def_file}")
+    with open(os.path.join(SOURCE, "analyzer/core/formats.def"), encoding="utf-8") as formats, \
+            open(os.path.join(SOURCE, "docs/output.md"), encoding="utf-8") as page:
+        text = page.read()
+        problems += [f"docs/output.md has no row for {name}" for name in re.findall(r"^KSHIM_FORMAT\((\w+)", formats.read(), re.M)
+                     if f"| `{name}` |" not in text]
     for severity in set(severities()) - set(finding["severity"]["enum"]):
         problems.append(f"the schema has no severity {severity}, which causes.def uses")
     for case in cases():

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that arrive block by block, and libarchive between two of such streams.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

@@ -239,31 +239,6 @@ std::string read_lines(const files::OpenFile& file, LineReader& reader,
   return reader.finish();
 }
 
-}  // namespace
-
-std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
-  const files::OpenFile file = files::open_to_read(path);
-  if (!file) return file.why;
-  Report report;
-  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
-  report.path = path.string();
-  try {
-    LineReader reader(report, homes == Homes::own && !report.foreign);
-    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
-  } catch (const std::bad_alloc&) {
-    report = Report();
-    return no_memory_clause();
-  }
-  return report;
-}
-
-std::string place_of(const Report& report, const ReportNote& note) {
-  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
-}
-
-namespace {
-
 using namespace std::string_view_literals;
 
 struct Magic {
@@ -288,6 +263,27 @@ constexpr Magic kMagics[] = {
 };
 
 }  // namespace
+
+std::variant<Report, std::string> read_report(const std::filesystem::path& path,
+                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return file.why;
+  Report report;
+  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
+  report.path = path.string();
+  try {
+    LineReader reader(report, homes == Homes::own && !report.foreign);
+    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
+  } catch (const std::bad_alloc&) {
+    report = Report();
+    return no_memory_clause();
+  }
+  return report;
+}
+
+std::string place_of(const Report& report, const ReportNote& note) {
+  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
+}
 
 std::string foreign_file(std::string_view first_bytes) {
   for (const Magic& magic : kMagics) {
