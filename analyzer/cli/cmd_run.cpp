@@ -64,12 +64,10 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
 }
 
 std::string join_targets(const std::vector<image::Arch>& targets) {
-  std::string joined;
-  for (const image::Arch& target : targets) {
-    if (!joined.empty()) joined += ',';
-    joined += image::to_name(image::ImageKind::cubin, target).view();
-  }
-  return joined;
+  std::vector<std::string> names;
+  for (const image::Arch& target : targets)
+    names.emplace_back(image::to_name(image::ImageKind::cubin, target).view());
+  return analysis::join(names, ",");
 }
 
 // ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and

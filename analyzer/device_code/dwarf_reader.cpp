@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/core/text.h"
-#include "analyzer/device_code/host_lines.h"
-#include "kshim/files/open_file.h"
-
-#if KSHIM_HAS_DWARF
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -13,6 +8,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "analyzer/core/text.h"
+#include "analyzer/device_code/host_lines.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::source {
 namespace {
@@ -140,12 +139,3 @@ std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std
 }
 
 }  // namespace kshim::source
-#else
-namespace kshim::source {
-
-std::vector<SourceFrames> read_dwarf(const HostFile&, const std::vector<std::uint64_t>& addresses) {
-  return std::vector<SourceFrames>(addresses.size());
-}
-
-}  // namespace kshim::source
-#endif

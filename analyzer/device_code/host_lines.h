@@ -25,14 +25,12 @@ struct HostFile {
 };
 
 /// For each link-time address what is there; empty where nothing is known, and for all of them where the file
-/// cannot be read in time or this build is without libdw.
+/// cannot be read in time.
 std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses);
 /// Whether a debug file of this build id is installed.
 bool has_debug_file(const HostFile& file);
 /// Where it would be; empty for a build id that is none.
 std::filesystem::path debug_file(const HostFile& file);
-/// Whether this build reads DWARF of host files.
-bool reads_host_lines();
 
 // The part of host_lines.h that runs in a process of its own.
 

@@ -4,13 +4,11 @@
 // header.
 #include "analyzer/owner/rpm_database.h"
 
+#include <sqlite3.h>
+
 #include <system_error>
 
 #include "analyzer/core/text.h"
-
-#if KSHIM_HAS_SQLITE
-#include <sqlite3.h>
-#endif
 
 namespace kshim::packages {
 namespace {
@@ -19,7 +17,7 @@ namespace fs = std::filesystem;
 
 // Fedora and RHEL 9 keep the database in /usr, the others in /var.
 constexpr std::string_view kFolders[] = {"usr/lib/sysimage/rpm", "var/lib/rpm"};
-[[maybe_unused]] constexpr std::uint64_t kLargestDatabase = std::uint64_t{4} << 30;
+constexpr std::uint64_t kLargestDatabase = std::uint64_t{4} << 30;
 
 bool is_file(const fs::path& path) {
   std::error_code error;
@@ -61,7 +59,6 @@ std::optional<std::string_view> text_in(Bytes heap, std::uint64_t offset) {
 
 }  // namespace
 
-#if KSHIM_HAS_SQLITE
 struct RpmDatabase::Connection {
   sqlite3* database = nullptr;
   sqlite3_stmt* files = nullptr;
@@ -155,9 +152,6 @@ struct RpmDatabase::Connection {
     return out;
   }
 };
-#else
-struct RpmDatabase::Connection {};
-#endif
 
 RpmDatabase::RpmDatabase(fs::path root, Budget& budget) : root_(std::move(root)), budget_(budget) {}
 RpmDatabase::~RpmDatabase() = default;
@@ -168,7 +162,6 @@ void RpmDatabase::open() {
   for (const std::string_view name : kFolders) {
     const fs::path folder = root_ / name;
     if (is_file(folder / "rpmdb.sqlite")) {
-#if KSHIM_HAS_SQLITE
       std::error_code error;
       auto connection = std::make_unique<Connection>();
       const std::uint64_t size = fs::file_size(folder / "rpmdb.sqlite", error);
@@ -178,9 +171,6 @@ void RpmDatabase::open() {
         return;
       }
       unreadable_ = "cannot be read as SQLite";
-#else
-      unreadable_ = "is in SQLite, which this build of kshim does not read";
-#endif
     } else if (is_file(folder / "Packages.db")) {
       unreadable_ = "is of the kind ndb, which is not read";
     } else if (is_file(folder / "Packages")) {
@@ -202,11 +192,8 @@ std::optional<Package> RpmDatabase::owner(const std::vector<std::string>& names)
   return std::nullopt;
 }
 
-std::optional<Package> RpmDatabase::find([[maybe_unused]] const std::string& path) {
-#if KSHIM_HAS_SQLITE
-  if (connection_) return connection_->find(path, budget_);
-#endif
-  return std::nullopt;
+std::optional<Package> RpmDatabase::find(const std::string& path) {
+  return connection_ ? connection_->find(path, budget_) : std::nullopt;
 }
 
 std::optional<RpmHeader> RpmHeader::open(Bytes blob) {

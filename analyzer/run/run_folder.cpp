@@ -125,6 +125,19 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
 // The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
 constexpr std::size_t kLongestPattern = 3000;
 
+/// The entries of a folder that `pick` wants; of very many, those among the first.
+template <class Pick>
+std::vector<fs::path> entries_where(const fs::path& folder, Pick pick) {
+  constexpr std::size_t kMost = 10'000;
+  std::vector<fs::path> out;
+  std::error_code error;
+  std::size_t count = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
+       entry.increment(error))
+    if (pick(entry->path())) out.push_back(entry->path());
+  return out;
+}
+
 /// Whether nobody listens at any socket of the folder: the run that made it was killed.
 bool is_left_behind(const fs::path& folder) {
   std::error_code error;
@@ -236,36 +249,25 @@ std::vector<fs::path> RunFolder::reports() const {
 }
 
 void remove_dead_sockets(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::size_t count = 0;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
+  const auto left = entries_where(folder, [](const fs::path& path) {
     struct stat info {};
-    if (entry->path().filename().string().starts_with("kshim-run-") &&
-        lstat(entry->path().c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-        is_left_behind(entry->path()))
-      left.push_back(entry->path());
-  }
+    return path.filename().string().starts_with("kshim-run-") && lstat(path.c_str(), &info) == 0 &&
+           S_ISDIR(info.st_mode) && info.st_uid == geteuid() && is_left_behind(path);
+  });
+  std::error_code error;
   for (const fs::path& path : left) fs::remove_all(path, error);
 }
 
 void remove_empty_runs(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::vector<fs::path> left;
-  std::size_t count = 0;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const auto left = entries_where(folder, [](const fs::path& path) {
+    const std::string name = path.filename().string();
     const std::size_t dash = name.rfind('-');
     pid_t pid = 0;
-    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) continue;
+    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) return false;
     const auto [rest, bad] = std::from_chars(name.data() + dash + 1, name.data() + name.size(), pid);
-    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
-  }
+    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) return false;
+    return kill(pid, 0) != 0 && errno == ESRCH;
+  });
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
 }
 

@@ -41,10 +41,6 @@ using analysis::Cause;
 // "Ignore the above" stands right below what it is about.
 constexpr std::uint64_t kNear = 2;
 
-// What a program does without, on the CPU. After other failures, steps that go on being printed may count
-// results that nobody computed.
-bool may_do_without(Cause cause) { return has_trait(cause, analysis::cause_trait::optional); }
-
 }  // namespace
 
 // "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
@@ -95,7 +91,8 @@ std::string survived(const Course& course, const Hit& hit, Cause cause) {
   if (course.last_finished > hit.line)
     return fmt::format("The program came to its end: line {}: {}", course.last_finished,
                        course.last_finished_quote);
-  if (may_do_without(cause) && course.last_works > hit.line)
+  // After other failures, steps that go on being printed may count results that nobody computed.
+  if (has_trait(cause, analysis::cause_trait::optional) && course.last_works > hit.line)
     return fmt::format("The program went on: line {}: {}", course.last_works, course.last_works_quote);
   return {};
 }

@@ -53,33 +53,6 @@ std::string parent(std::string_view path) {
   return std::string(slash == std::string_view::npos || slash == 0 ? "/" : path.substr(0, slash));
 }
 
-class Toolkits {
- public:
-  explicit Toolkits(const Machine& machine) : machine_(machine) {}
-
-  void add(std::string_view folder, std::string_view known_by) {
-    const std::string real = machine_.real(folder);
-    if (real.empty() || !machine_.is_folder(real)) return;
-    for (Toolkit& toolkit : found_) {
-      if (toolkit.folder != real) continue;
-      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
-        toolkit.known_by.emplace_back(known_by);
-      return;
-    }
-    Toolkit toolkit;
-    toolkit.folder = real;
-    toolkit.version = version_of_toolkit(machine_, real);
-    toolkit.compiler = machine_.is_executable(join_path(real, "bin/nvcc"));
-    toolkit.known_by.emplace_back(known_by);
-    if (toolkit.version.known() || toolkit.compiler) found_.push_back(std::move(toolkit));
-  }
-  std::vector<Toolkit> take() { return std::move(found_); }
-
- private:
-  const Machine& machine_;
-  std::vector<Toolkit> found_;
-};
-
 bool is_cuda_wheel(std::string_view name) {
   for (const std::string_view prefix :
        {"nvidia-", "torch", "tensorflow", "jax", "cupy", "triton", "numba-cuda", "cuda-python",
@@ -152,18 +125,32 @@ std::string in_path(const Machine& machine, std::string_view name) {
 }
 
 std::vector<Toolkit> find_toolkits(const Machine& machine) {
-  Toolkits toolkits(machine);
+  std::vector<Toolkit> found;
+  const auto add = [&](std::string_view folder, std::string_view known_by) {
+    const std::string real = machine.real(folder);
+    if (real.empty() || !machine.is_folder(real)) return;
+    for (Toolkit& toolkit : found) {
+      if (toolkit.folder != real) continue;
+      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
+        toolkit.known_by.emplace_back(known_by);
+      return;
+    }
+    Toolkit toolkit{.folder = real,
+                    .version = version_of_toolkit(machine, real),
+                    .known_by = {std::string(known_by)},
+                    .compiler = machine.is_executable(join_path(real, "bin/nvcc"))};
+    if (toolkit.version.known() || toolkit.compiler) found.push_back(std::move(toolkit));
+  };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT"})
-    toolkits.add(machine.env(variable), variable);
+    add(machine.env(variable), variable);
   if (const std::string nvcc = machine.real(in_path(machine, "nvcc")); !nvcc.empty())
-    toolkits.add(parent(parent(nvcc)), "PATH");
+    add(parent(parent(nvcc)), "PATH");
   for (const std::string& name : machine.names("/usr/local"))
-    if (name == "cuda" || name.starts_with("cuda-")) toolkits.add("/usr/local/" + name, "/usr/local/" + name);
-  toolkits.add("/opt/cuda", "/opt/cuda");
-  if (machine.is_executable("/usr/bin/nvcc")) toolkits.add("/usr/lib/cuda", "/usr/bin/nvcc");
-  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
-    toolkits.add(conda, "CONDA_PREFIX");
-  return toolkits.take();
+    if (name == "cuda" || name.starts_with("cuda-")) add("/usr/local/" + name, "/usr/local/" + name);
+  add("/opt/cuda", "/opt/cuda");
+  if (machine.is_executable("/usr/bin/nvcc")) add("/usr/lib/cuda", "/usr/bin/nvcc");
+  add(machine.env("CONDA_PREFIX"), "CONDA_PREFIX");
+  return found;
 }
 
 std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons) {

@@ -114,18 +114,16 @@ class LineReader {
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     simdjson::dom::element element;
     auto error = parser_.parse(text.data(), text.size(), false).get(element);
-    if (error == simdjson::UTF8_ERROR) {
-      notes_.add("is not UTF-8 in places, which were replaced", number_);
-      repaired_ = utf8_of(text);
+    const auto parse_repaired = [&](std::string repaired, const char* note) {
+      notes_.add(note, number_);
+      repaired_ = std::move(repaired);
       repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
-    if (error == simdjson::STRING_ERROR) {
-      notes_.add("has escapes of half a character, which were replaced", number_);
-      repaired_ = whole_escapes(text);
-      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
+      return parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    };
+    if (error == simdjson::UTF8_ERROR)
+      error = parse_repaired(utf8_of(text), "is not UTF-8 in places, which were replaced");
+    if (error == simdjson::STRING_ERROR)
+      error = parse_repaired(whole_escapes(text), "has escapes of half a character, which were replaced");
     simdjson::dom::object object;
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
