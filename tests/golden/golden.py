@@ -178,12 +178,19 @@ def check_schema(kshim):
                      if f"| `{name}` |" not in text]
     for severity in set(severities()) - set(finding["severity"]["enum"]):
         problems.append(f"the schema has no severity {severity}, which causes.def uses")
+    seen = {"unmet-expectation"}  # of a scan: golden_scan.py
     for case in cases():
         output = json.loads(analyze(kshim, case, "json"))
+        seen.update(found["cause"] for found in output["findings"])
         problems += [f"{case}: {error}" for error in schemas.errors(validator, output)]
         for number, found in enumerate(output["findings"]):
             problems += [f"{case}: finding {number}: evidence without report:line: {sentence}"
                          for sentence in found["evidence"] if not is_as_run(case) and not re.search(r"\([^()]+:\d+\)$", sentence)]
+    for cause in names("causes.def", "KSHIM_CAUSE"):
+        if cause not in seen:
+            problems.append(f"no case has the cause {cause}")
+        if not os.path.exists(os.path.join(SOURCE, "docs/causes", f"{cause}.md")):
+            problems.append(f"docs/causes/{cause}.md is missing")
     return problems
 
 
