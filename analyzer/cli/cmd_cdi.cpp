@@ -154,18 +154,14 @@ int write_cdi(const CdiOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  app.add_option("--shim", options->shim, "path of libkshim.so (default: the one of `kshim path`)")
-      ->type_name("FILE");
-  app.add_option("--report", options->report,
-                 "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
-      ->type_name("DIR");
-  app.add_option("--preload", options->preload,
-                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
-                 "the shim and them")
-      ->type_name("LIST");
-  app.add_option("-o,--output", options->output,
-                 "write to FILE instead of stdout, such as /etc/cdi/kshim.json")
-      ->type_name("FILE");
+  add_value(app, "--shim", options->shim, "FILE", "path of libkshim.so (default: the one of `kshim path`)");
+  add_value(app, "--report", options->report, "DIR",
+            "the host's folder for reports; kshim creates it (default: /var/spool/kshim)");
+  add_value(app, "--preload", options->preload, "LIST",
+            "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
+            "the shim and them");
+  add_value(app, "-o,--output", options->output, "FILE",
+            "write to FILE instead of stdout, such as /etc/cdi/kshim.json");
   return [options] { return write_cdi(*options); };
 }
 

@@ -9,11 +9,8 @@
 #include <optional>
 #include <system_error>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/self.h"
-#include "analyzer/cli/stall.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
@@ -37,7 +34,7 @@ struct RunOptions {
   std::string fail_on;
   std::string status = "child";
   std::string timeout;
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   bool full = false;
   bool audit = false;
@@ -68,12 +65,10 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
 }
 
 std::string join_targets(const std::vector<image::Arch>& targets) {
-  std::string joined;
-  for (const image::Arch& target : targets) {
-    if (!joined.empty()) joined += ',';
-    joined += image::to_name(image::ImageKind::cubin, target).view();
-  }
-  return joined;
+  std::vector<std::string> names;
+  for (const image::Arch& target : targets)
+    names.emplace_back(image::to_name(image::ImageKind::cubin, target).view());
+  return analysis::join(names, ",");
 }
 
 // ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
@@ -152,7 +147,6 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
 }
 
 int run(const RunOptions& options) {
-  const analysis::Format format = parse_format(options.format, analysis::kFormats, exit_status::kRunFailed);
   analysis::Options analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
   const Simulation simulation = parse_simulations(options.simulate);
@@ -206,7 +200,7 @@ int run(const RunOptions& options) {
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(analysis::render(analysis, format,
+  output.write(analysis::render(analysis, options.format,
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
                                  .unicode = wants_unicode(),
                                  .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
@@ -219,30 +213,22 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
   app.prefix_command();
-  app.add_option("--simulate", options->simulate,
-                 "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
-                 "load and do not run. Repeat the option for more GPUs")
-      ->type_name("GPU")
-      ->allow_extra_args(false);
-  app.add_option("--target", options->target, "also check for code for these GPUs: 8.6,12.0")
-      ->type_name("ARCHS")
-      ->allow_extra_args(false);
-  app.add_option("--report", options->report, "folder for the reports (default: kshim-report/RUN here)")
-      ->type_name("DIR");
-  app.add_option("--fail-on", options->fail_on,
-                 "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
-      ->type_name("SEVERITY")
+  add_value(app, "--simulate", options->simulate, "GPU",
+            "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
+            "load and do not run. Repeat the option for more GPUs");
+  add_value(app, "--target", options->target, "ARCHS", "also check for code for these GPUs: 8.6,12.0");
+  add_value(app, "--report", options->report, "DIR",
+            "folder for the reports (default: kshim-report/RUN here)");
+  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
+            "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
       ->check(one_of({"error", "warning"}));
-  app.add_option("--status", options->status,
-                 "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
-                 "CMD returns)")
-      ->type_name("WHOSE")
+  add_value(app, "--status", options->status, "WHOSE",
+            "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
+            "CMD returns)")
       ->check(one_of({"child", "findings"}));
-  app.add_option("--timeout", options->timeout, "end CMD and its children after S seconds")->type_name("S");
-  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
-      ->type_name("F")
-      ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stderr")->type_name("FILE");
+  add_value(app, "--timeout", options->timeout, "S", "end CMD and its children after S seconds");
+  add_format(app, options->format);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stderr");
   app.add_flag("--audit", options->audit,
                "also record libraries loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
                "LD_AUDIT");

@@ -8,8 +8,6 @@
 #include <exception>
 
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/help.h"
-#include "analyzer/cli/stall.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/log.h"
 #include "analyzer/core/memory_limit.h"
@@ -135,18 +133,15 @@ void add_common_options(CLI::App& app, const Command& command, CommonOptions& to
   constexpr unsigned kPatience = 60;
   constexpr unsigned kMostPatience = 86'400;
   if (command.name == "path") return;
-  app.add_option("--knowledge", to.knowledge,
-                 "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
-                 "(also KSHIM_KNOWLEDGE)")
-      ->type_name("FILE");
-  app.add_option("--max-memory", to.memory,
-                 "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
-      ->type_name("SIZE");
+  add_value(app, "--knowledge", to.knowledge, "FILE",
+            "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+            "(also KSHIM_KNOWLEDGE)");
+  add_value(app, "--max-memory", to.memory, "SIZE",
+            "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)");
   to.io_timeout = kPatience;
-  app.add_option("--io-timeout", to.io_timeout,
-                 "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
-                 "forever)")
-      ->type_name("SECONDS")
+  add_value(app, "--io-timeout", to.io_timeout, "SECONDS",
+            "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
+            "forever)")
       ->check(CLI::Range(0U, kMostPatience));
 }
 

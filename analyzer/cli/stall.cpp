@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/stall.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/stat.h>
@@ -15,16 +13,11 @@
 #include <charconv>
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <new>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"

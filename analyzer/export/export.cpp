@@ -7,14 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <climits>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <tuple>
-#include <variant>
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"

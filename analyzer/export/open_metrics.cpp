@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <set>
-#include <tuple>
-#include <utility>
-#include <variant>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"

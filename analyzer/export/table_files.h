@@ -4,13 +4,9 @@
 // link of another user is followed, and what is written to, removed or renamed is in the folder that was
 // opened.
 #pragma once
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analyzer/export/row.h"
 

@@ -5,10 +5,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/run/environment.h"
 

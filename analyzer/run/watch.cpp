@@ -160,6 +160,32 @@ std::string reason_of(pid_t pid, const fs::path& exe) {
   return reason.empty() ? "its loader did not load libkshim.so" : reason;
 }
 
+constexpr std::size_t kMostAnnounced = 100'000;
+constexpr std::size_t kMostCallers = 256;  // descriptors
+
+bool names_driver_alone(std::string_view maps) {
+  return !maps_name(maps, "/libkshim.so") &&
+         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
+}
+
+constexpr std::size_t kMostLost = 10;
+
+fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
+
+// A clause about the report that a process said it writes.
+std::string why_lost(const fs::path& path) {
+  if (path.empty()) return "it could write no report";
+  std::error_code error;
+  const bool there = fs::exists(path, error);
+  if (error) return fmt::format("its report {} cannot be read: {}", path.string(), error.message());
+  if (!there) return fmt::format("its report {} is not there any more", path.string());
+  if (access(path.c_str(), R_OK) != 0)
+    return fmt::format("its report {} cannot be read: {}", path.string(), std::strerror(errno));
+  return fs::file_size(path, error) == 0 && !error
+             ? fmt::format("its report {} is empty: nothing could be written there", path.string())
+             : fmt::format("{}, where its report was, is none", path.string());
+}
+
 }  // namespace
 
 std::vector<pid_t> descendants(pid_t root) {
@@ -178,13 +204,6 @@ std::vector<pid_t> descendants(pid_t root) {
   found.erase(found.begin());
   return found;
 }
-
-namespace {
-
-constexpr std::size_t kMostAnnounced = 100'000;
-constexpr std::size_t kMostCallers = 256;  // descriptors
-
-}  // namespace
 
 std::vector<fs::path> socket_folders(const fs::path& reports) {
   // TMPDIR is second: it tends to be long, and to be on a network.
@@ -329,15 +348,6 @@ bool Watch::scan() {
   return news;
 }
 
-namespace {
-
-bool names_driver_alone(std::string_view maps) {
-  return !maps_name(maps, "/libkshim.so") &&
-         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
-}
-
-}  // namespace
-
 bool Watch::look_at(pid_t pid) {
   const std::string proc = fmt::format("/proc/{}", pid);
   std::error_code error;
@@ -451,28 +461,6 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
                              : "the caller was loaded with RTLD_DEEPBIND",
                   file)};
 }
-
-namespace {
-
-constexpr std::size_t kMostLost = 10;
-
-fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
-
-// A clause about the report that a process said it writes.
-std::string why_lost(const fs::path& path) {
-  if (path.empty()) return "it could write no report";
-  std::error_code error;
-  const bool there = fs::exists(path, error);
-  if (error) return fmt::format("its report {} cannot be read: {}", path.string(), error.message());
-  if (!there) return fmt::format("its report {} is not there any more", path.string());
-  if (access(path.c_str(), R_OK) != 0)
-    return fmt::format("its report {} cannot be read: {}", path.string(), std::strerror(errno));
-  return fs::file_size(path, error) == 0 && !error
-             ? fmt::format("its report {} is empty: nothing could be written there", path.string())
-             : fmt::format("{}, where its report was, is none", path.string());
-}
-
-}  // namespace
 
 Elsewhere find_announced(const std::vector<Announced>& announced, const std::vector<fs::path>& known,
                          const std::function<std::string(pid_t)>& exe_of) {

@@ -6,13 +6,8 @@
 #include <sys/types.h>
 
 #include <exception>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <set>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include "analyzer/verbs/analysis.h"
 

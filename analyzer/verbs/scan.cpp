@@ -22,7 +22,7 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
-#include "analyzer/owner/python_environment.h"
+#include "analyzer/owner/python_distributions.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_findings.h"
 #include "analyzer/verbs/scan_images.h"

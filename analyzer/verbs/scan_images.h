@@ -2,8 +2,6 @@
 // The layers of an image, each read by itself, put together: what a later layer deletes or replaces does not
 // count, and files belong to the packages that the image has.
 #pragma once
-#include <string>
-#include <vector>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"

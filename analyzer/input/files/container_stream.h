@@ -2,7 +2,6 @@
 // Bytes that arrive block by block, and libarchive between two of such streams.
 #pragma once
 #include <atomic>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

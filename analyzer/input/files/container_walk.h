@@ -2,12 +2,8 @@
 // What the walks of the different containers share: limits, names, and what becomes of one member.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/input/files/container.h"

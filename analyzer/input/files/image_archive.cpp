@@ -186,6 +186,29 @@ class Reader {
   bool flat_ = false;
 };
 
+constexpr std::size_t kTarHeader = 512;
+
+bool is_tar(Bytes head) {
+  return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
+}
+
+/// The name of the first entry of a compressed tar; nothing where the bytes are none.
+std::optional<std::string> first_name(Bytes packed) {
+  constexpr std::size_t kEnough = std::size_t{1} << 20;  // headers before the first entry belong to it
+  std::vector<std::byte> head;
+  inflate(packed, UINT64_MAX, [&](Bytes block) {
+    head.insert(head.end(), block.begin(), block.end());
+    return head.size() < kEnough;
+  });
+  std::optional<std::string> out;
+  if (is_tar(head))
+    each_tar_entry(head, [&](const TarEntry& entry) {
+      out = entry.name;
+      return false;
+    });
+  return out;
+}
+
 }  // namespace
 
 std::string image_path(std::string_view name) {
@@ -287,33 +310,6 @@ bool LayerNames::hides(std::string_view path) const {
   }
   return files_.contains(hash_of(path));
 }
-
-namespace {
-
-constexpr std::size_t kTarHeader = 512;
-
-bool is_tar(Bytes head) {
-  return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
-}
-
-/// The name of the first entry of a compressed tar; nothing where the bytes are none.
-std::optional<std::string> first_name(Bytes packed) {
-  constexpr std::size_t kEnough = std::size_t{1} << 20;  // headers before the first entry belong to it
-  std::vector<std::byte> head;
-  inflate(packed, UINT64_MAX, [&](Bytes block) {
-    head.insert(head.end(), block.begin(), block.end());
-    return head.size() < kEnough;
-  });
-  std::optional<std::string> out;
-  if (is_tar(head))
-    each_tar_entry(head, [&](const TarEntry& entry) {
-      out = entry.name;
-      return false;
-    });
-  return out;
-}
-
-}  // namespace
 
 bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && first_name(bytes).has_value(); }
 

@@ -115,18 +115,16 @@ class LineReader {
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     simdjson::dom::element element;
     auto error = parser_.parse(text.data(), text.size(), false).get(element);
-    if (error == simdjson::UTF8_ERROR) {
-      notes_.add("is not UTF-8 in places, which were replaced", number_);
-      repaired_ = utf8_of(text);
+    const auto parse_repaired = [&](std::string repaired, const char* note) {
+      notes_.add(note, number_);
+      repaired_ = std::move(repaired);
       repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
-    if (error == simdjson::STRING_ERROR) {
-      notes_.add("has escapes of half a character, which were replaced", number_);
-      repaired_ = whole_escapes(text);
-      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
+      return parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    };
+    if (error == simdjson::UTF8_ERROR)
+      error = parse_repaired(utf8_of(text), "is not UTF-8 in places, which were replaced");
+    if (error == simdjson::STRING_ERROR)
+      error = parse_repaired(whole_escapes(text), "has escapes of half a character, which were replaced");
     simdjson::dom::object object;
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
@@ -240,10 +238,6 @@ std::string read_lines(const files::OpenFile& file, LineReader& reader,
   return reader.finish();
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the path leads to the file that was opened without a link of another user: whoever made the link
 /// chose the file, and may choose another one meanwhile.
 bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened) {
@@ -253,32 +247,6 @@ bool is_reached_by_own_links(const std::filesystem::path& path, const struct sta
   struct stat there {};
   return ::fstat(fd, &there) == 0 && there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
 }
-
-}  // namespace
-
-std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
-  const files::OpenFile file = files::open_to_read(path);
-  if (!file) return file.why;
-  Report report;
-  report.linked = !is_reached_by_own_links(path, file.status);
-  report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
-  report.path = path.string();
-  try {
-    LineReader reader(report, homes == Homes::own && !report.foreign);
-    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
-  } catch (const std::bad_alloc&) {
-    report = Report();
-    return no_memory_clause();
-  }
-  return report;
-}
-
-std::string place_of(const Report& report, const ReportNote& note) {
-  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
-}
-
-namespace {
 
 using namespace std::string_view_literals;
 
@@ -304,6 +272,28 @@ constexpr Magic kMagics[] = {
 };
 
 }  // namespace
+
+std::variant<Report, std::string> read_report(const std::filesystem::path& path,
+                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return file.why;
+  Report report;
+  report.linked = !is_reached_by_own_links(path, file.status);
+  report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
+  report.path = path.string();
+  try {
+    LineReader reader(report, homes == Homes::own && !report.foreign);
+    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
+  } catch (const std::bad_alloc&) {
+    report = Report();
+    return no_memory_clause();
+  }
+  return report;
+}
+
+std::string place_of(const Report& report, const ReportNote& note) {
+  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
+}
 
 std::string foreign_file(std::string_view first_bytes) {
   for (const Magic& magic : kMagics) {

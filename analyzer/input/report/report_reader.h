@@ -2,15 +2,14 @@
 // Reads a report line by line. A report comes from a process that may have died while writing, or from a
 // stranger: nothing in it can make the reader fail in another way than by saying what is wrong.
 //
-// Memory: what is kept of one report (limits.h), one line, and simdjson's work on that line (about 14 bytes
-// for each of the longest), whatever the size of the file.
+// Memory: what is kept of one report (record_parser.h), one line, and simdjson's work on that line (about 14
+// bytes for each of the longest), whatever the size of the file.
 #pragma once
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <variant>
 
