@@ -17,6 +17,7 @@
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/likeness.h"
 #include "analyzer/verbs/processes.h"
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
@@ -425,6 +426,9 @@ struct EachReport::Known {
   explicit Known(const std::filesystem::path& root) : files(root) {}
   ObjectFiles files;
   std::unordered_map<std::string, Program> programs;
+  std::unordered_map<std::string, Analysis> judged;  ///< by likeness_of
+  std::size_t bytes = 0;                             ///< of these, about
+  Analysis last;
 };
 
 EachReport::EachReport(const Options& options) : options_(options) {}
@@ -432,10 +436,37 @@ EachReport::~EachReport() = default;
 
 ObjectFiles& EachReport::files() { return known_->files; }
 
-Analysis EachReport::judge(const Report& report) {
+const Analysis& EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMostReports = 16384;
+  constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+  constexpr std::size_t kLargest = std::size_t{64} << 10;
   if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_.root);
+  Known& known = *known_;
+  std::string likeness = likeness_of(report);
+  const bool may_come_again = !likeness.empty() && likeness.size() <= kLargest;
+  if (may_come_again) {
+    // Where there is nothing to say, the program does not matter, but for the packages that it knows.
+    const auto quiet = known.judged.find(likeness);
+    if (quiet != known.judged.end()) {
+      known.files.learn_program(report);
+      return quiet->second;
+    }
+    const std::size_t size = likeness.size();
+    likeness += program_likeness_of(report.process);
+    if (const auto same = known.judged.find(likeness); same != known.judged.end()) return same->second;
+    known.last = judge_now(report);
+    if (known.last.findings.empty() && report.failures.empty()) likeness.resize(size);
+  } else {
+    return known.last = judge_now(report);
+  }
+  constexpr std::size_t kFinding = 2048;
+  known.bytes += likeness.size() + kFinding * (1 + known.last.findings.size());
+  if (known.bytes > kMostBytes) known.judged.clear(), known.bytes = 0;
+  return known.judged.insert_or_assign(std::move(likeness), std::move(known.last)).first->second;
+}
+
+Analysis EachReport::judge_now(const Report& report) {
   Known::Program& program =
       known_->programs[report.process.exe + '\n' +
                        (report.process.argv.empty() ? std::string() : report.process.argv.front())];
@@ -450,6 +481,9 @@ Analysis EachReport::judge(const Report& report) {
       finding.fixes = fixes;
     else
       fixes = finding.fixes;
+    finding.evidence.clear();
+    finding.images.clear();
+    finding.kernels.clear();
   }
   return out;
 }
