@@ -52,7 +52,8 @@ using Got = std::variant<Report, std::string>;
 class ReadAhead {
  public:
   explicit ReadAhead(const std::vector<Input>& inputs) : inputs_(inputs) {
-    for (unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, 4U); count != 0; --count) begin();
+    for (unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, 4U); count != 0; --count)
+      begin();
   }
   Got next() {
     if (at_ == batch_.size()) {
@@ -135,7 +136,8 @@ class Rows {
     if (report.foreign) id_ += fmt::format(".{}", owner);  // no user's rows replace another's
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
-    if (time_.empty()) reject(report.path, process.line, "`process`: `time` is no time in UTC, taken as not known");
+    if (time_.empty())
+      reject(report.path, process.line, "`process`: `time` is no time in UTC, taken as not known");
     const analysis::ReportIndex index(report);
     know_files(report, index);
     process_row(report, analysis, owner);
@@ -175,8 +177,7 @@ class Rows {
       const File file{build_id.empty() ? place : build_id, place, build_id, package.substr(0, space),
                       space < package.size() ? package.substr(space + 1) : std::string_view()};
       const auto rows = object.is_object() ? object.find("images") : object.end();
-      if (file.id.empty() || rows == object.end() || !rows->is_array() ||
-          !listed_.emplace(file.id).second)
+      if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.emplace(file.id).second)
         continue;
       std::vector<analysis::ImageEntry> images;
       for (const nlohmann::json& row : *rows) {

@@ -51,7 +51,8 @@ void add_json(std::string_view text, std::string& out) {
 
 template <class Write>
 Row& Row::put(Column column, Write&& write) {
-  Value& value = values_.at(static_cast<std::size_t>(column) - kRanges[static_cast<std::size_t>(table_)].first);
+  Value& value =
+      values_.at(static_cast<std::size_t>(column) - kRanges[static_cast<std::size_t>(table_)].first);
   value.begin = static_cast<std::uint32_t>(text_.size());
   write();
   value.end = static_cast<std::uint32_t>(text_.size());

@@ -62,7 +62,7 @@ class Row {
   template <class Write>
   Row& put(Column column, Write&& write);
   Table table_;
-  std::string text_;                  ///< the values, in the order in which they came
+  std::string text_;                   ///< the values, in the order in which they came
   std::array<Value, 32> values_ = {};  ///< in `text_`, by column of the table; empty is null
 };
 

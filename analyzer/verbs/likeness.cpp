@@ -17,10 +17,8 @@ using report::RecordType;
 
 // Each value so that none can pass for another: sizes come first.
 template <class Number>
-  requires std::is_arithmetic_v<Number>
-void add(Number value, std::string& out) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
-}
+requires std::is_arithmetic_v<Number>
+void add(Number value, std::string& out) { out.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
 void add(const std::string& text, std::string& out) {
   add(text.size(), out);
   out += text;
@@ -50,11 +48,12 @@ void add(const std::optional<T>& value, std::string& out) {
 
 /// Of this very process, and no part of what it is judged by.
 constexpr bool is_own(Field field) {
-  constexpr Field kOwn[] = {
-      Field::process_host, Field::process_run,  Field::process_pid,  Field::process_uid,    Field::process_job,
-      Field::process_start, Field::process_ppid, Field::process_rank, Field::process_time,  Field::process_sample,
-      Field::process_exe,  Field::process_argv, Field::process_cwd,  Field::process_env, Field::device_uuid,
-      Field::device_pci,   Field::module_ms};
+  constexpr Field kOwn[] = {Field::process_host,   Field::process_run,  Field::process_pid,
+                            Field::process_uid,    Field::process_job,  Field::process_start,
+                            Field::process_ppid,   Field::process_rank, Field::process_time,
+                            Field::process_sample, Field::process_exe,  Field::process_argv,
+                            Field::process_cwd,    Field::process_env,  Field::device_uuid,
+                            Field::device_pci,     Field::module_ms};
   return std::find(std::begin(kOwn), std::end(kOwn), field) != std::end(kOwn);
 }
 
@@ -62,7 +61,7 @@ template <RecordType kType, class T>
 void add_record(const T& record, std::string& out) {
   add(record.line, out);
 #define KSHIM_RECORD(type, meaning)
-#define KSHIM_FIELD(of, field, kind, required, meaning)                              \
+#define KSHIM_FIELD(of, field, kind, required, meaning)                                                \
   if constexpr (kType == RecordType::of && !is_own(Field::of##_##field) && requires { record.field; }) \
     add(record.field, out);
 #include "kshim/report/schema.def"
@@ -77,8 +76,9 @@ void add_records(const std::vector<T>& records, std::string& out) {
 
 /// Numbers that a scheduler gives: another one for each process or job.
 bool is_number_of_job(std::string_view name, std::string_view value) {
-  static constexpr std::string_view kNames[] = {"SLURM_JOB_ID", "SLURM_PROCID", "LSB_JOBID", "PBS_JOBID",
-                                                "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
+  static constexpr std::string_view kNames[] = {
+      "SLURM_JOB_ID", "SLURM_PROCID",         "LSB_JOBID", "PBS_JOBID", "RANK",
+      "LOCAL_RANK",   "OMPI_COMM_WORLD_RANK", "PMI_RANK"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames) &&
          value.find('/') == std::string_view::npos;
 }
