@@ -128,7 +128,7 @@ class Rows {
   explicit Rows(TableFiles& out) : out_(out) {}
 
   void add(const Report& report, uid_t owner) {
-    const analysis::Analysis& analysis = judge_.judge(report);
+    const analysis::Analysis analysis = judge_.judge(report);
     files_ = &judge_.files();
     if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
     const analysis::ProcessRecord& process = report.process;

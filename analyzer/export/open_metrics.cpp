@@ -50,7 +50,7 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
       ++rejected;
       continue;
     }
-    const analysis::Analysis& analysis = judge.judge(*report);
+    const analysis::Analysis analysis = judge.judge(*report);
     const std::uint64_t weight = report->failures.empty() ? report->process.sample.value_or(1) : 1;
     verdicts[to_name(analysis.verdict)] += weight;
     std::set<Key> seen;

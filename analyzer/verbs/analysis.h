@@ -78,23 +78,19 @@ struct Analysis {
 Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, const Options& options);
 
 /// Judges reports that were read, each by itself. What they share is read once: files, packages, and advice,
-/// which is that of the first report of the same program that says the same. Reports that differ in nothing
-/// that they are judged by are judged once.
+/// which is that of the first report of the same program that says the same.
 class EachReport {
  public:
   explicit EachReport(const Options& options);
   ~EachReport();
   EachReport(const EachReport&) = delete;
   EachReport& operator=(const EachReport&) = delete;
-  /// Of the findings what a table has: no evidence, images and lists of kernels. The answer stays until the
-  /// next call.
-  const Analysis& judge(const Report& report);
+  Analysis judge(const Report& report);
   /// Of the reports judged lately.
   ObjectFiles& files();
 
  private:
   struct Known;
-  Analysis judge_now(const Report& report);
   const Options& options_;
   std::unique_ptr<Known> known_;
   std::size_t reports_ = 0;

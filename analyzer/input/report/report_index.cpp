@@ -177,16 +177,10 @@ void ObjectFiles::note_environments(const Report& report) {
   for (std::size_t i = 0; i < std::min(report.failures.size(), kMostAsked); ++i) {
     for (const PythonFrame& frame : report.failures[i].python) packages_.note(frame.file);
   }
-  learn_program(report);
-}
-
-void ObjectFiles::learn_program(const Report& report) {
   if (report.process.argv.empty()) return;
   const std::filesystem::path program = report.process.argv.front();
-  if (!program.has_parent_path()) return;
-  const std::string path = (std::filesystem::path(report.process.cwd) / program).string();
-  if (programs_.size() < kMostBuildIds && !programs_.insert(path).second) return;
-  packages_.note_program(path);
+  if (program.has_parent_path())
+    packages_.note_program((std::filesystem::path(report.process.cwd) / program).string());
 }
 
 ObjectFiles::Entry& ObjectFiles::entry(const ObjectRecord& object) {

@@ -66,8 +66,6 @@ class ObjectFiles {
   explicit ObjectFiles(const std::filesystem::path& root = "/") : root_(root), packages_(root) {}
   /// Remembers where else the report has seen the files that it names, by build id.
   void learn(const Report& report);
-  /// Of that, what the program's own environment tells.
-  void learn_program(const Report& report);
   /// The very file of the record: by path and build id, else by build id where the report names another path.
   /// nullptr where there is none; why_not() then tells.
   const ObjectFile* find(const ObjectRecord& object);
@@ -98,7 +96,6 @@ class ObjectFiles {
   std::filesystem::path root_;
   std::map<Key, Entry> files_;
   std::unordered_map<std::string, std::vector<std::string>> places_;  ///< paths by build id
-  std::unordered_set<std::string> programs_;                          ///< that were learnt from
   std::map<Key, std::map<std::uint64_t, source::SourceFrames>> sources_;
   std::size_t source_reads_ = 0;
   packages::Finder packages_;
