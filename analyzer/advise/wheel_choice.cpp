@@ -23,15 +23,13 @@ int compare_last(std::string_view a, std::string_view b) {
   return compare_releases(a, b);
 }
 
-// The newest release that kshim knows.
-std::string_view newest_of(std::string_view distribution, std::string_view platform) {
-  std::string_view out;
-  for (const WheelRow& row : wheels()) {
-    if (row.distribution == distribution && row.platform == platform &&
-        (out.empty() || compare_last(row.last, out) > 0))
-      out = row.last;
-  }
-  return out;
+// Of the newest release that kshim knows.
+bool is_open(const WheelRow& row) {
+  const auto rows = wheels();
+  return std::none_of(rows.begin(), rows.end(), [&](const WheelRow& each) {
+    return each.distribution == row.distribution && each.platform == row.platform &&
+           compare_last(each.last, row.last) > 0;
+  });
 }
 
 // The newest release of a row that a Python has, and whose companions serve the GPU.
@@ -84,6 +82,7 @@ unsigned major_of(std::string_view release) {
 
 // Who has version 2 of a project has written for it: 1.4 is no answer, whatever it has code for.
 bool is_of_the_past(const WheelRow& row, const WheelName& wheel) {
+  if (is_open(row)) return false;
   unsigned used = is_plain(wheel.version) ? major_of(wheel.version) : 0;
   if (used == 0) {
     for (const WheelRow& each : wheels()) {
@@ -145,18 +144,14 @@ std::optional<WheelChoice> choose_wheel(const WheelName& wheel, std::string_view
   // The build that is there is not the answer, whatever the table says of it.
   const WheelRow* there = find_wheel(wheel.distribution, wheel.version, wheel.variant, platform);
   std::vector<const WheelRow*> rows = wheels_serving(wheel.distribution, device, platform);
-  if (rows.empty()) return std::nullopt;
-  const std::string_view last_known = newest_of(rows.front()->distribution, platform);
   std::erase_if(rows, [&](const WheelRow* row) {
-    const bool open = compare_last(row->last, last_known) == 0;
     // PTX alone is an answer where somebody read it, and not in an old release for a GPU that came later.
     const bool older =
-        !open && (!is_plain(wheel.version) || (compare_releases(row->last, wheel.version) < 0 &&
-                                               !is_within(wheel.version, row->first, row->last)));
+        !is_open(*row) && (!is_plain(wheel.version) || (compare_releases(row->last, wheel.version) < 0 &&
+                                                        !is_within(wheel.version, row->first, row->last)));
     const bool weak =
         serves(*row, device) == image::Choice::jit && (!row->verified || older || !row->note.empty());
-    return row == there || weak || (!open && is_of_the_past(*row, wheel)) ||
-           installer_of(*row, manager) == nullptr;
+    return row == there || weak || is_of_the_past(*row, wheel) || installer_of(*row, manager) == nullptr;
   });
   if (std::any_of(rows.begin(), rows.end(), [&](const WheelRow* row) { return runs_on(*row, driver); }))
     std::erase_if(rows, [&](const WheelRow* row) { return !runs_on(*row, driver); });
