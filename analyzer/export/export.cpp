@@ -66,7 +66,7 @@ class ReadAhead {
   }
 
  private:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
   static constexpr std::size_t kMostReports = 256;
   void begin() {
     const std::size_t first = begun_;

@@ -17,7 +17,6 @@
 #include "analyzer/verbs/compiler_failures.h"
 #include "analyzer/verbs/failed_start.h"
 #include "analyzer/verbs/fleet_plans.h"
-#include "analyzer/verbs/likeness.h"
 #include "analyzer/verbs/processes.h"
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
@@ -424,32 +423,8 @@ struct EachReport::Known {
     std::unordered_map<std::string, std::vector<Fix>> fixes;
   };
   explicit Known(const std::filesystem::path& root) : files(root) {}
-  Analysis judge(const Report& report, const Options& options) {
-    const ProcessRecord& process = report.process;
-    Program& program =
-        programs[process.exe + '\n' + (process.argv.empty() ? std::string() : process.argv.front())];
-    Analysis out;
-    Run run(options, out, files, program.advised);
-    run.judge(report);
-    run.finish();
-    out.verdict = verdict_of(out);
-    for (Finding& finding : out.findings) {
-      std::vector<Fix>& fixes = program.fixes[key_of(finding)];
-      if (finding.fixes.empty())
-        finding.fixes = fixes;
-      else
-        fixes = finding.fixes;
-      finding.evidence.clear();
-      finding.images.clear();
-      finding.kernels.clear();
-    }
-    return out;
-  }
   ObjectFiles files;
   std::unordered_map<std::string, Program> programs;
-  std::unordered_map<std::string, Analysis> judged;  ///< by likeness_of, with the program where it matters
-  std::size_t bytes = 0;                             ///< of these, about
-  std::set<std::size_t> learnt;                      ///< hashes of programs that `files` knows
 };
 
 EachReport::EachReport(const Options& options) : options_(options) {}
@@ -460,28 +435,22 @@ ObjectFiles& EachReport::files() { return known_->files; }
 Analysis EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMostReports = 16384;
-  constexpr std::size_t kMostBytes = std::size_t{32} << 20;
-  constexpr std::size_t kLargest = std::size_t{64} << 10;
-  constexpr std::size_t kFinding = 2048;
   if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_.root);
-  Known& known = *known_;
-  std::string likeness = likeness_of(report);
-  if (likeness.empty() || likeness.size() > kLargest) return known.judge(report, options_);
-  const std::string program = program_likeness_of(report.process);
-  const bool is_new = known.learnt.insert(std::hash<std::string>()(program)).second;
-  // Where there is nothing to say, the program does not matter, but for the packages that it knows.
-  if (const auto quiet = known.judged.find(likeness); quiet != known.judged.end()) {
-    if (is_new) known.files.learn(report);
-    return quiet->second;
+  Known::Program& program =
+      known_->programs[report.process.exe + '\n' +
+                       (report.process.argv.empty() ? std::string() : report.process.argv.front())];
+  Analysis out;
+  Run run(options_, out, known_->files, program.advised);
+  run.judge(report);
+  run.finish();
+  out.verdict = verdict_of(out);
+  for (Finding& finding : out.findings) {
+    std::vector<Fix>& fixes = program.fixes[key_of(finding)];
+    if (finding.fixes.empty())
+      finding.fixes = fixes;
+    else
+      fixes = finding.fixes;
   }
-  const std::size_t size = likeness.size();
-  likeness += program;
-  if (const auto same = known.judged.find(likeness); same != known.judged.end()) return same->second;
-  Analysis out = known.judge(report, options_);
-  if (out.findings.empty() && report.failures.empty()) likeness.resize(size);
-  known.bytes += likeness.size() + kFinding * (1 + out.findings.size());
-  if (known.bytes > kMostBytes) known.judged.clear(), known.bytes = 0;
-  known.judged.emplace(std::move(likeness), out);
   return out;
 }
 

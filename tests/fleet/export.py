@@ -176,7 +176,7 @@ class Export(unittest.TestCase):
         self.assertEqual([rows["root"]["user"], rows["other"]["user"]], ["root", "12345"])
         self.assertNotEqual(rows["root"]["row_id"], rows["other"]["row_id"])
 
-    # Reports that are judged once for all: what tells them apart is in their rows, and what decides the judgement is judged.
+    # What the reports of one export share is read once: no report gets another one's answer.
     def test_reports_that_are_alike(self):
         lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
         process, device = json.loads(lines[0]), json.loads(lines[2])
@@ -185,16 +185,17 @@ class Export(unittest.TestCase):
         said = {}
         for number, (of_process, of_device) in enumerate(changes * 2):
             path = self.reports / f"{number}.jsonl"
-            path.write_text("\n".join([json.dumps({**process, **of_process}), lines[1], json.dumps({**device, **of_device}), *lines[3:]]) + "\n")
+            path.write_text("\n".join([json.dumps({**process, "start": number, **of_process}), lines[1], json.dumps({**device, **of_device}), *lines[3:]]) + "\n")
             analysis = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", path], capture_output=True, check=False).stdout)
-            fix = analysis["findings"][0]["fixes"][0]
-            said[str(path)] = [analysis["verdict"], fix["id"], "\n".join(fix["commands"]) or None, analysis["findings"][0]["need"]]
+            fixes = [(finding["fixes"] or [{"id": None, "commands": []}])[0] for finding in analysis["findings"]]
+            said[str(path)] = [analysis["verdict"], *[[finding["cause"], finding["need"], fix["id"], "\n".join(fix["commands"]) or None]
+                                                      for finding, fix in zip(analysis["findings"], fixes)]]
         self.export(self.reports)
-        findings = {row["process_id"]: row for row in self.rows("findings")}
-        for row in self.rows("processes"):
-            finding = findings[row["row_id"]]
-            self.assertEqual([row["verdict"], finding["fix"], finding["command"], finding["need"]], said[row["report"]], row["report"])
-        self.assertGreater(len({tuple(answer) for answer in said.values()}), 2)
+        findings = self.rows("findings")
+        self.assertEqual({row["report"]: [row["verdict"], *[[finding["cause"], finding["need"], finding["fix"], finding["command"]]
+                                                            for finding in findings if finding["process_id"] == row["row_id"]]]
+                          for row in self.rows("processes")}, said)
+        self.assertGreater(len({json.dumps(answer) for answer in said.values()}), 1)
 
     def test_compressed(self):
         self.put("no-image-for-arch")
