@@ -2,6 +2,7 @@
 // What the terminal can do: colours only where a person looks, and the width to fill.
 #pragma once
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,7 @@ void print_note(std::string_view text);
 /// /proc; once one has waited for a file for `patience` without any progress, it says which file it is, and
 /// ends the process with `status`. Once, before work begins. Zero: waits on.
 void end_on_stall(std::chrono::seconds patience, int status);
+/// From now on with this status; without one the process goes on.
+void on_stall(std::optional<int> status);
 
 }  // namespace kshim::cli
