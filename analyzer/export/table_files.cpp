@@ -95,9 +95,9 @@ TableFiles::~TableFiles() {
 void TableFiles::add(const Row& row, std::string_view day) {
   const Key key(row.table(), day);
   File& file = files_[key];
-  const std::string line = row.line();
-  file.pending += line;
-  pending_ += line.size();
+  const std::size_t before = file.pending.size();
+  row.add_to(file.pending);
+  pending_ += file.pending.size() - before;
   ++rows_[kTableNames.at(static_cast<std::size_t>(row.table()))];
   if (file.pending.size() >= kBlock) flush(key, file);
   if (pending_ >= kMostPending) flush_all();

@@ -17,9 +17,12 @@ namespace {
 namespace fs = std::filesystem;
 
 void add_file(const fs::path& path, std::vector<ReportFile>& out) {
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  out.push_back({path.string(), error ? 0 : bytes});
+  struct stat status {};
+  ReportFile& file = out.emplace_back(ReportFile{path.string()});
+  if (::stat(path.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
+  file.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+  file.owner = status.st_uid;
 }
 
 // Links to folders are not followed: a ring of them would never end. One folder is open at a time, and what

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,6 +12,8 @@ namespace kshim::analysis {
 struct ReportFile {
   std::string path;  ///< of a million reports a fs::path each would take half a gigabyte
   std::uint64_t bytes = 0;
+  std::int64_t changed_ns = 0;
+  uid_t owner = 0;
 };
 
 /// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there

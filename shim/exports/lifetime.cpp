@@ -38,7 +38,7 @@ bool is_failing_compiler(int status) noexcept {
 }
 
 void write_compiler(State& state, int status) noexcept {
-  if (state.report.begin() == 0) return;
+  if (state.report.begin_at_failure() == 0) return;
   state.compiler.write(state.report, seen_status(status));
   state.report.end();
 }

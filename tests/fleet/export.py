@@ -152,6 +152,51 @@ class Export(unittest.TestCase):
         self.assertEqual(row["exe"], evil)
         self.assertEqual({path.name for path in (self.out / "table=processes").iterdir()}, {"date=unknown"})
 
+    def test_values_that_no_column_holds(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        times = ["hello", "2026-02-31T00:00:00Z", "2026-11-21T25:00:00Z", "2026-11-21T09:00:00", "2026-11-21T09:00:00.5+01:00", "2026-11-21T09:00:00.Z"]
+        for number, text in enumerate([*times, "2026-02-28T23:59:59Z"]):
+            process, end = {**json.loads(lines[0]), "pid": number + 1, "time": text}, {**json.loads(lines[-1]), "dropped": 2**64 - 1}
+            (self.reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *lines[1:-1], json.dumps(end)]) + "\n")
+        self.export(self.reports)
+        rows = {row["pid"]: row for row in self.rows("processes")}
+        self.assertEqual([rows[pid]["time"] for pid in sorted(rows)], [None] * len(times) + ["2026-02-28T23:59:59Z"])
+        self.assertEqual({row["dropped"] for row in rows.values()}, {None})
+        self.assertEqual(len({row["path"] for row in self.rows("rejected") if "`time`" in row["reason"]}), len(times))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a file away")
+    def test_another_users_report_is_his(self):
+        paths = self.put("no-image-for-arch", "root"), self.put("no-image-for-arch", "other")
+        for path in paths:
+            first, rest = path.read_text().split("\n", 1)
+            path.write_text(json.dumps({**json.loads(first), "uid": "0"}) + "\n" + rest)
+        os.chown(paths[1], 12345, -1)
+        self.export(self.reports)
+        rows = {pathlib.Path(row["report"]).stem: row for row in self.rows("processes")}
+        self.assertEqual([rows["root"]["user"], rows["other"]["user"]], ["root", "12345"])
+        self.assertNotEqual(rows["root"]["row_id"], rows["other"]["row_id"])
+
+    # What the reports of one export share is read once: no report gets another one's answer.
+    def test_reports_that_are_alike(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        process, device = json.loads(lines[0]), json.loads(lines[2])
+        changes = [({}, {}), ({"pid": 2, "time": "2026-11-22T09:00:00.000Z", "env": {"SLURM_JOB_ID": "7"}, "host": "b"}, {}),
+                   ({"pid": 3, "argv": ["/other/program"]}, {}), ({"pid": 4}, {"compute_capability": "7.0"}), ({"pid": 5, "rank": 3}, {})]
+        said = {}
+        for number, (of_process, of_device) in enumerate(changes * 2):
+            path = self.reports / f"{number}.jsonl"
+            path.write_text("\n".join([json.dumps({**process, "start": number, **of_process}), lines[1], json.dumps({**device, **of_device}), *lines[3:]]) + "\n")
+            analysis = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", path], capture_output=True, check=False).stdout)
+            fixes = [(finding["fixes"] or [{"id": None, "commands": []}])[0] for finding in analysis["findings"]]
+            said[str(path)] = [analysis["verdict"], *[[finding["cause"], finding["need"], fix["id"], "\n".join(fix["commands"]) or None]
+                                                      for finding, fix in zip(analysis["findings"], fixes)]]
+        self.export(self.reports)
+        findings = self.rows("findings")
+        self.assertEqual({row["report"]: [row["verdict"], *[[finding["cause"], finding["need"], finding["fix"], finding["command"]]
+                                                            for finding in findings if finding["process_id"] == row["row_id"]]]
+                          for row in self.rows("processes")}, said)
+        self.assertGreater(len({json.dumps(answer) for answer in said.values()}), 1)
+
     def test_compressed(self):
         self.put("no-image-for-arch")
         self.export("--zstd", self.reports)

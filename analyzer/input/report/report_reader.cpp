@@ -101,7 +101,8 @@ class LineNotes {
 
 class LineReader {
  public:
-  LineReader(Report& report, bool expands_home) : report_(report), records_(report, expands_home) {}
+  LineReader(Report& report, bool expands_home, simdjson::dom::parser& parser)
+      : report_(report), records_(report, expands_home), parser_(parser) {}
 
   /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
   std::string line(std::string_view text, bool complete) {
@@ -186,7 +187,7 @@ class LineReader {
   Report& report_;
   RecordParser records_;
   LineNotes notes_;
-  simdjson::dom::parser parser_{kLongestLine + kChunk};
+  simdjson::dom::parser& parser_;
   std::string repaired_;
   std::uint32_t number_ = 0;
   std::uint64_t skipped_ = 0;
@@ -194,19 +195,25 @@ class LineReader {
   bool torn_ = false;  ///< the last line
 };
 
-std::string read_lines(const files::OpenFile& file, LineReader& reader,
+/// What reading needs, kept from one report of a thread to the next: most are smaller than the time that it
+/// takes to allocate it.
+struct Workspace {
+  LineBuffer buffer{simdjson::SIMDJSON_PADDING};
+  simdjson::dom::parser parser{kLongestLine + kChunk};
+};
+
+std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineReader& reader,
                        const std::function<void(std::uint64_t)>& read) {
   const int fd = file.fd.get();
   // The buffer is zeroed, which takes longer than reading a small report.
   const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
   const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, kChunk);
-  LineBuffer buffer(chunk, simdjson::SIMDJSON_PADDING);
   std::uint64_t done = 0;
   bool skipping = false;
   for (;;) {
     // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
-    const ssize_t got = ::read(fd, buffer.room(), chunk);
+    const ssize_t got = ::read(fd, buffer.room(chunk), chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
     if (got == 0) break;
@@ -229,6 +236,7 @@ std::string read_lines(const files::OpenFile& file, LineReader& reader,
       buffer.drop();
     }
     if (read) read(done);
+    if (size != 0 && done >= size && static_cast<std::size_t>(got) < chunk) break;
   }
   if (skipping) {
     reader.too_long();
@@ -281,11 +289,15 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   report.linked = !is_reached_by_own_links(path, file.status);
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
+  thread_local std::optional<Workspace> workspace;
+  if (!workspace || workspace->buffer.size() > 2 * kChunk) workspace.emplace();
+  workspace->buffer.drop();
   try {
-    LineReader reader(report, homes == Homes::own && !report.foreign);
-    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
+    LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);
+    if (std::string why = read_lines(file, workspace->buffer, reader, read); !why.empty()) return why;
   } catch (const std::bad_alloc&) {
     report = Report();
+    workspace.reset();
     return no_memory_clause();
   }
   return report;
