@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <optional>
 #include <system_error>
 
 #include "analyzer/cli/architectures.h"
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/format.h"
 #include "analyzer/cli/self.h"
+#include "analyzer/cli/stall.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
@@ -116,16 +118,20 @@ Environment make_environment(const fs::path& program, const RunFolder& folder, c
   return environment;
 }
 
-int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
-  using analysis::Severity;
-  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
-  const bool found = analysis::worst(analysis) >= threshold;
+/// The exit status, where CMD decides it; none where the findings do.
+std::optional<int> status_of_child(const RunOptions& options, const ChildOutcome& outcome) {
   const bool gate = options.status == "findings" || !options.fail_on.empty();
   int status = outcome.exit_status.value_or(exit_status::kSignalBase + outcome.term_signal.value_or(0));
   if (outcome.timed_out && status == exit_status::kOk) status = exit_status::kSignalBase + SIGTERM;
   if (options.status == "findings") status = exit_status::kOk;
-  if (status != exit_status::kOk || !gate) return status;
-  if (found) return exit_status::kFindings;
+  return status != exit_status::kOk || !gate ? std::optional(status) : std::nullopt;
+}
+
+int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
+  using analysis::Severity;
+  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
+  if (const auto status = status_of_child(options, outcome)) return *status;
+  if (analysis::worst(analysis) >= threshold) return exit_status::kFindings;
   // A gate that could not look must not pass, nor one that has lost what it saw.
   const bool lost = std::any_of(analysis.processes.begin(), analysis.processes.end(),
                                 [](const analysis::ProcessSummary& process) { return process.lost != 0; });
@@ -168,7 +174,11 @@ int run(const RunOptions& options) {
 
   const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
-  const ChildOutcome outcome = run_child(child, std::move(environment), watch);
+  watch.start();
+  on_stall({});  // CMD goes on, whatever the watch waits for
+  const ChildOutcome outcome = run_child(child, std::move(environment));
+  on_stall(status_of_child(options, outcome).value_or(exit_status::kRunFailed));
+  watch.stop();
   if (outcome.timed_out) {
     print_warning(
         fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));

@@ -92,15 +92,15 @@ int execute(const Command& command, std::vector<std::string> arguments) {
     throw misuse(command, app, error);
   }
   limit_memory_to(common.memory, command.misuse_status);
-  end_on_stall(std::chrono::seconds(common.io_timeout), exit_status::kNoInput);
+  const int failed =
+      command.misuse_status == exit_status::kRunFailed ? exit_status::kRunFailed : exit_status::kNoInput;
+  end_on_stall(std::chrono::seconds(common.io_timeout), failed);
   use_knowledge(common.knowledge, command.misuse_status);
   try {
     return run();
   } catch (const std::bad_alloc&) {
     // What was read is gone, so there is room for this again.
-    throw UserError(no_memory_clause(), command.misuse_status == exit_status::kRunFailed
-                                            ? exit_status::kRunFailed
-                                            : exit_status::kNoInput);
+    throw UserError(no_memory_clause(), failed);
   }
 }
 
@@ -142,7 +142,6 @@ void add_common_options(CLI::App& app, const Command& command, CommonOptions& to
   app.add_option("--max-memory", to.memory,
                  "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
       ->type_name("SIZE");
-  if (command.name == "run") return;  // what it runs may wait for as long as it likes
   to.io_timeout = kPatience;
   app.add_option("--io-timeout", to.io_timeout,
                  "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "

@@ -4,11 +4,14 @@
 // which file it is, and ends the command.
 #pragma once
 #include <chrono>
+#include <optional>
 
 namespace kshim::cli {
 
 /// Ends the process with `status` once a thread has waited for a file for `patience` without any progress.
 /// Once, before work begins. Zero: waits on.
 void end_on_stall(std::chrono::seconds patience, int status);
+/// From now on with this status; without one the process goes on.
+void on_stall(std::optional<int> status);
 
 }  // namespace kshim::cli

@@ -79,6 +79,21 @@ bool add_by_itself(BlobKind kind, Bytes bytes, DeviceCode& out) {
   }
 }
 
+/// A small payload may unpack to 32,000 times its size, and a file may hold many of them: what a file costs
+/// is to depend on its size. Large tables of zeros are in real cubins.
+void leave_bombs_packed(DeviceCode& code) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  constexpr std::uint64_t kMostRatio = 200;
+  std::uint64_t clear = 0;
+  std::uint64_t stored = 0;
+  for (const CodeImage& image : code.images) {
+    clear += std::min(image.bytes, kMost);
+    stored += image.payload.size();
+  }
+  if (clear <= kMost || clear / kMostRatio <= stored) return;
+  for (CodeImage& image : code.images) image.left_packed = image.bytes / kMostRatio > image.payload.size();
+}
+
 }  // namespace
 
 DeviceCode find_device_code(Bytes file) {
@@ -100,6 +115,7 @@ DeviceCode find_device_code(Bytes file) {
     default:
       find_in_pe(file, out);
   }
+  leave_bombs_packed(out);
   return out;
 }
 

@@ -23,6 +23,7 @@ struct CodeImage {
   std::uint64_t flags = 0;  ///< of the fatbin entry, as found
   std::uint64_t offset = 0;  ///< of the entry (or bare image) in the file, bytes
   std::uint64_t bytes = 0;   ///< uncompressed
+  bool left_packed = false;  ///< made to take time: not to be unpacked
   Bytes payload;             ///< as stored
 };
 

@@ -49,7 +49,7 @@ image::Image entry_of(const CodeImage& image) {
   out.compression = image.compression;
   out.debug = image.debug;
   out.flags = image.flags;
-  out.uncompressed_size = image.bytes;
+  out.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
   out.payload = image.payload;
   return out;
 }

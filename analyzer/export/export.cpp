@@ -32,6 +32,7 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {
 namespace {
@@ -76,8 +77,11 @@ class ReadAhead {
     if (begun_ == first) return;
     ahead_.push_back(std::async(std::launch::async, [this, first, last = begun_] {
       std::vector<Got> batch;
-      for (std::size_t at = first; at < last; ++at)
+      for (std::size_t at = first; at < last; ++at) {
         batch.push_back(analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden));
+        if (const auto* report = std::get_if<Report>(&batch.back()); report != nullptr && report->linked)
+          batch.back() = "is reached by a link of another user";
+      }
       return batch;
     }));
   }
@@ -548,15 +552,7 @@ void write_manifest(const fs::path& folder, const std::string& name, const std::
   manifest["host"] = host_name();
   for (const std::uint64_t id : taken) manifest["inputs"].push_back(id);
   for (const auto& [table, rows] : result.rows) manifest["rows"][std::string(table)] = rows;
-  const fs::path path = folder / (name + ".json");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const fs::path temporary = folder / ("." + name + ".unfinished");
-  fs::remove(temporary, error);
-  TableFiles::write_file(temporary, manifest.dump() + "\n");
-  fs::rename(temporary, path, error);
-  if (error)
-    throw cli::UserError(fmt::format("{}: {}", path.string(), error.message()), cli::exit_status::kMisuse);
+  TableFiles::write_file(folder, name + ".json", manifest.dump() + "\n");
 }
 
 std::int64_t now_s() {
@@ -572,7 +568,10 @@ void Exporter::read_manifests() {
        walk.increment(error)) {
     if (walk->path().extension() != ".json" || !manifests_.insert(walk->path().filename().string()).second)
       continue;
-    const auto text = files::read_whole(walk->path(), kLargestManifest);
+    const files::OpenFile file = files::open_to_read(walk->path());
+    // What it names as known is not read.
+    if (report::is_another_user(file.status.st_uid, ::geteuid())) continue;
+    const auto text = files::read_whole(file, kLargestManifest);
     const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, false);
     if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
     const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());
@@ -611,7 +610,8 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
     const Got got = reports.next();
     done += input.bytes;
     if (options_.progress) options_.progress(done, total);
-    if (const auto* why = std::get_if<std::string>(&got); why != nullptr && rows.add_scan(input.path)) {
+    if (const auto* why = std::get_if<std::string>(&got);
+        why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
       ++result.scans;
     } else if (why != nullptr) {
       rows.reject(input.path, 0, *why);

@@ -150,6 +150,13 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
     remove_empty_runs(own);
     return;
   }
+  // Another user may have made a folder of that name, to be in the way.
+  std::string fresh = own.string() + ".XXXXXX";
+  if (mkdtemp(fresh.data()) != nullptr && create(fs::path(fresh) / run_id_)) {
+    made_.insert(made_.begin(), fresh);
+    remark_ = fmt::format("{} cannot be used; the reports are in {}", own.string(), path_.string());
+    return;
+  }
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
                               temporary_folder().string(), std::strerror(errno)),
                   exit_status::kRunFailed);

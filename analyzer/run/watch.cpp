@@ -2,6 +2,8 @@
 #include "analyzer/run/watch.h"
 
 #include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,11 +12,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <sstream>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
+#include "analyzer/core/memory_limit.h"
+#include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/run_folder.h"
 #include "kshim/files/open_file.h"
@@ -224,10 +232,65 @@ bool Watch::listen_in(const fs::path& folder) {
 }
 
 Watch::~Watch() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    failure_ = nullptr;  // another one is on its way
+  }
   for (const int fd : callers_) close(fd);
   if (fd_ >= 0) close(fd_);
   std::error_code error;
   if (!folder_.empty()) fs::remove_all(folder_, error);
+}
+
+void Watch::start() {
+  stop_ = eventfd(0, EFD_CLOEXEC);
+  allow_threads(1);
+  // Signals are for the thread that waits for CMD.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    if (stop_ < 0) throw std::system_error(errno, std::generic_category());
+    thread_ = std::thread(&Watch::go_on, this);
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw UserError(fmt::format("cannot start a thread: {}", error.code().message()),
+                    exit_status::kRunFailed);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watch::stop() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_, 1);
+  thread_.join();
+  close(stop_);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Watch::go_on() try {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::milliseconds;
+  // Processes are looked at often while CUDA may be starting, and rarely later.
+  constexpr milliseconds kFirst{2};
+  constexpr milliseconds kAfterNews{10};
+  constexpr milliseconds kSlowest{250};
+  milliseconds pause = kFirst;
+  Clock::time_point next = Clock::now() + pause;
+  std::array<pollfd, 2> ready{{{stop_, POLLIN, 0}, {fd_, POLLIN, 0}}};
+  while (ready.front().revents == 0) {
+    const auto wait = std::chrono::ceil<milliseconds>(next - Clock::now());
+    poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
+    receive();
+    if (Clock::now() < next) continue;
+    pause = scan() ? kAfterNews : std::min(kSlowest, pause + pause / 2);
+    next = Clock::now() + pause;
+  }
+  receive();
+} catch (...) {
+  failure_ = std::current_exception();
 }
 
 void Watch::receive() {

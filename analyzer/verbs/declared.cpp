@@ -25,9 +25,11 @@ const Json& part_of(const Json& json, const char* key) {
   return json.is_object() && at != json.end() ? *at : none;
 }
 
+// No Json is copied: a copy of one that is nested deeply takes all of the stack.
 template <class Visit>
 void each_text(const Json& list, Visit&& visit) {
-  for (const Json& item : list.is_array() ? list : Json::array())
+  if (!list.is_array()) return;
+  for (const Json& item : list)
     if (item.is_string()) visit(item.get<std::string>());
 }
 
@@ -36,9 +38,10 @@ Declaration read(std::string source, std::string_view name, Bytes bytes) {
   if (name.ends_with(kVariant)) {
     Declaration out{To::wheel_variant, std::move(source), {}};
     const Json& variants = part_of(json, "variants");
-    for (const Json& variant : variants.is_object() ? variants : Json::object())
-      each_text(part_of(part_of(variant, "nvidia"), "sm_arch"),
-                [&](std::string value) { out.conditions.push_back(std::move(value)); });
+    if (variants.is_object())
+      for (const Json& variant : variants)
+        each_text(part_of(part_of(variant, "nvidia"), "sm_arch"),
+                  [&](std::string value) { out.conditions.push_back(std::move(value)); });
     return out;
   }
   Declaration out{To::conda, std::move(source), {}};

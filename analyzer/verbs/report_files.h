@@ -18,6 +18,8 @@ struct ReportFile {
 
 /// The files themselves, and every *.jsonl below the folders, each once, ordered by path. What is not there
 /// or cannot be listed becomes a note.
+/// Whether it is a link of another user, who would choose which file is read with the caller's rights.
+bool is_another_users_link(const std::filesystem::path& path);
 std::vector<ReportFile> find_report_files(const std::vector<std::filesystem::path>& paths,
                                           std::vector<std::string>& notes);
 

@@ -30,6 +30,6 @@ struct MergedLayers {
   std::string system;                 ///< "Ubuntu 24.04.3 LTS"
 };
 /// `layers`: the lowest first.
-MergedLayers merge_layers(std::vector<LayerFound> layers);
+MergedLayers merge_layers(const std::vector<const LayerFound*>& layers);
 
 }  // namespace kshim::scan

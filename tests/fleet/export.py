@@ -221,6 +221,59 @@ class Export(unittest.TestCase):
         self.assertIn("too large", done.stderr)
         self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
 
+    # shows: `kshim export`: a user's folders within each other, deeper than descriptors reach
+    def test_a_deep_folder_costs_itself_alone(self):
+        import resource
+        deep = self.reports / "a"
+        for _ in range(300):
+            deep /= "a"
+        deep.mkdir(parents=True)
+        for number in range(20):  # folders have no order
+            (self.reports / str(number)).mkdir()
+            self.put("no-image-for-arch", f"{number}/r")
+        done = self.export("--settle", "0", self.reports, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        self.assertEqual(len(self.rows("processes")), 20, done.stderr)
+        self.assertIn(str(self.reports), done.stderr)
+
+    # shows: `kshim export`: links of another user among the reports and in the folder of the tables
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_links_of_another_user(self):
+        somebody = 4711
+
+        def link(path, target):
+            path.symlink_to(target)
+            os.chown(path, somebody, somebody, follow_symlinks=False)
+
+        private = self.folder / "private.jsonl"
+        shutil.copy(GOLDEN / "no-image-for-arch" / "report.jsonl", private)
+        link(self.reports / "a.jsonl", private)
+        done = self.export("--settle", "0", self.reports, status=3)
+        self.assertIn("another user", done.stderr)
+        self.assertFalse(self.rows("processes"))
+        self.export("--settle", "0", self.reports / "a.jsonl", status=3)
+        self.assertFalse(self.rows("processes"))
+        self.assertEqual(len(self.rows("rejected")), 1)
+        own = self.put("no-image-for-arch")
+        victim = self.folder / "victim"
+        victim.mkdir()
+        for name in ("manifest", "table=processes"):
+            shutil.rmtree(self.out)
+            self.out.mkdir()
+            link(self.out / name, victim)
+            self.export("--settle", "0", own, status=2)
+            self.assertEqual(list(victim.iterdir()), [], name)
+        (self.out / "table=processes").unlink()
+        link(self.folder / "way", self.out)
+        self.out = self.folder / "way"
+        self.export("--settle", "0", own, status=2)
+        self.out = self.folder / "facts"
+        self.export("--settle", "0", own)
+        [manifest] = (self.out / "manifest").iterdir()
+        shutil.rmtree(self.out / "table=processes")
+        os.chown(manifest, somebody, somebody)  # another user says that all is known
+        self.export("--settle", "0", own)
+        self.assertTrue(self.rows("processes"))
+
     def test_nothing_there(self):
         self.export(self.reports, status=3)
 

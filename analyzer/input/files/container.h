@@ -11,6 +11,7 @@
 
 namespace kshim::scan {
 
+class Budget;
 class MemberQueue;
 
 enum class ContainerKind : std::uint8_t {
@@ -62,6 +63,8 @@ struct ContainerVisitor {
   std::function<void(Bytes passed)> passed;
   /// Shared by the threads that read this container. May be null.
   MemberQueue* queue = nullptr;
+  /// In place of Limits::total_bytes: shared by containers that count as one. May be null.
+  Budget* budget = nullptr;
   /// A member that inflates to more goes to a file without a name. Containers in containers have so much
   /// each.
   std::uint64_t member_memory = 64U << 20;

@@ -35,7 +35,11 @@ bool is_container_name(std::string_view name) noexcept;
 class Walk {
  public:
   Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
-      : limits_(limits), visitor_(visitor), path_(std::move(path)), budget_(limits.total_bytes) {}
+      : limits_(limits),
+        visitor_(visitor),
+        path_(std::move(path)),
+        own_(limits.total_bytes),
+        budget_(visitor.budget != nullptr ? *visitor.budget : own_) {}
 
   void container(ContainerKind kind, Bytes bytes, const Place& place);
 
@@ -70,7 +74,8 @@ class Walk {
   const Limits& limits_;
   const ContainerVisitor& visitor_;
   std::string path_;
-  Budget budget_;
+  Budget own_;
+  Budget& budget_;
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };

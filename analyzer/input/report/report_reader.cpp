@@ -15,6 +15,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/input/report/record_parser.h"
 #include "kshim/files/open_file.h"
+#include "kshim/report/libc_calls.h"
 #include "kshim/report/schema.h"
 #include "kshim/report/trusted_folder.h"
 
@@ -249,12 +250,27 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
 
 }  // namespace
 
+namespace {
+
+/// Whether the path leads to the file that was opened without a link of another user: whoever made the link
+/// chose the file, and may choose another one meanwhile.
+bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened) {
+  int fd = -1;
+  if (report::FolderWalk<report::LibcCalls>::open(path.native(), {.any_kind = true}, fd) != 0) return false;
+  const files::Descriptor entry(fd);
+  struct stat there {};
+  return ::fstat(fd, &there) == 0 && there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
+}
+
+}  // namespace
+
 std::variant<Report, std::string> read_report(const std::filesystem::path& path,
                                               const std::function<void(std::uint64_t)>& read, Homes homes) {
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
-  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
+  report.linked = !is_reached_by_own_links(path, file.status);
+  report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
   thread_local std::optional<Workspace> workspace;
   if (!workspace || workspace->buffer.size() > 2 * kChunk) workspace.emplace();
