@@ -2,9 +2,6 @@
 // Which architectures a rebuild should name, and how each build system wants to be told. A plan never names
 // what its toolkit cannot build.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/select.h"

@@ -2,17 +2,14 @@
 // What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
 // scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/core/finding.h"
-#include "analyzer/core/python_environment.h"
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/input/report/report.h"
+#include "analyzer/owner/package.h"
 
 namespace kshim::analysis {
 

@@ -2,9 +2,6 @@
 // What is said of a finding in a line or a clause.
 #pragma once
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 

@@ -26,9 +26,11 @@ const Json& part_of(const Json& json, const char* key) {
   return json.is_object() && at != json.end() ? *at : none;
 }
 
+// No Json is copied: a copy of one that is nested deeply takes all of the stack.
 template <class Visit>
 void each_text(const Json& list, Visit&& visit) {
-  for (const Json& item : list.is_array() ? list : Json::array())
+  if (!list.is_array()) return;
+  for (const Json& item : list)
     if (item.is_string()) visit(item.get<std::string>());
 }
 
@@ -41,7 +43,8 @@ Declaration read(std::string source, std::string_view name, Bytes bytes) {
   if (name.ends_with(kVariant)) {
     Declaration out{To::wheel_variant, std::move(source), {}, {}};
     const Json& variants = part_of(json, "variants");
-    for (const Json& variant : variants.is_object() ? variants : Json::object()) {
+    if (!variants.is_object()) return out;
+    for (const Json& variant : variants) {
       const Json& nvidia = part_of(variant, "nvidia");
       each_text(part_of(nvidia, "sm_arch"),
                 [&](std::string value) { out.conditions.push_back(std::move(value)); });

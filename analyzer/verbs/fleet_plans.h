@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/input/report/report_index.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What files ask of a machine, in the words of those who place them on machines: `kshim export --to`.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/verbs/scan.h"
 

@@ -22,7 +22,7 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
-#include "analyzer/owner/python_environment.h"
+#include "analyzer/owner/python_distributions.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_findings.h"
 #include "analyzer/verbs/scan_images.h"
@@ -65,6 +65,7 @@ constexpr std::uint64_t kLeastOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
+  Budget budget{Limits{}.total_bytes};  ///< of the layers of an image
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> ended{0};  ///< shares
 };
@@ -130,10 +131,10 @@ class Scanner {
       const auto& images = opened.archive.images();
       for (std::size_t number = 0; number < images.size(); ++number) {
         const ContainerImage& image = images[number];
-        std::vector<LayerFound> layers;
+        std::vector<const LayerFound*> layers;
         for (const ImageLayer& layer : image.layers)
-          layers.push_back(std::move(found_[task_of_.at(&layer)].layer));
-        MergedLayers merged = merge_layers(std::move(layers));
+          layers.push_back(&found_[task_of_.at({index, layer.bytes.data()})].layer);
+        MergedLayers merged = merge_layers(layers);
         scan.images.push_back({input.shown(), image.name, image.platform,
                                image.base.empty() ? merged.system : image.base, image.layers.size()});
         for (ObjectResult& result : merged.objects) {
@@ -188,14 +189,16 @@ class Scanner {
 
   void plan_layers(std::size_t index, const ImageArchive& archive) {
     std::vector<const ImageLayer*> layers;
+    // One that several images have, or one image several times, is read once.
     for (const ContainerImage& image : archive.images())
-      for (const ImageLayer& layer : image.layers) layers.push_back(&layer);
+      for (const ImageLayer& layer : image.layers)
+        if (task_of_.emplace(std::pair(index, layer.bytes.data()), 0).second) layers.push_back(&layer);
     std::stable_sort(layers.begin(), layers.end(), [](const ImageLayer* a, const ImageLayer* b) {
       return a->bytes.size() > b->bytes.size();
     });
     const auto reading = std::make_shared<Reading>();
     for (const ImageLayer* layer : layers) {
-      task_of_.emplace(layer, tasks_.size());
+      task_of_[{index, layer->bytes.data()}] = tasks_.size();
       tasks_.push_back({index, static_cast<unsigned>(layers.size()), nullptr, reading, layer});
     }
   }
@@ -274,6 +277,7 @@ class Scanner {
   void look_into_layer(const std::string& name, const Task& task, Found& out) {
     const std::string label = fmt::format("{}!{}", name, task.layer->name);
     ContainerVisitor visitor = visitor_of(label, task.layer->bytes, task, out);
+    visitor.budget = &task.reading->budget;
     visit_layer(visitor, name, options_, out.layer);
     if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, Limits{}, visitor);
     out.named_unread = !out.notes.empty();
@@ -351,7 +355,8 @@ class Scanner {
   std::vector<Task> tasks_;                   ///< each taken by one thread
   std::vector<Found> found_;                  ///< by task; the first is of all
   std::map<std::size_t, OpenImages> images_;  ///< by input
-  std::map<const ImageLayer*, std::size_t> task_of_;
+  std::map<std::pair<std::size_t, const std::byte*>, std::size_t>
+      task_of_;  ///< by input and bytes of a layer
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};

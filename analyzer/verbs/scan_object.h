@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file, or one member of an archive, from its bytes to what a scan says of it.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/diagnose/coverage.h"

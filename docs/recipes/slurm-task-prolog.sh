@@ -4,4 +4,4 @@
 # preloads.
 # Tried (tests/e2e/recipes.py): run by slurmctld and slurmd 22.05, one node.
 echo "export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}${KSHIM_SHIM:-/opt/kshim/lib/libkshim.so}"
-echo "export KSHIM_REPORT=${KSHIM_SPOOL:-/var/spool/kshim}/$SLURM_JOB_ID/%h.%r.%p.jsonl"
+echo "export KSHIM_REPORT=${KSHIM_SPOOL:-/var/spool/kshim-jobs}/$SLURM_JOB_ID/%h.%r.%p.jsonl"

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
