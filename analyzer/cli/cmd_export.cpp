@@ -104,8 +104,10 @@ std::string declared_text(const std::string& text) {
 bool compare(const requirements::Served& served, const requirements::Declaration& declared,
              std::string& text) {
   const requirements::Difference difference = requirements::verify(served, declared);
+  std::vector<std::string> conditions = declared.conditions;
+  for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
   const std::string what =
-      analysis::harmless(fmt::format("{} ({})", declared.source, fmt::join(declared.conditions, ", ")));
+      analysis::harmless(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
   if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
   for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
                                        std::tuple("note", "there and not promised", &difference.unused)})
@@ -141,7 +143,7 @@ int export_requirements(const ExportOptions& options) {
       if (declared.empty())
         throw UserError(
             fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
-                        "__cuda_arch, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
+                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
                         "promised",
                         analysis::harmless(path)),
             exit_status::kNoInput);

@@ -53,6 +53,7 @@ struct AdviceInput : Facts {
   std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
+  std::vector<image::ComputeCapability> also;  ///< that lack code in the same way: one build is for all
   std::string kernel_module;
   image::Version toolkit;                 ///< that built the file; unknown = {0, 0}
   std::string toolkit_how;                ///< how that is known: "its cubins say so"

@@ -33,6 +33,9 @@ struct ObjectFacts {
   bool shared_library = false;
 };
 
+/// "{file}: 1 of 2 modules has no code for {gpu}": a pattern (Finding::headline).
+std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most = false);
+
 /// One finding a target at most, and one for damage.
 std::vector<analysis::Finding> findings_of(ObjectFacts facts, image::Version driver);
 

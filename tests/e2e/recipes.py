@@ -272,5 +272,14 @@ class Kubernetes(Recipe):
         self.assertEqual(self.causes(*volumes["reports"].iterdir()), ["no-image-for-arch"], done.stderr)
 
 
+class Said(e2e.Case):
+    def test_each_recipe_says_how_it_was_tried(self):
+        """In itself and on the page, so that a copy does not lose it."""
+        page = (e2e.SOURCE / "docs" / "containers.md").read_text()
+        for recipe in RECIPES.iterdir():
+            self.assertRegex(recipe.read_text(), r"(?m)^(#|--) Tried \(tests/e2e/recipes\.py\): (run|checked)", recipe.name)
+            self.assertIn(f"recipes/{recipe.name})", page)
+
+
 if __name__ == "__main__":
     e2e.main()

@@ -21,9 +21,9 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
 /// The interpreter of VIRTUAL_ENV, of CONDA_PREFIX and the first in PATH; where `environment` is not empty,
 /// that one alone, whatever it has.
 std::vector<Python> find_pythons(const Machine& machine, const std::string& environment = {});
-/// The environment that a path is an interpreter, a script or the folder of: "/opt/venv" of
-/// /opt/venv/bin/python. Empty for anything else.
-std::string environment_of(const Machine& machine, const std::string& path);
+/// The environment that a path, or a name in PATH, is an interpreter, a script or the folder of: "/opt/venv"
+/// of /opt/venv/bin/python, "/usr" of python3. Empty for anything else.
+std::string environment_of(const Machine& machine, const std::string& name);
 std::vector<Library> find_libraries(const Machine& machine, const Loader& loader);
 std::vector<Preload> find_preloads(const Machine& machine);
 /// `name` as a shell would find it.

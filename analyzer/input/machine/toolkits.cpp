@@ -4,6 +4,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/input/machine/gather.h"
 #include "analyzer/owner/package.h"
 #include "kshim/files/open_file.h"
@@ -185,7 +186,8 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
   return out;
 }
 
-std::string environment_of(const Machine& machine, const std::string& path) {
+std::string environment_of(const Machine& machine, const std::string& name) {
+  const std::string path = name.find('/') == std::string::npos ? in_path(machine, name) : name;
   const auto is_one = [&](const std::string& prefix) {
     return machine.is_file(join_path(prefix, "pyvenv.cfg")) ||
            machine.is_folder(join_path(prefix, "conda-meta"));
@@ -193,7 +195,10 @@ std::string environment_of(const Machine& machine, const std::string& path) {
   if (is_one(path)) return path;
   // The path itself and not what it links to: that is the Python which made the environment.
   const std::string prefix = parent(parent(path));
-  return prefix != "/" && is_one(prefix) ? prefix : std::string();
+  if (prefix == "/") return {};
+  // An interpreter has packages of its own, also where nobody made an environment: the system's, pyenv's.
+  const bool interpreter = analysis::basename_of(path).starts_with("python") && machine.is_executable(path);
+  return interpreter || is_one(prefix) ? prefix : std::string();
 }
 
 std::vector<Python> find_pythons(const Machine& machine, const std::string& only) {
@@ -203,11 +208,14 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& only
     Python python;
     python.interpreter = interpreter;
     describe(machine, prefix, python);
-    for (const char* lib : {"lib", "lib64"}) {
+    if (python.manager.empty() && prefix == "/usr") python.manager = "system";
+    // Debian's Python has its own packages in python3, and pip's below /usr/local.
+    for (const char* lib : {"lib", "lib64", "local/lib"}) {
       const std::string libraries = join_path(prefix, lib);
       for (const std::string& name : machine.names(libraries)) {
         if (!name.starts_with("python3")) continue;
-        if (python.version.empty()) python.version = name.substr(std::string_view("python").size());
+        if (python.version.empty() && name.find('.') != std::string::npos)
+          python.version = name.substr(std::string_view("python").size());
         for (const char* site : {"site-packages", "dist-packages"}) {
           const std::string folder = machine.real(join_path(join_path(libraries, name), site));
           if (folder.empty() ||
