@@ -7,6 +7,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
@@ -146,6 +147,37 @@ std::optional<Finding> refusal_of(const Scene& scene, const LibraryRecord& libra
   return out;
 }
 
+// Triton looks at the GPU before it compiles, and refuses it by an exception of its own.
+std::optional<Finding> triton_refusal(const Scene& scene) {
+  const auto& libraries = scene.report.libraries;
+  const auto library = std::find_if(libraries.begin(), libraries.end(), [](const LibraryRecord& row) {
+    return basename_of(row.path).starts_with("libtriton.");
+  });
+  if (library == libraries.end()) return std::nullopt;
+  Finding out = finding_for(Cause::library_refuses, kGaveUp);
+  AdviceInput at;
+  for (const DeviceRecord& device : scene.report.devices) {
+    const auto cc = cc_of(scene, &device);
+    if (!cc || library_supports("torch.compile", "", *cc) != Support::too_old_gpu) return std::nullopt;
+    at.device = cc;
+    if (const auto about = device_of(scene, &device)) out.devices.push_back(*about);
+  }
+  if (out.devices.empty()) return std::nullopt;
+  out.object = library->path;
+  out.headline = fmt::format("Triton does not compile for {}, which may be why the program gave up",
+                             text_of(out.devices.front()));
+  out.evidence.push_back({EvidenceId::library,
+                          fmt::format("{} was loaded, and PyTorch hands it no GPU as old as {}.",
+                                      basename_of(library->path), name(*at.device)),
+                          location(scene.report, library->line),
+                          {{"path", library->path}}});
+  at.cause = out.cause;
+  at.package = at.software = "triton";
+  at.object = library->path;
+  out.about = std::make_shared<const AdviceInput>(std::move(at));
+  return out;
+}
+
 }  // namespace
 
 std::vector<Finding> stale_errors(const Scene& scene, const std::vector<Judged>& judged) {
@@ -210,8 +242,10 @@ std::optional<Finding> refusing_library(const Scene& scene, const std::vector<Fi
   const bool ran =
       std::any_of(modules.begin(), modules.end(), [](const ModuleRecord& row) { return row.result == 0; });
   if (told || ran || !scene.options.exit_status || *scene.options.exit_status == 0) return std::nullopt;
-  std::optional<Finding> out;
+  std::optional<Finding> out = triton_refusal(scene);
+  const bool triton = out.has_value();
   for (const LibraryRecord& library : scene.report.libraries) {
+    if (triton) break;
     std::optional<Finding> found;
     for (const DeviceRecord& device : scene.report.devices) {
       found = refusal_of(scene, library, device);

@@ -198,6 +198,8 @@ void check_toolkits(const Machine& machine, Facts& facts) {
             image::to_name(path->version).view()),
         fmt::format("PATH={}/bin:$PATH", home->folder));
   for (const Toolkit& toolkit : facts.toolkits) {
+    if (const std::string said = analysis::newer_cuda_than_known(toolkit.version); !said.empty())
+      add(facts, Severity::info, "newer-toolkit", fmt::format("the toolkit in {}: {}", toolkit.folder, said));
     if (facts.driver.cuda.known() && toolkit.version.known() && toolkit.version > facts.driver.cuda)
       add(facts, Severity::warning, "toolkit-newer-than-driver",
           fmt::format(

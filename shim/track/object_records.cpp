@@ -57,9 +57,13 @@ struct Libraries {
   std::uint32_t* written;
 };
 
+/// Triton's compiler refuses GPUs by itself; that it was there is all that is seen of it.
+bool is_compiler(std::string_view path) noexcept { return base_name(path).starts_with("libtriton."); }
+
 bool write_library(void* context, const LoadedObject& object) {
   auto& out = *static_cast<Libraries*>(context);
-  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path))
+  if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path) &&
+      !is_compiler(object.path))
     return true;
   if (object.identity >= kMaxIdentities || out.written[object.identity] == out.number) return true;
   out.written[object.identity] = out.number;

@@ -11,8 +11,8 @@ import threads
 
 KSHIM = pathlib.Path(os.environ["KSHIM_BUILD_DIR"]) / "analyzer" / "kshim"
 SOURCE = pathlib.Path(os.environ["KSHIM_SOURCE_DIR"])
-# Right on 2026-11-22. `first` is the half that the rules were written with, `second` the one that was put aside.
-LEAST = {"first": 58, "second": 49}
+# Right on 2026-11-23. `first` is the half that the rules were written with, `second` the one that was put aside; a to c came later.
+LEAST = {"first": 101, "second": 85, "a": 40, "b": 40, "c": 14}
 LEAST_FIXES = 0.9
 
 

@@ -243,6 +243,11 @@ class Software(fixture.MachineCase):
         self.toolkit("/usr/local/cuda-12.8", "12.8.0")
         self.assertEqual(self.ids(self.doctor()), ["toolkit-newer-than-driver"])
 
+    def test_a_driver_and_a_toolkit_newer_than_the_tables(self):
+        self.driver("999.10", "999.10")
+        self.toolkit("/usr/local/cuda-99.1", "99.1.0")
+        self.assertIn("newer-toolkit", self.ids(self.doctor(), "info"))
+
     def test_a_toolkit_that_dropped_the_gpu(self):
         e2e.require(e2e.SIMULATOR / "libnvidia-ml.so.1")
         self.toolkit("/somewhere", "13.0.0")

@@ -113,6 +113,8 @@ constexpr Row kRows[] = {
      Cause::library_refuses, 0},
     {"FP8 models require a GPU with Compute Capability 8.9 or higher. Your GPU's capability is 8.6.",
      Cause::library_refuses, 0},
+    {"error: compute capability 7.0 or higher is asked for, and the device has 6.1", Cause::library_refuses,
+     0},
     {"The GPU has compute capability 3.5 but 5.0 or higher is required", Cause::library_refuses, 0},
     {"requires device with capability > (8, 0) but your GPU has capability (7, 5) (too old)",
      Cause::library_refuses, 0},
@@ -162,6 +164,11 @@ constexpr Row kRows[] = {
     {"RuntimeError: Failed to infer device type", Cause::no_device, 0},
     {"OptiX initialization failed: OPTIX_ERROR_UNSUPPORTED_ABI_VERSION", Cause::driver_too_old, 0},
     {"UNIMPLEMENTED: ptxas ptxas too old. Falling back", Cause::nvrtc_arch_unsupported, 0},
+    {"INTERNAL: XLA requires ptxas version 11.8 or higher", Cause::nvrtc_arch_unsupported, 0},
+    {"Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file",
+     Cause::library_not_found, 0},
+    {"No compiled cutlass_scaled_mm for CUDA device capability: 120. Required capability: 90 or 100",
+     Cause::no_image_for_arch, 0},
     {"PTX version 8.8 does not support target 'sm_107a'.", Cause::nvrtc_arch_unsupported, 0},
     {"Device capability v2.1.0 not supported by available toolchain", Cause::nvrtc_arch_unsupported, 0},
     {"LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32", Cause::nvrtc_arch_unsupported, 0},
@@ -299,6 +306,30 @@ constexpr Row kRows[] = {
     {"Warp CUDA error: Failed to get driver entry point 'cuDeviceGetUuid'", none, 0},
     {"Unable to determine the device handle for GPU0: 0000:01:00.0: Unknown Error", Cause::no_device, 0},
     {"NVIDIA-SMI couldn't find libnvidia-ml.so library in your system.", Cause::no_device, 0},
+    {"Unknown CUDA Architecture Name 12.0 in CUDA_SELECT_NVCC_ARCH_FLAGS", Cause::nvrtc_arch_unsupported, 0},
+    {"-- Not building NVFP4 as no compatible archs were found.", Cause::no_image_for_arch, 0},
+    {"f.h(3): error: static assertion failed with \"compute capability 8.0 at least\"",
+     Cause::library_refuses, 0},
+    {"f.cu(92): error: identifier \"__hmax_nan\" is undefined", none, 0},
+    {"CalledProcessError: Command '['/t/ptxas', '--gpu-name=sm_103a', 'a.ptx']' returned non-zero exit "
+     "status 255.",
+     Cause::nvrtc_arch_unsupported, 0},
+    {"cuBLAS error 8 at ggml-cuda.cu:1500", Cause::library_refuses, 0},
+    {"cuBLAS error 13 at ggml-cuda.cu:1500", none, 0},
+    {"ValueError: Unsupported CUDA architecture: sm87", Cause::library_refuses, 0},
+    {"RuntimeError: No supported CUDA architectures found for major versions [10].", Cause::library_refuses,
+     0},
+    {"the node could not determine CUDA architecture", none, 0},
+    {"FileNotFoundError: [Errno 2] No such file or directory: '/opt/k/gemm_sm90.cubin'",
+     Cause::no_image_for_arch, 0},
+    {"No kernel found for arch sm_121", Cause::no_image_for_arch, 0},
+    {"open /dev/nvidia-uvm: no such file or directory", Cause::no_device, 0},
+    {"Runtime compute cap 120 is not compatible with compile time compute cap 90", Cause::no_image_for_arch,
+     0},
+    {"    xFormers wasn't build with CUDA support", Cause::library_not_found, 0},
+    {"OSError: a.so: undefined symbol: cuTensorMapEncodeIm2col", Cause::driver_too_old, 0},
+    {"Triton only support CUDA 10.0 or higher, but got CUDA version: 12.8", none, 0},
+    {"RuntimeError: [GEMM Dispatch] Arch unsupported for CUTLASS FP4 GEMM", Cause::library_refuses, 0},
 };
 
 TEST(Messages, AreTakenForWhatTheyAre) {
@@ -362,6 +393,12 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
         "memory "
         "(shm).",
         "cv2.error: OpenCV(4.9.0) error: (-216:No CUDA support) The library is compiled without CUDA support",
+        "error: unsupported architecture: aarch64",
+        "exec /usr/bin/python: exec format error",
+        "Process exited with code -1073741515",
+        "python: Aborted (core dumped)",
+        "ERROR: Failed building wheel for x",
+        "ERROR: x-1.0-cp310-cp310-linux_x86_64.whl is not a supported wheel on this platform.",
         "hipErrorNoBinaryForGpu: Unable to find code object for all current devices!",
         "ImportError: _C.so: undefined symbol: _ZN3c106detail14torchCheckFailEPKcS2_jRKSs"}) {
     const Explanation explanation = explain_text(text, {});
@@ -383,6 +420,36 @@ TEST(Messages, OrdinaryLinesAreNothing) {
     EXPECT_TRUE(explanation.findings.empty()) << text;
     EXPECT_FALSE(explanation.recognised && !explanation.meanings.empty()) << text;
   }
+}
+
+// What is vague counts alone: it neither hides a message nor makes two of it.
+TEST(Messages, AVagueRowCountsWhereNothingElseDoes) {
+  const Explanation explanation = explain_text(
+      "nvcc fatal   : Unsupported gpu architecture 'compute_120'\n"
+      "RuntimeError: arch unsupported by the build\n",
+      {});
+  ASSERT_EQ(explanation.findings.size(), 1U);
+  EXPECT_EQ(explanation.findings.front().cause, Cause::nvrtc_arch_unsupported);
+}
+
+TEST(Messages, ALaterFailureDecidesOverAWarning) {
+  const Explanation explanation = explain_text(
+      "[12:00:00] [warning] load: CUDA error: operation not supported\n"
+      "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
+      {});
+  ASSERT_FALSE(explanation.findings.empty());
+  EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
+}
+
+// PyTorch for ROCm says CUDA where it means HIP; an NVIDIA GPU beside it is told.
+TEST(Messages, RocmIsNoFailureOfCudas) {
+  const std::string failed = "torch.AcceleratorError: CUDA error: device kernel image is invalid\n";
+  const Explanation rocm =
+      explain_text(failed + "For debugging consider passing AMD_SERIALIZE_KERNEL=3\n", {});
+  EXPECT_TRUE(rocm.findings.empty());
+  EXPECT_TRUE(rocm.recognised);
+  EXPECT_FALSE(explain_text(failed + "GPU 0: NVIDIA GeForce RTX 3090, and one for torch 2.9.1+rocm7.0\n", {})
+                   .findings.empty());
 }
 
 TEST(Messages, AWarningThatIsWrongIsCalledSo) {

@@ -49,6 +49,7 @@ struct Hit {
   std::string tells;
   bool brief = false;                         ///< words that count only in what a person typed
   bool hint = false;                          ///< a warning: the failure itself may come later
+  bool vague = false;                         ///< counts where nothing else tells of a failure
   bool goes_on = false;                       ///< the line says that the program does without what failed
   bool thrown = false;                        ///< an exception, or the end of the program
   std::vector<std::string> software;          ///< packages that the line names (the table software)

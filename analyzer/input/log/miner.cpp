@@ -34,6 +34,9 @@ constexpr const char* kShortNamePattern =
 // What stands behind these words is a message of CUDA's, be it ever so common a phrase.
 constexpr const char* kAnyMessagePattern =
     R"(\bCUDA (?:runtime |driver )?error: ([A-Za-z][\w ,()/'-]{3,90}))";
+// Libraries number their statuses by themselves, up to here.
+constexpr const char* kLibraryPattern = R"(\bcu(?:blas|dnn|fft|solver|sparse|rand)(?:[A-Z_]|Lt|\b)\w*)";
+constexpr int kMostLibraryStatus = 20;
 constexpr const char* kNumberPatterns[] = {
     R"(\bCUDA (?:runtime |driver )?(?:API )?(?:error|failure)[: =#]*\(?(\d{1,3})\b)",
     R"(\b(?:cuda|(?-i:cu[A-Z]))\w*.{0,80}\b(?:err(?:or)?(?: code)?|code|status|result)[ :=#(]+(\d{1,3})\b)",
@@ -78,6 +81,7 @@ struct Vocabulary {
   int first_sign = 0;
   int hip = 0;
   int cuda_word = 0;
+  int library = 0;
 
   Vocabulary() {
     first_message = patterns.size();
@@ -94,6 +98,7 @@ struct Vocabulary {
     for (const auto& row : tables.signs) patterns.add(row.pattern);
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
+    library = patterns.add(kLibraryPattern);
     patterns.compile();
   }
 };
@@ -162,6 +167,7 @@ struct Miner::State {
     hit.software = facts.software();
     hit.goes_on = has(Sign::goes_on);
     hit.thrown = has(Sign::thrown);
+    hit.hint = hit.hint || has(Sign::warns);
     hit.quote = cut(text);
     if (clues.hits.size() < kMostTracebacks) hit.frames = facts.traceback();
     for (Hit& known : clues.hits) {
@@ -186,7 +192,8 @@ struct Miner::State {
     hit.confidence = row.confidence;
     hit.tells = row.tells;
     hit.brief = row.scope == MessageScope::brief;
-    hit.hint = row.scope == MessageScope::hint;
+    hit.vague = row.scope == MessageScope::vague;
+    hit.hint = hit.vague || row.scope == MessageScope::hint;
     hit.groups = patterns.named_groups(index, text);
     hit.column = patterns.position(index, text);
     if (hit.groups.empty()) return;
@@ -214,6 +221,7 @@ struct Miner::State {
       const auto number = groups.size() > 1 ? parse_number(groups[1]) : std::nullopt;
       // "cudarc/build-script (exit status: 101)": what a program ended with is none of CUDA's numbers.
       if (number && groups[0].find("exit ") != std::string::npos) return;
+      if (number && *number < kMostLibraryStatus && index != words.first_number && has(words.library)) return;
       // The third pattern is any program's "error 404".
       const bool any_error = index == words.first_number + 2;
       if (!number || (any_error && (!is_telling_number(*number) || !has(words.cuda_word)))) return;
@@ -237,7 +245,7 @@ struct Miner::State {
       if (inner.id.empty()) return false;
       return std::any_of(clues.hits.begin() + static_cast<std::ptrdiff_t>(first), clues.hits.end(),
                          [&](const Hit& outer) {
-                           if (&outer == &inner || outer.id.empty()) return false;
+                           if (&outer == &inner || outer.id.empty() || outer.vague) return false;
                            const bool within = outer.column <= inner.column && end_of(inner) <= end_of(outer);
                            const bool same = outer.column == inner.column && end_of(inner) == end_of(outer);
                            return within && (!same || &outer < &inner);
@@ -309,6 +317,14 @@ void Miner::line(std::string_view bytes) {
   state.signs(text, state.clues.hits.size() != before);
 }
 
-Clues Miner::take() { return std::move(state_->clues); }
+Clues Miner::take() {
+  Clues& clues = state_->clues;
+  // PyTorch for ROCm says CUDA where it means HIP: without one of NVIDIA's GPUs, no error is CUDA's.
+  if (clues.rocm && clues.devices.empty()) clues.hits.clear();
+  const auto is_vague = [](const Hit& hit) { return hit.vague; };
+  if (!clues.others.empty() || !std::all_of(clues.hits.begin(), clues.hits.end(), is_vague))
+    std::erase_if(clues.hits, is_vague);
+  return std::move(clues);
+}
 
 }  // namespace kshim::explain

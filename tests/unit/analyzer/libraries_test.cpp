@@ -205,6 +205,26 @@ TEST_F(Mixed, WhatTheProgramGaveUpOver) {
   EXPECT_THAT(got.findings[0].dead_ends, Contains(Field(&DeadEnd::action, "updating the driver")));
 }
 
+// torch.compile on Pascal: no call fails, Triton raises an exception.
+TEST_F(Mixed, TritonRefusesAnOldGpuByItself) {
+  const auto refusal_on = [&](const char* capability, int status) {
+    ReportText text;
+    text.process("").driver().device(0, capability, "NVIDIA Test");
+    text.record("library",
+                R"("soname":"libtriton.so","path":"/v/site-packages/triton/_C/libtriton.so","version":null)");
+    options_.exit_status = status;
+    const Analysis got = run(text.end());
+    return got.findings.empty() ? Finding{} : got.findings.front();
+  };
+  const Finding found = refusal_on("6.1", 1);
+  EXPECT_EQ(found.cause, Cause::library_refuses);
+  EXPECT_THAT(found.object, HasSubstr("libtriton.so"));
+  ASSERT_FALSE(found.fixes.empty());
+  EXPECT_THAT(found.fixes.front().commands, Contains(HasSubstr("TORCHDYNAMO_DISABLE=1")));
+  EXPECT_NE(refusal_on("7.0", 1).cause, Cause::library_refuses);
+  EXPECT_NE(refusal_on("6.1", 0).cause, Cause::library_refuses);
+}
+
 TEST_F(Mixed, ACudnnOlderThanTheFrameworkWasBuiltWith) {
   const auto told_of = [&](const char* framework, const char* version, const char* cudnn) {
     ReportText text =
