@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do about a finding, what not to try, and what is fine.
 #pragma once
-#include <string>
-#include <vector>
 
 #include "analyzer/diagnose/advice_input.h"
 

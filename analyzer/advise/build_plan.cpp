@@ -81,7 +81,8 @@ bool emits_code_for(const ToolkitRow& toolkit, ComputeCapability device) {
 }  // namespace
 
 std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeCapability device,
-                                    const ToolkitRow& toolkit, Version driver) {
+                                    const ToolkitRow& toolkit, Version driver,
+                                    const std::vector<ComputeCapability>& also) {
   BuildPlan plan;
   plan.toolkit = &toolkit;
   for (const Candidate& image : have) {
@@ -102,6 +103,12 @@ std::optional<BuildPlan> plan_build(const std::vector<Candidate>& have, ComputeC
   PlannedArch& row = at(plan.archs, *target);
   (plan.by_ptx ? row.ptx : row.sass) = true;
   row.added = true;
+  for (const ComputeCapability each : also) {
+    const auto own = best_target(toolkit, ImageKind::cubin, each, driver);
+    if (!own) continue;
+    PlannedArch& other = at(plan.archs, *own);
+    other.sass = other.added = true;
+  }
   add_newest_ptx(plan.archs);
   settle_families(plan.archs);
   std::sort(plan.archs.begin(), plan.archs.end(),
@@ -318,22 +325,24 @@ std::string rules_cuda_list(const BuildPlan& plan) {
 
 // What comes on top of a list that the build has already.
 std::string added_list(const BuildPlan& plan) {
+  std::string out;
   for (const PlannedArch& row : plan.archs) {
     if (!row.added) continue;
     const std::string arch = digits(row.arch);
-    return fmt::format("-gencode arch=compute_{},code={}{}", arch, row.sass ? "sm_" : "compute_", arch);
+    out += fmt::format("{}-gencode arch=compute_{},code={}{}", out.empty() ? "" : " ", arch,
+                       row.sass ? "sm_" : "compute_", arch);
   }
-  return {};
+  return out;
 }
 
 // FlashInfer compiles for what is named, with the features of 9.0 and newer.
 std::string locked_list(const BuildPlan& plan) {
-  for (const PlannedArch& row : plan.archs) {
+  std::string out;
+  for (const PlannedArch& row : plan.archs)
     if (row.added)
-      return fmt::format("{}{}", dotted(row.arch),
+      out += fmt::format("{}{}{}", out.empty() ? "" : " ", dotted(row.arch),
                          row.arch.cc.major >= 9 && row.arch.suffix == Suffix::none ? "a" : "");
-  }
-  return {};
+  return out;
 }
 
 }  // namespace

@@ -2,9 +2,6 @@
 // Which architectures a rebuild should name, and how each build system wants to be told. A plan never names
 // what its toolkit cannot build.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/data/knowledge.h"
 #include "kshim/image/select.h"
@@ -15,7 +12,7 @@ struct PlannedArch {
   image::Arch arch;
   bool sass = false;
   bool ptx = false;
-  bool added = false;  ///< new: for the device that lacks code
+  bool added = false;  ///< new: for a device that lacks code
 };
 
 struct BuildPlan {
@@ -25,11 +22,12 @@ struct BuildPlan {
   bool by_ptx = false;                    ///< the device is served by compiling PTX at load
 };
 
-/// The architectures of `have` plus what serves `device`, and PTX of the newest. nullopt when `toolkit` can
-/// build nothing for it that the driver takes.
+/// The architectures of `have` plus what serves `device`, and `also` as far as the toolkit can, and PTX of
+/// the newest. nullopt when `toolkit` can build nothing for `device` that the driver takes.
 std::optional<BuildPlan> plan_build(const std::vector<image::Candidate>& have,
                                     image::ComputeCapability device, const ToolkitRow& toolkit,
-                                    image::Version driver);
+                                    image::Version driver,
+                                    const std::vector<image::ComputeCapability>& also = {});
 
 /// The toolkit to build with for a device, when the one at hand cannot: the newest of the wanted major that
 /// emits code for it and is not newer than the driver, else the newest of these that also builds all of

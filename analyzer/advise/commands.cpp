@@ -62,6 +62,7 @@ constexpr std::string_view kNamedByAnother =
 }  // namespace
 
 void keep_free_of_paths(const Report& report, std::vector<Finding>& findings) {
+  if (findings.empty()) return;
   std::vector<std::string> paths;
   const auto add = [&](std::string_view list) {
     while (!list.empty()) {

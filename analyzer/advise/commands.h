@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which commands may be printed: a person pastes them into bash, zsh, fish or PowerShell.
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/finding.h"
-#include "analyzer/core/python_environment.h"
 #include "analyzer/input/report/report.h"
+#include "analyzer/owner/package.h"
 
 namespace kshim::analysis {
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/advise/build_plan.h"

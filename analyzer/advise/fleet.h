@@ -3,10 +3,6 @@
 // with each GPU's own. What serves what is judged by kshim/image/select.h alone; who builds what is in the
 // table of toolkits.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"

@@ -138,21 +138,26 @@ std::string caveat_for(const AdviceInput& at, const Chosen& chosen) {
 
 Fix rebuild_fix(const AdviceInput& at, const Chosen& chosen) {
   const ToolkitRow& toolkit = *chosen.plan.toolkit;
-  std::string added;
-  for (const PlannedArch& row : chosen.plan.archs) {
-    if (!row.added) continue;
-    added =
-        image::to_name(chosen.plan.by_ptx ? image::ImageKind::ptx : image::ImageKind::cubin, row.arch).view();
-  }
+  std::vector<std::string> names;
+  for (const PlannedArch& row : chosen.plan.archs)
+    if (row.added)
+      names.emplace_back(
+          image::to_name(chosen.plan.by_ptx && row.ptx ? image::ImageKind::ptx : image::ImageKind::cubin,
+                         row.arch)
+              .view());
+  const std::string added = enumerate(names);
   Fix fix;
   fix.id = "rebuild";
-  fix.arguments = {{"architecture", added}, {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
+  fix.arguments = {{"architecture", join(names, " ")},
+                   {"cuda", chosen.other_toolkit ? name(toolkit.version) : ""}};
   fix.kind = chosen.other_toolkit && at.toolkit.known() && toolkit.version < at.toolkit ? FixKind::downgrade
                                                                                         : FixKind::rebuild;
   fix.caveat = caveat_for(at, chosen);
   if (!chosen.other_toolkit) {
-    const bool there = std::any_of(at.have.begin(), at.have.end(), [&](const image::Candidate& image) {
-      return added == image::to_name(image.kind, image.arch).view();
+    const bool there = std::all_of(names.begin(), names.end(), [&](const std::string& each) {
+      return std::any_of(at.have.begin(), at.have.end(), [&](const image::Candidate& image) {
+        return each == image::to_name(image.kind, image.arch).view();
+      });
     });
     // Other modules of the file have it.
     fix.title = comes_built(at) ? fmt::format("Build {} from its source, for {}",
@@ -294,7 +299,7 @@ void add_rebuild_for_driver(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto have = list_to_keep(at);
   const ToolkitRow* other = recommend_toolkit(*at.device, at.driver, at.driver, have);
   if (other == nullptr || other->version.major > at.driver.major) return;
-  const auto plan = plan_build(have, *at.device, *other, at.driver);
+  const auto plan = plan_build(have, *at.device, *other, at.driver, at.also);
   if (!plan) return;
   const std::size_t first = fixes.size();
   add_rebuild(at, {*plan, true}, fixes);
@@ -344,12 +349,12 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   const ToolkitRow* other = recommend_toolkit(
       *at.device, at_hand ? std::optional(at_hand->version) : near_published(at), at.driver, have);
   std::optional<BuildPlan> here;
-  if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver);
+  if (at_hand != nullptr) here = plan_build(have, *at.device, *at_hand, at.driver, at.also);
   if (here && !here->by_ptx) {
     add_rebuild(at, {*here, false}, fixes);
   } else {
     if (other != nullptr) {
-      if (auto plan = plan_build(have, *at.device, *other, at.driver)) {
+      if (auto plan = plan_build(have, *at.device, *other, at.driver, at.also)) {
         add_rebuild(at, {*plan, at_hand != nullptr}, fixes);
       }
     }

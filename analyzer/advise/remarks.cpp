@@ -2,8 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do about one message, where that is more than what its cause asks for.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/diagnose/log_diagnosis.h"

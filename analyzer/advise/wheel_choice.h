@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which published build of a package serves a GPU or a driver, by the tables of knowledge/.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"

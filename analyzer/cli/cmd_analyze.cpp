@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -19,12 +17,10 @@ namespace kshim::cli {
 namespace {
 
 struct AnalyzeOptions {
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   std::vector<std::string> targets;
-  std::string assume_cc;
-  std::string assume_driver;
-  std::string assume_toolkit;
+  Assumptions assumed;
   bool verbose = false;
   bool full = false;
   bool trust_reports = false;
@@ -36,20 +32,9 @@ struct AnalyzeOptions {
 analysis::Options to_analysis(const AnalyzeOptions& options) {
   analysis::Options result;
   result.targets = parse_archs("--target", options.targets);
-  if (!options.assume_cc.empty()) result.assume_cc = parse_cc("--assume-cc", options.assume_cc);
-  if (!options.assume_driver.empty()) {
-    result.assume_driver = parse_driver("--assume-driver", options.assume_driver);
-  }
-  if (!options.assume_toolkit.empty()) {
-    result.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
-  }
+  options.assumed.apply(result);
   result.trust_reports = options.trust_reports;
-  if (!options.root.empty()) {
-    std::error_code error;
-    result.root = std::filesystem::canonical(options.root, error);
-    if (error || !std::filesystem::is_directory(result.root, error))
-      throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
-  }
+  if (!options.root.empty()) result.root = parse_root(options.root);
   return result;
 }
 
@@ -87,13 +72,9 @@ std::pair<std::string, int> nagios_status(const analysis::Analysis& analysis) {
 }
 
 int analyze(const AnalyzeOptions& options) {
-  const analysis::Format format = parse_format(options.format);
   analysis::Options analysis_options = to_analysis(options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  for (const std::string& path : options.paths) {
-    if (output.is_same_file(path))
-      throw UserError(fmt::format("--output {}: is one of the reports to read", path));
-  }
+  output.refuse_inputs(options.paths, "the reports to read");
   analysis::Analysis analysis;
   {
     ProgressBar bar("reading reports");
@@ -114,34 +95,27 @@ int analyze(const AnalyzeOptions& options) {
     output.write(line);
     return status;
   }
-  output.write(analysis::render(analysis, format, render_options(output, options.verbose, options.full)));
+  output.write(
+      analysis::render(analysis, options.format, render_options(output, options.verbose, options.full)));
   return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
-  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
-      ->type_name("F")
-      ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
-  app.add_option("--target", options->targets, "also say what would fail on these GPUs: 8.6,12.0")
-      ->type_name("ARCHS")
-      ->allow_extra_args(false);
-  app.add_option("--assume-cc", options->assume_cc, "assume this compute capability, or the GPU of this name")
-      ->type_name("X.Y");
-  app.add_option("--assume-driver", options->assume_driver,
-                 "assume this driver: its version, or its CUDA version")
-      ->type_name("X.Y");
-  app.add_option("--assume-toolkit", options->assume_toolkit,
-                 "assume that this CUDA toolkit does the rebuild")
-      ->type_name("X.Y");
-  app.add_option("--root", options->root,
-                 "look for the files of the reports in DIR: a container's root, a mounted disk")
-      ->type_name("DIR");
-  app.add_option("--status", options->status,
-                 "nagios: one line, and exit with 0, 1 for a warning, 2 for critical, 3 for unknown")
-      ->type_name("SYSTEM")
+  add_format(app, options->format);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
+  add_value(app, "--target", options->targets, "ARCHS", "also say what would fail on these GPUs: 8.6,12.0");
+  add_value(app, "--assume-cc", options->assumed.cc, "X.Y",
+            "assume this compute capability, or the GPU of this name");
+  add_value(app, "--assume-driver", options->assumed.driver, "X.Y",
+            "assume this driver: its version, or its CUDA version");
+  add_value(app, "--assume-toolkit", options->assumed.toolkit, "X.Y",
+            "assume that this CUDA toolkit does the rebuild");
+  add_value(app, "--root", options->root, "DIR",
+            "look for the files of the reports in DIR: a container's root, a mounted disk");
+  add_value(app, "--status", options->status, "SYSTEM",
+            "nagios: one line, and exit with 0, 1 for a warning, 2 for critical, 3 for unknown")
       ->check(one_of({"nagios"}));
   app.add_flag("-v,--verbose", options->verbose, "show every kernel, image and piece of evidence");
   app.add_flag("--trust-reports", options->trust_reports,

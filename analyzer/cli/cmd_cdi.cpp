@@ -2,6 +2,7 @@
 // kshim cdi: a specification of the Container Device Interface that brings the shim into containers, without
 // a change to them. https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
 #include <elf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
 #include "kshim/image/elf.h"
+#include "kshim/report/libc_calls.h"
+#include "kshim/report/report_folder.h"
 
 namespace kshim::cli {
 namespace {
@@ -86,21 +89,40 @@ fs::path shim_of(const CdiOptions& options) {
   return found.path;
 }
 
-/// Every user of a container writes there; nobody removes what another wrote.
+/// Every user of a container writes there; nobody removes what another wrote. Containers get the folder that
+/// the path leads to now.
 fs::path report_folder(const std::string& name) {
-  std::error_code error;
-  const fs::path path = fs::absolute(name).lexically_normal();
-  fs::create_directories(path.parent_path(), error);
-  if (::mkdir(path.c_str(), 0700) == 0) {
-    ::chmod(path.c_str(), S_ISVTX | 0777);
-  } else if (errno != EEXIST || !fs::is_directory(path, error)) {
-    throw UserError(fmt::format("--report {}: cannot be made ({}); give another folder",
-                                analysis::harmless(name), std::strerror(errno)));
-  }
-  return path;
+  const auto refuse = [&](std::string_view why) -> UserError {
+    return UserError(fmt::format("--report {}: {}; give another folder", analysis::harmless(name), why));
+  };
+  fs::path path = fs::absolute(name).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  using Walk = report::FolderWalk<report::LibcCalls>;
+  int fd = -1;
+  if (const int error = Walk::open(path.parent_path().native(), {.make_missing = true}, fd); error != 0)
+    throw refuse(error == ELOOP ? "a link on the way belongs to another user" : std::strerror(error));
+  const files::Descriptor parent(fd);
+  const mode_t mask = ::umask(0);  // a chmod could meet another folder of this name
+  const bool made = ::mkdirat(fd, path.filename().c_str(), S_ISVTX | 0777) == 0;
+  const int error = errno;
+  ::umask(mask);
+  if (!made && error != EEXIST) throw refuse(std::strerror(error));
+  const files::Descriptor folder(::openat(fd, path.filename().c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!folder || ::fstat(folder.get(), &status) != 0) throw refuse(std::strerror(errno));
+  if (!S_ISDIR(status.st_mode)) throw refuse(S_ISLNK(status.st_mode) ? "is a link" : "is no folder");
+  if (report::is_another_user(status.st_uid, ::geteuid())) throw refuse("belongs to another user");
+  if (report::others_may_write(status, ::geteuid()) && (status.st_mode & S_ISVTX) == 0)
+    throw refuse("every user can remove what is in it (no sticky bit)");
+  std::error_code ignored;
+  const fs::path real = fs::read_symlink(fmt::format("/proc/self/fd/{}", folder.get()), ignored);
+  return real.empty() ? path : real;
 }
 
 int write_cdi(const CdiOptions& options) {
+  for (const std::string& text : {options.shim, options.report, options.preload})
+    if (analysis::utf8_of(text) != text)
+      throw UserError(fmt::format("{}: a specification is UTF-8, and this is not", analysis::harmless(text)));
   const fs::path shim = shim_of(options);
   const fs::path report = report_folder(options.report);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
@@ -132,18 +154,14 @@ int write_cdi(const CdiOptions& options) {
 
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  app.add_option("--shim", options->shim, "path of libkshim.so (default: the one of `kshim path`)")
-      ->type_name("FILE");
-  app.add_option("--report", options->report,
-                 "the host's folder for reports; kshim creates it (default: /var/spool/kshim)")
-      ->type_name("DIR");
-  app.add_option("--preload", options->preload,
-                 "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
-                 "the shim and them")
-      ->type_name("LIST");
-  app.add_option("-o,--output", options->output,
-                 "write to FILE instead of stdout, such as /etc/cdi/kshim.json")
-      ->type_name("FILE");
+  add_value(app, "--shim", options->shim, "FILE", "path of libkshim.so (default: the one of `kshim path`)");
+  add_value(app, "--report", options->report, "DIR",
+            "the host's folder for reports; kshim creates it (default: /var/spool/kshim)");
+  add_value(app, "--preload", options->preload, "LIST",
+            "libraries that the image preloads itself, by their paths in the image: LD_PRELOAD names "
+            "the shim and them");
+  add_value(app, "-o,--output", options->output, "FILE",
+            "write to FILE instead of stdout, such as /etc/cdi/kshim.json");
   return [options] { return write_cdi(*options); };
 }
 

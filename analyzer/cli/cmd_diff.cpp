@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/compare/diff.h"
@@ -16,7 +14,7 @@ namespace kshim::cli {
 namespace {
 
 struct DiffOptions {
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   std::vector<std::string> targets;
   std::optional<std::string> driver;
@@ -34,7 +32,6 @@ const char* kind_text(const diff::Side& side) {
 }
 
 int compare(const DiffOptions& options) {
-  const analysis::Format format = parse_format(options.format, diff::kFormats);
   diff::Options wanted;
   wanted.targets = parse_archs("--target", options.targets);
   for (image::Arch& target : wanted.targets) target.suffix = image::Suffix::none;  // a GPU has none
@@ -43,10 +40,7 @@ int compare(const DiffOptions& options) {
   wanted.sizes = options.sizes;
   wanted.jobs = options.jobs;
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  for (const std::string& path : {options.a, options.b}) {
-    if (output.is_same_file(path))
-      throw UserError(fmt::format("--output {}: is one of the files to read", path));
-  }
+  output.refuse_inputs({options.a, options.b}, "the files to read");
   diff::Diff diff;
   {
     ProgressBar bar("reading");
@@ -67,7 +61,7 @@ int compare(const DiffOptions& options) {
     throw UserError(fmt::format("{} is {}, {} is {}: compare two of a kind", options.a, kind_text(diff.a),
                                 options.b, kind_text(diff.b)));
   diff::compare(wanted, diff);
-  output.write(diff::render(diff, format, render_options(output, options.verbose, options.full)));
+  output.write(diff::render(diff, options.format, render_options(output, options.verbose, options.full)));
   return diff.lost() ? exit_status::kFindings : exit_status::kOk;
 }
 
@@ -75,21 +69,15 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
-  app.add_option("--format", options->format,
-                 fmt::format("output format: {}", analysis::format_names(diff::kFormats)))
-      ->type_name("F")
-      ->check(one_of({"text", "json", "markdown", "html", "github"}));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
-  app.add_option("--target", options->targets, "compare only for these GPUs: 7.5,12.0")
-      ->type_name("ARCHS")
-      ->allow_extra_args(false);
-  app.add_option("--driver", options->driver,
-                 "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)")
-      ->type_name("X.Y");
+  add_format(app, options->format, diff::kFormats);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
+  add_value(app, "--target", options->targets, "ARCHS", "compare only for these GPUs: 7.5,12.0");
+  add_value(app, "--driver", options->driver, "X.Y",
+            "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)");
   app.add_flag("--kernels", options->kernels, "also compare kernels (unpacks all images)");
   app.add_flag("--sizes", options->sizes,
                "show every difference in bytes, by architecture and kernel (unpacks all images)");
-  app.add_option("-j,--jobs", options->jobs, "number of threads (default: one a core)")->type_name("N");
+  add_value(app, "-j,--jobs", options->jobs, "N", "number of threads (default: one a core)");
   app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
   app.add_flag("-v,--verbose", options->verbose, "show every file, change, kernel and note");
   return [options] { return compare(*options); };

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/core/text.h"
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/doctor.h"
@@ -17,8 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json, analysis::Format::markdown};
+
 struct DoctorOptions {
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   std::string root = "/";
   std::vector<std::string> variables;
@@ -40,12 +41,7 @@ std::string program_path(const DoctorOptions& options) {
 }
 
 int examine(const DoctorOptions& options) {
-  const analysis::Format format = parse_format(
-      options.format, std::array{analysis::Format::text, analysis::Format::json, analysis::Format::markdown});
-  std::error_code error;
-  const fs::path root = fs::canonical(options.root, error);
-  if (error || !fs::is_directory(root, error))
-    throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(options.root)));
+  const fs::path root = parse_root(options.root);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   auto variables = root == "/" ? doctor::own_environment() : foreign_environment();
   for (const std::string& row : options.variables) {
@@ -56,9 +52,9 @@ int examine(const DoctorOptions& options) {
   }
   const doctor::Machine machine(root, std::move(variables));
   const doctor::Facts facts = doctor::examine(machine, program_path(options));
-  output.write(format == analysis::Format::json
+  output.write(options.format == analysis::Format::json
                    ? doctor::render_json(facts)
-                   : doctor::render_page(facts, format, render_options(output, false, options.full)));
+                   : doctor::render_page(facts, options.format, render_options(output, false, options.full)));
   const bool found = std::any_of(facts.checks.begin(), facts.checks.end(), [](const doctor::Check& check) {
     return check.severity == analysis::Severity::error;
   });
@@ -71,18 +67,13 @@ std::function<int()> set_up(CLI::App& app) {
                  "a program to look at as well, or a Python environment; of an interpreter or script in an "
                  "environment, its packages are listed")
       ->group("");
-  app.add_option("--format", options->format,
-                 "output format: text, json, markdown (a block to paste into an issue)")
-      ->type_name("F")
-      ->check(one_of({"text", "json", "markdown"}));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
-  app.add_option("--root", options->root,
-                 "look at the file system in DIR (a container's root, a mounted disk) instead of this "
-                 "machine, with an empty environment except PATH")
-      ->type_name("DIR");
-  app.add_option("--env", options->variables, "a variable of that environment, as a container image sets it")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_format(app, options->format, kFormats);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
+  add_value(app, "--root", options->root, "DIR",
+            "look at the file system in DIR (a container's root, a mounted disk) instead of this "
+            "machine, with an empty environment except PATH");
+  add_value(app, "--env", options->variables, "NAME=VALUE",
+            "a variable of that environment, as a container image sets it");
   app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown");
   return [options] { return examine(*options); };
 }
@@ -98,7 +89,7 @@ Command doctor_command() {
               "here, what the packages of the Python environment are built for, and whether they run on "
               "these GPUs. Reports conflicts, and anything that would keep libkshim.so out of a program. "
               "With PROGRAM it looks at that program's libraries. Runs no program; a separate process asks "
-              "libnvidia-ml.so.1.",
+              "libnvidia-ml.so.1. Its Markdown is a block to paste into an issue.",
           .example =
               "  kshim doctor\n"
               "  kshim doctor python\n"

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -21,26 +19,16 @@
 namespace kshim::cli {
 namespace {
 
+constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json};
+
 struct ExplainOptions {
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   std::string log;
-  std::string assume_cc;
-  std::string assume_driver;
-  std::string assume_toolkit;
+  Assumptions assumed;
   bool verbose = false;
   std::vector<std::string> words;
 };
-
-explain::Options to_explain(const ExplainOptions& options) {
-  explain::Options out;
-  if (!options.assume_cc.empty()) out.assume_cc = parse_cc("--assume-cc", options.assume_cc);
-  if (!options.assume_driver.empty())
-    out.assume_driver = parse_driver("--assume-driver", options.assume_driver);
-  if (!options.assume_toolkit.empty())
-    out.assume_toolkit = parse_cuda_version("--assume-toolkit", options.assume_toolkit);
-  return out;
-}
 
 explain::Explanation read_log(const std::string& path, const explain::Options& options) {
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
@@ -93,19 +81,18 @@ int explain_it(const ExplainOptions& options) {
     log.words.clear();
     return explain_it(log);
   }
-  const analysis::Format format =
-      parse_format(options.format, std::array{analysis::Format::text, analysis::Format::json});
   if (options.words.empty() == options.log.empty())
     throw UserError(options.log.empty() ? "a number, a name or a message is missing; or --log FILE"
                                         : "either a message or --log FILE, not both");
-  const explain::Options asked = to_explain(options);
+  explain::Options asked;
+  options.assumed.apply(asked);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
     throw UserError(fmt::format("--output {}: is the log to read", analysis::harmless(options.log)));
   const explain::Explanation explanation =
       options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
                           : explain_log(options.log, asked);
-  output.write(format == analysis::Format::json
+  output.write(options.format == analysis::Format::json
                    ? explain::render_json(explanation)
                    : explain::render_text(explanation, render_options(output, options.verbose, true)));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
@@ -119,19 +106,16 @@ int explain_it(const ExplainOptions& options) {
 std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
-  app.add_option("--log", options->log, "read this log (- for stdin); the first failing line decides")
-      ->type_name("FILE");
-  app.add_option("--format", options->format, "how to write it: text, json")
-      ->type_name("F")
-      ->check(one_of({"text", "json"}));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
-  app.add_option("--assume-cc", options->assume_cc,
-                 "the GPU's compute capability or name, if the text does not have it")
-      ->type_name("X.Y");
-  app.add_option("--assume-driver", options->assume_driver, "the driver: its version, or its CUDA version")
-      ->type_name("X.Y");
-  app.add_option("--assume-toolkit", options->assume_toolkit, "the CUDA version that built the program")
-      ->type_name("X.Y");
+  add_value(app, "--log", options->log, "FILE",
+            "read this log (- for stdin); the first failing line decides");
+  add_format(app, options->format, kFormats);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
+  add_value(app, "--assume-cc", options->assumed.cc, "X.Y",
+            "the GPU's compute capability or name, if the text does not have it");
+  add_value(app, "--assume-driver", options->assumed.driver, "X.Y",
+            "the driver: its version, or its CUDA version");
+  add_value(app, "--assume-toolkit", options->assumed.toolkit, "X.Y",
+            "the CUDA version that built the program");
   app.add_flag("-v,--verbose", options->verbose, "show everything that was found");
   return [options] { return explain_it(*options); };
 }

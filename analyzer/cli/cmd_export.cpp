@@ -3,21 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
 
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/export_requirements.h"
 #include "analyzer/cli/output.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
+#include "analyzer/core/text.h"
 #include "analyzer/export/export.h"
 #include "analyzer/export/open_metrics.h"
 #include "analyzer/verbs/processes.h"
+#include "analyzer/verbs/requirements.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::cli {
 namespace {
@@ -75,6 +75,86 @@ int export_facts(const ExportOptions& options) {
   return exit_status::kOk;
 }
 
+/// `unread` becomes true where a file could not be read whole.
+requirements::Served served_by(const std::vector<std::string>& paths, bool& unread) {
+  scan::Options wanted;
+  wanted.targets = requirements::known_gpus();
+  scan::Scan found;
+  {
+    ProgressBar bar("scanning");
+    wanted.progress = [&bar](std::uint64_t done, std::uint64_t total) { bar.update(done, total); };
+    found = scan::scan({paths.begin(), paths.end()}, wanted);
+  }
+  print_errors(found.notes, false);
+  if (found.objects.empty())
+    throw UserError("there is no device code in what was named", exit_status::kNoInput);
+  unread = unread || found.named_unread;
+  return requirements::served_by(found);
+}
+
+std::string declared_text(const std::string& text) {
+  if (!text.starts_with('@')) return text;
+  constexpr std::size_t kMost = 1U << 20;
+  const auto content = files::read_whole(text.substr(1), kMost);
+  if (!content) throw UserError(fmt::format("--declared {}: cannot be read", analysis::harmless(text)));
+  return *content;
+}
+
+/// A line for what is kept, and one for each difference. Whether all is kept.
+bool compare(const requirements::Served& served, const requirements::Declaration& declared,
+             std::string& text) {
+  const requirements::Difference difference = requirements::verify(served, declared);
+  std::vector<std::string> conditions = declared.conditions;
+  for (const std::string& driver : declared.drivers) conditions.push_back("CUDA " + driver);
+  const std::string what =
+      analysis::harmless(fmt::format("{} ({})", declared.source, fmt::join(conditions, ", ")));
+  if (difference.broken.empty()) text += fmt::format("ok: {}: the files have what is declared\n", what);
+  for (const auto& [word, is, list] : {std::tuple("error", "promised and not there", &difference.broken),
+                                       std::tuple("note", "there and not promised", &difference.unused)})
+    if (!list->empty())
+      text += fmt::format("{}: {}: {}: {}\n", word, what, is,
+                          analysis::harmless(fmt::format("{}", fmt::join(*list, ", "))));
+  return difference.broken.empty();
+}
+
+std::vector<std::string> requirement_names() { return {"nvidia-require", "nfd", "wheel-variant", "conda"}; }
+
+int export_requirements(const ExportOptions& options) {
+  using requirements::To;
+  const std::vector<std::string> names = requirement_names();
+  std::optional<To> to;
+  if (!options.to.empty())
+    to = static_cast<To>(std::find(names.begin(), names.end(), options.to) - names.begin());
+  if (options.declared && !to) throw UserError("--declared: is of which system? Give --to SYSTEM");
+  Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
+  bool unread = false;
+  bool kept = true;
+  std::string text;
+  if (options.declared) {
+    const auto declared = requirements::declaration_of(*to, declared_text(*options.declared));
+    kept = compare(served_by(options.paths, unread), declared, text);
+  } else if (!options.verify) {
+    text = requirements::text_of(served_by(options.paths, unread), *to);
+  } else {
+    // Each by itself: one wheel does not keep what another promises.
+    for (const std::string& path : options.paths) {
+      auto declared = requirements::declared_by(path);
+      if (to) std::erase_if(declared, [&](const auto& each) { return each.to != *to; });
+      if (declared.empty())
+        throw UserError(
+            fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
+                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
+                        "promised",
+                        analysis::harmless(path)),
+            exit_status::kNoInput);
+      const requirements::Served served = served_by({path}, unread);
+      for (const requirements::Declaration& each : declared) kept = compare(served, each, text) && kept;
+    }
+  }
+  output.write(text);
+  return kept && !unread ? exit_status::kOk : exit_status::kFindings;
+}
+
 constexpr const char* kOpenMetrics = "openmetrics";
 
 std::vector<std::string> systems() {
@@ -101,33 +181,27 @@ std::function<int()> set_up(CLI::App& app) {
          "reports, or folders of them; files of kshim scan --format json; with --to, what kshim scan reads")
       ->required()
       ->group("");
-  app.add_option("-o,--output", options->output,
-                 "folder for the tables; with --to, the output file (default: stdout)")
-      ->type_name("DIR");
-  app.add_option("--to", options->to,
-                 fmt::format("write openmetrics (counts of findings) or GPU requirements of files instead of "
-                             "tables: {}",
-                             fmt::join(systems(), ", ")))
-      ->type_name("SYSTEM")
+  add_value(app, "-o,--output", options->output, "DIR",
+            "folder for the tables; with --to, the output file (default: stdout)");
+  add_value(app, "--to", options->to, "SYSTEM",
+            fmt::format("write openmetrics (counts of findings) or GPU requirements of files instead of "
+                        "tables: {}",
+                        fmt::join(systems(), ", ")))
       ->check(one_of(systems()));
   app.add_flag(
       "--verify", options->verify,
       "compare wheels, conda packages and images with what they declare; exit with 1 if they promise a GPU "
       "on which nothing runs");
-  app.add_option("--declared", options->declared,
-                 "with --to: compare the files with this text (@FILE reads it) instead")
-      ->type_name("TEXT");
+  add_value(app, "--declared", options->declared, "TEXT",
+            "with --to: compare the files with this text (@FILE reads it) instead");
   app.add_flag("--zstd", options->zstd, "compress the files");
   app.add_flag("--watch", options->watch, "continue, and export new reports every 30 seconds");
-  app.add_option("--settle", options->settle_s,
-                 "leave unfinished reports that changed in the last S seconds for the next export (default: "
-                 "600)")
-      ->type_name("S");
+  add_value(app, "--settle", options->settle_s, "S",
+            "leave unfinished reports that changed in the last S seconds for the next export (default: "
+            "600)");
   return [options] {
     if (options->to == kOpenMetrics) return export_open_metrics(*options);
-    if (!options->to.empty() || options->verify || options->declared)
-      return export_requirements(
-          {options->to, options->output, options->declared, options->verify, options->paths});
+    if (!options->to.empty() || options->verify || options->declared) return export_requirements(*options);
     if (options->output.empty()) throw UserError("-o DIR is missing: where the tables go; or --to SYSTEM");
     return export_facts(*options);
   };

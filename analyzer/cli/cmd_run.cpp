@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <optional>
 #include <system_error>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/self.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/device_code/elf_file.h"
@@ -35,7 +34,7 @@ struct RunOptions {
   std::string fail_on;
   std::string status = "child";
   std::string timeout;
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   bool full = false;
   bool audit = false;
@@ -66,12 +65,10 @@ std::chrono::milliseconds parse_timeout(const std::string& text) {
 }
 
 std::string join_targets(const std::vector<image::Arch>& targets) {
-  std::string joined;
-  for (const image::Arch& target : targets) {
-    if (!joined.empty()) joined += ',';
-    joined += image::to_name(image::ImageKind::cubin, target).view();
-  }
-  return joined;
+  std::vector<std::string> names;
+  for (const image::Arch& target : targets)
+    names.emplace_back(image::to_name(image::ImageKind::cubin, target).view());
+  return analysis::join(names, ",");
 }
 
 // ld.so(8) splits LD_PRELOAD at spaces and colons and knows no quoting; LD_LIBRARY_PATH at colons and
@@ -116,16 +113,20 @@ Environment make_environment(const fs::path& program, const RunFolder& folder, c
   return environment;
 }
 
-int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
-  using analysis::Severity;
-  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
-  const bool found = analysis::worst(analysis) >= threshold;
+/// The exit status, where CMD decides it; none where the findings do.
+std::optional<int> status_of_child(const RunOptions& options, const ChildOutcome& outcome) {
   const bool gate = options.status == "findings" || !options.fail_on.empty();
   int status = outcome.exit_status.value_or(exit_status::kSignalBase + outcome.term_signal.value_or(0));
   if (outcome.timed_out && status == exit_status::kOk) status = exit_status::kSignalBase + SIGTERM;
   if (options.status == "findings") status = exit_status::kOk;
-  if (status != exit_status::kOk || !gate) return status;
-  if (found) return exit_status::kFindings;
+  return status != exit_status::kOk || !gate ? std::optional(status) : std::nullopt;
+}
+
+int judge(const RunOptions& options, const analysis::Analysis& analysis, const ChildOutcome& outcome) {
+  using analysis::Severity;
+  const Severity threshold = options.fail_on == "warning" ? Severity::warning : Severity::error;
+  if (const auto status = status_of_child(options, outcome)) return *status;
+  if (analysis::worst(analysis) >= threshold) return exit_status::kFindings;
   // A gate that could not look must not pass, nor one that has lost what it saw.
   const bool lost = std::any_of(analysis.processes.begin(), analysis.processes.end(),
                                 [](const analysis::ProcessSummary& process) { return process.lost != 0; });
@@ -146,7 +147,6 @@ void explain_failed_start(const ChildOutcome& outcome, const fs::path& program,
 }
 
 int run(const RunOptions& options) {
-  const analysis::Format format = parse_format(options.format, analysis::kFormats, exit_status::kRunFailed);
   analysis::Options analysis_options;
   analysis_options.targets = parse_archs("--target", options.target, exit_status::kRunFailed);
   const Simulation simulation = parse_simulations(options.simulate);
@@ -168,7 +168,11 @@ int run(const RunOptions& options) {
 
   const bool switched_off = environment.get("KSHIM_DISABLE") == "1";
   const std::string search_path(environment.get("LD_LIBRARY_PATH"));
-  const ChildOutcome outcome = run_child(child, std::move(environment), watch);
+  watch.start();
+  on_stall({});  // CMD goes on, whatever the watch waits for
+  const ChildOutcome outcome = run_child(child, std::move(environment));
+  on_stall(status_of_child(options, outcome).value_or(exit_status::kRunFailed));
+  watch.stop();
   if (outcome.timed_out) {
     print_warning(
         fmt::format("{} was ended after {} s (--timeout)", options.command.front(), options.timeout));
@@ -196,7 +200,7 @@ int run(const RunOptions& options) {
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);
   const bool on_stderr = output.is_stream();
-  output.write(analysis::render(analysis, format,
+  output.write(analysis::render(analysis, options.format,
                                 {.colour = on_stderr && wants_colour(STDERR_FILENO),
                                  .unicode = wants_unicode(),
                                  .width = on_stderr ? terminal_width(STDERR_FILENO) : kPageWidth,
@@ -209,30 +213,22 @@ std::function<int()> set_up(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
   app.prefix_command();
-  app.add_option("--simulate", options->simulate,
-                 "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
-                 "load and do not run. Repeat the option for more GPUs")
-      ->type_name("GPU")
-      ->allow_extra_args(false);
-  app.add_option("--target", options->target, "also check for code for these GPUs: 8.6,12.0")
-      ->type_name("ARCHS")
-      ->allow_extra_args(false);
-  app.add_option("--report", options->report, "folder for the reports (default: kshim-report/RUN here)")
-      ->type_name("DIR");
-  app.add_option("--fail-on", options->fail_on,
-                 "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
-      ->type_name("SEVERITY")
+  add_value(app, "--simulate", options->simulate, "GPU",
+            "run on a simulated GPU: 8.6, sm_86, \"RTX 5090\", sm_120,driver=12.9,name=Mine. Kernels "
+            "load and do not run. Repeat the option for more GPUs");
+  add_value(app, "--target", options->target, "ARCHS", "also check for code for these GPUs: 8.6,12.0");
+  add_value(app, "--report", options->report, "DIR",
+            "folder for the reports (default: kshim-report/RUN here)");
+  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
+            "exit with 1 if CMD succeeds but there are findings of this severity: error or warning")
       ->check(one_of({"error", "warning"}));
-  app.add_option("--status", options->status,
-                 "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
-                 "CMD returns)")
-      ->type_name("WHOSE")
+  add_value(app, "--status", options->status, "WHOSE",
+            "exit status: child (CMD's own, the default) or findings (1 if there are findings, whatever "
+            "CMD returns)")
       ->check(one_of({"child", "findings"}));
-  app.add_option("--timeout", options->timeout, "end CMD and its children after S seconds")->type_name("S");
-  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
-      ->type_name("F")
-      ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stderr")->type_name("FILE");
+  add_value(app, "--timeout", options->timeout, "S", "end CMD and its children after S seconds");
+  add_format(app, options->format);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stderr");
   app.add_flag("--audit", options->audit,
                "also record libraries loaded with RTLD_DEEPBIND, as Julia does: adds libkshim-audit.so to "
                "LD_AUDIT");

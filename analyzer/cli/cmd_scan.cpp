@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyzer/cli/architectures.h"
-#include "analyzer/cli/command.h"
-#include "analyzer/cli/format.h"
+#include "analyzer/cli/arguments.h"
 #include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
@@ -26,7 +24,7 @@ namespace kshim::cli {
 namespace {
 
 struct ScanOptions {
-  std::string format = "text";
+  analysis::Format format = analysis::Format::text;
   std::string output;
   std::vector<std::string> targets;
   std::optional<std::string> driver;  ///< an empty one is a mistake
@@ -157,7 +155,6 @@ void refuse_to_overwrite(const Output& output, const std::string& path) {
 }
 
 int scan_paths(const ScanOptions& options) {
-  const analysis::Format format = parse_format(options.format);
   scan::Options scan_options = to_scan(options);
   const expect::Expectation expectation =
       options.print_config ? expect::Expectation() : expectation_of(options);
@@ -165,10 +162,7 @@ int scan_paths(const ScanOptions& options) {
   if (options.targets.empty() && !expectation.asks() && !options.print_config)
     use_gpus_here(options, scan_options);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
-  for (const std::string& path : options.paths) {
-    if (output.is_same_file(path))
-      throw UserError(fmt::format("--output {}: is one of the files to scan", path));
-  }
+  output.refuse_inputs(options.paths, "the files to scan");
   refuse_to_overwrite(output, options.output);
   scan::Scan result;
   {
@@ -201,7 +195,7 @@ int scan_paths(const ScanOptions& options) {
   }
   analysis::RenderOptions how = render_options(output, options.verbose, options.full);
   if (output.is_stream() && isatty(STDOUT_FILENO) != 1) how.width = kWholeLines;
-  output.write(scan::render(result, format, how));
+  output.write(scan::render(result, options.format, how));
   return status_of(result, options.fail_on);
 }
 
@@ -221,46 +215,37 @@ std::function<int()> set_up(CLI::App& app) {
                  "files, folders, wheels, Python environments, images of containers; - is standard input")
       ->group("");
   app.add_flag("--list-gpus", options->list_gpus, "print the GPU names that options accept, and exit");
-  app.add_option("--format", options->format, fmt::format("output format: {}", analysis::format_names()))
-      ->type_name("F")
-      ->check(one_of(formats()));
-  app.add_option("-o,--output", options->output, "write to FILE instead of stdout")->type_name("FILE");
-  app.add_option("--target", options->targets,
-                 "say what runs on these GPUs: 7.5,sm_120,\"RTX 5090\" (a GPU has no suffix: sm_90a means "
-                 "sm_90)")
-      ->type_name("ARCHS")
-      ->allow_extra_args(false);
-  app.add_option("--driver", options->driver,
-                 "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)")
-      ->type_name("X.Y");
-  app.add_option("--expect", options->expect,
-                 "compare each file with this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
-                 "-gencode ..., $CUDAARCHS, @FILE")
-      ->type_name("LIST");
+  add_format(app, options->format);
+  add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
+  add_value(app, "--target", options->targets, "ARCHS",
+            "say what runs on these GPUs: 7.5,sm_120,\"RTX 5090\" (a GPU has no suffix: sm_90a means "
+            "sm_90)");
+  add_value(app, "--driver", options->driver, "X.Y",
+            "assume this driver: its CUDA version or branch, such as 12.8 or 580 (default: the newest)");
+  add_value(app, "--expect", options->expect, "LIST",
+            "compare each file with this list: \"8.0 9.0a 12.0+PTX\", 80-real;120f, sm_90a compute_120, "
+            "-gencode ..., $CUDAARCHS, @FILE");
   app.add_flag("--exactly", options->exactly, "also report architectures that are not in the list");
   app.add_flag("--sass", options->sass, "every architecture of the list means SASS");
   app.add_flag("--ptx", options->ptx, "every one means PTX")->excludes("--sass");
   app.add_flag("--either", options->either, "every one means SASS or PTX")
       ->excludes("--sass")
       ->excludes("--ptx");
-  app.add_option("--ptx-floor", options->ptx_floor, "each file must have PTX for GPUs from this one on: 8.0")
-      ->type_name("X.Y");
-  app.add_option("--budget", options->budget,
-                 "limits of size for a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M")
-      ->type_name("SIZES");
-  app.add_option("--config", options->config,
-                 "read expectations, rules for files and budgets from FILE (default, without --target: "
-                 "./kshim.toml, else [tool.kshim] of ./pyproject.toml)")
-      ->type_name("FILE");
+  add_value(app, "--ptx-floor", options->ptx_floor, "X.Y",
+            "each file must have PTX for GPUs from this one on: 8.0");
+  add_value(app, "--budget", options->budget, "SIZES",
+            "limits of size for a file, a wheel, an architecture: file=50M,wheel=300M,9.0a=80M");
+  add_value(app, "--config", options->config, "FILE",
+            "read expectations, rules for files and budgets from FILE (default, without --target: "
+            "./kshim.toml, else [tool.kshim] of ./pyproject.toml)");
   app.add_flag("--print-config", options->print_config, "print a kshim.toml that matches the files");
   app.add_flag("--sizes", options->sizes,
                "show what takes the bytes: architectures, modules, kernels (unpacks all images)");
   app.add_flag("--kernels", options->kernels, "list and judge each kernel (unpacks all images)");
-  app.add_option("--fail-on", options->fail_on,
-                 "exit with 1 for findings of this severity: error (default) or warning")
-      ->type_name("SEVERITY")
+  add_value(app, "--fail-on", options->fail_on, "SEVERITY",
+            "exit with 1 for findings of this severity: error (default) or warning")
       ->check(one_of({"error", "warning"}));
-  app.add_option("-j,--jobs", options->jobs, "number of threads (default: one a core)")->type_name("N");
+  add_value(app, "-j,--jobs", options->jobs, "N", "number of threads (default: one a core)");
   app.add_flag("--full", options->full, "show home folder, host and UUIDs in markdown and html");
   app.add_flag("-v,--verbose", options->verbose, "show every file, finding, kernel and note");
   return [options] {

@@ -3,7 +3,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <string>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -31,9 +31,14 @@ struct CommonOptions {
 };
 void add_common_options(CLI::App& app, const Command& command, CommonOptions& to);
 
+/// An option with one value each time it is given; `type` stands for it in the help.
+template <class T>
+CLI::Option* add_value(CLI::App& app, const char* names, T& to, const char* type,
+                       const std::string& meaning) {
+  return app.add_option(names, to, meaning)->type_name(type)->allow_extra_args(false);
+}
 /// A check that takes one of these alone; the shells complete them.
 CLI::Validator one_of(const std::vector<std::string>& choices);
-std::vector<std::string> formats();  ///< of analyze, scan and run
 /// The choices that one_of() gave an option; none for another.
 std::vector<std::string> choices_of(const CLI::Option& option);
 /// "; did you mean `x`?", empty where nothing is near.
@@ -43,9 +48,14 @@ std::vector<Command> commands();
 /// A script that completes commands, options and values in bash, zsh or fish.
 std::string completion_script(std::string_view shell);
 
+// The help screens: the list of commands, and the options of one within 80 columns.
+std::string version_line();
+std::string overview(std::span<const Command> commands);
+/// Gives `app` the look of kshim's help: usage, options, example.
+void style_help(CLI::App& app, const Command& command);
+
 Command completion_command();
 Command cdi_command();
-Command export_command();
 Command run_command();
 Command analyze_command();
 Command diff_command();

@@ -179,14 +179,6 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return out;
 }
 
-std::vector<std::string> formats() {
-  std::vector<std::string> out;
-#define KSHIM_FORMAT(id, writer) out.emplace_back(#id);
-#include "analyzer/core/formats.def"
-#undef KSHIM_FORMAT
-  return out;
-}
-
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known,
                          std::string_view prefix) {
   const std::string near = analysis::nearest(word, {known.begin(), known.end()});

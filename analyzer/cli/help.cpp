@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/help.h"
-
 #include <fmt/format.h>
 #include <kshim/report/schema.h>
 #include <kshim/version.h>
 
 #include <algorithm>
 
+#include "analyzer/cli/command.h"
+#include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"
 
 namespace kshim::cli {
@@ -15,28 +15,11 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNameColumn = 28;
 
-/// `text` broken at spaces so that it fits between `indent` and kWidth; the first line continues at `column`.
-std::string wrap(std::string_view text, std::size_t indent, std::size_t column) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
-    const std::string_view word = text.substr(0, end);
-    if (column > indent && column + 1 + word.size() > kWidth) {
-      out += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-    if (end < text.size() && text[end] == '\n') {
-      out += '\n' + std::string(indent, ' ');
-      column = indent;
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
+/// Each line of `text` filled to kWidth.
+std::string wrap(const std::string& text) {
+  std::vector<std::string> lines = analysis::split(text, "\n");
+  for (std::string& line : lines) line = analysis::fill(line, kWidth, 0);
+  return analysis::join(lines, "\n");
 }
 
 std::string row(std::string_view name, std::string_view meaning) {
@@ -46,7 +29,7 @@ std::string row(std::string_view name, std::string_view meaning) {
   } else {
     line.resize(kNameColumn, ' ');
   }
-  return line + wrap(meaning, kNameColumn, kNameColumn) + '\n';
+  return line + analysis::fill(meaning, kWidth, kNameColumn) + '\n';
 }
 
 class HelpFormatter : public CLI::FormatterBase {
@@ -56,7 +39,7 @@ class HelpFormatter : public CLI::FormatterBase {
   std::string make_help(const CLI::App* app, std::string, CLI::AppFormatMode) const override {
     std::string out = fmt::format("Usage: kshim {}{}{}\n\n", command_.name, command_.usage.empty() ? "" : " ",
                                   command_.usage);
-    out += wrap(command_.details.empty() ? command_.synopsis : command_.details, 0, 0) + '\n';
+    out += wrap(std::string(command_.details.empty() ? command_.synopsis : command_.details)) + '\n';
     for (const std::string& group : app->get_groups()) {
       const auto options =
           app->get_options([&](const CLI::Option* option) { return option->get_group() == group; });
@@ -65,7 +48,7 @@ class HelpFormatter : public CLI::FormatterBase {
       if (!rows.empty()) out += fmt::format("\n{}:\n{}", group, rows);
     }
     if (!command_.example.empty()) out += fmt::format("\nExamples:\n{}", command_.example);
-    if (!command_.footer.empty()) out += fmt::format("\n{}\n", wrap(command_.footer, 0, 0));
+    if (!command_.footer.empty()) out += fmt::format("\n{}\n", wrap(std::string(command_.footer)));
     return out;
   }
 

@@ -8,8 +8,6 @@
 #include <exception>
 
 #include "analyzer/cli/command.h"
-#include "analyzer/cli/help.h"
-#include "analyzer/cli/stall.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/log.h"
 #include "analyzer/core/memory_limit.h"
@@ -92,15 +90,15 @@ int execute(const Command& command, std::vector<std::string> arguments) {
     throw misuse(command, app, error);
   }
   limit_memory_to(common.memory, command.misuse_status);
-  end_on_stall(std::chrono::seconds(common.io_timeout), exit_status::kNoInput);
+  const int failed =
+      command.misuse_status == exit_status::kRunFailed ? exit_status::kRunFailed : exit_status::kNoInput;
+  end_on_stall(std::chrono::seconds(common.io_timeout), failed);
   use_knowledge(common.knowledge, command.misuse_status);
   try {
     return run();
   } catch (const std::bad_alloc&) {
     // What was read is gone, so there is room for this again.
-    throw UserError(no_memory_clause(), command.misuse_status == exit_status::kRunFailed
-                                            ? exit_status::kRunFailed
-                                            : exit_status::kNoInput);
+    throw UserError(no_memory_clause(), failed);
   }
 }
 
@@ -135,19 +133,15 @@ void add_common_options(CLI::App& app, const Command& command, CommonOptions& to
   constexpr unsigned kPatience = 60;
   constexpr unsigned kMostPatience = 86'400;
   if (command.name == "path") return;
-  app.add_option("--knowledge", to.knowledge,
-                 "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
-                 "(also KSHIM_KNOWLEDGE)")
-      ->type_name("FILE");
-  app.add_option("--max-memory", to.memory,
-                 "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)")
-      ->type_name("SIZE");
-  if (command.name == "run") return;  // what it runs may wait for as long as it likes
+  add_value(app, "--knowledge", to.knowledge, "FILE",
+            "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+            "(also KSHIM_KNOWLEDGE)");
+  add_value(app, "--max-memory", to.memory, "SIZE",
+            "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)");
   to.io_timeout = kPatience;
-  app.add_option("--io-timeout", to.io_timeout,
-                 "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
-                 "forever)")
-      ->type_name("SECONDS")
+  add_value(app, "--io-timeout", to.io_timeout, "SECONDS",
+            "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
+            "forever)")
       ->check(CLI::Range(0U, kMostPatience));
 }
 

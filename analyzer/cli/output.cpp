@@ -141,6 +141,11 @@ bool Output::is_same_file(const std::string& path) const {
          there_.st_ino == theirs.st_ino;
 }
 
+void Output::refuse_inputs(const std::vector<std::string>& paths, std::string_view what) const {
+  for (const std::string& path : paths)
+    if (is_same_file(path)) throw UserError(fmt::format("--output {}: is one of {}", path, what));
+}
+
 std::string Output::first_bytes(std::size_t most) const {
   if (!present_ || !S_ISREG(there_.st_mode)) return {};
   const int fd = openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -12,6 +12,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kshim::cli {
 
@@ -25,6 +26,8 @@ class Output {
   Output& operator=(const Output&) = delete;
 
   bool is_stream() const noexcept { return path_.empty(); }
+  /// UserError where it is one of the files, by whatever name: `what` they are, as in "the reports to read".
+  void refuse_inputs(const std::vector<std::string>& paths, std::string_view what) const;
   /// Whether it is the file at `path`, by whatever name.
   bool is_same_file(const std::string& path) const;
   /// The first bytes, `most` at most, of a file that was there before; empty where there was none.

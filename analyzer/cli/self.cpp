@@ -40,10 +40,6 @@ Located find(std::initializer_list<fs::path> candidates, const char* file) {
   return located;
 }
 
-}  // namespace
-
-namespace {
-
 Located find_beside_shim(const char* file) {
   Located located = find({"../shim", fs::path("..") / KSHIM_LIBDIR, "../lib", "../lib64", "."}, file);
   if (!located.path.empty()) located.path /= file;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/stall.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/stat.h>
@@ -11,19 +9,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <iterator>
 #include <map>
-#include <new>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
+#include "analyzer/cli/command.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "kshim/files/open_file.h"
@@ -35,11 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostText = 4096;
 
-struct Settings {
-  long seconds = 0;
-  int status = 0;
-};
-Settings g_settings;
+long g_patience = 0;  ///< seconds
+constexpr int kGoOn = -1;
+std::atomic<int> g_status = kGoOn;
 
 /// Which argument of a system call that may wait for a file system says what file it is.
 struct Call {
@@ -128,12 +120,12 @@ std::string progress_of(int thread) {
   return text_of(thread, "syscall") + (switches == std::string::npos ? "" : status.substr(switches));
 }
 
-[[noreturn]] void give_up(const std::string& file) {
+[[noreturn]] void give_up(const std::string& file, int status) {
   print_error(fmt::format("{}: its file system has not answered for {} s (--io-timeout)",
-                          analysis::harmless(file), g_settings.seconds));
+                          analysis::harmless(file), g_patience));
   // Where even SIGKILL has to wait for the file system, nobody who reads what we wrote shall.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
-  ::_exit(g_settings.status);
+  ::_exit(status);
 }
 
 struct Seen {
@@ -153,8 +145,8 @@ Threads look(const Threads& before) {
     const auto last = before.find(thread);
     if (last != before.end() && last->second.progress == seen.progress)
       seen.seconds = last->second.seconds + 1;
-    if (seen.seconds >= g_settings.seconds)
-      if (const std::string file = file_waited_for(thread); !file.empty()) give_up(file);
+    if (const int status = g_status; seen.seconds >= g_patience && status != kGoOn)
+      if (const std::string file = file_waited_for(thread); !file.empty()) give_up(file, status);
     out.emplace(thread, std::move(seen));
   }
   return out;
@@ -177,7 +169,8 @@ void* watch(void* /*unused*/) {
 void end_on_stall(std::chrono::seconds patience, int status) {
   constexpr std::size_t kStack = std::size_t{256} << 10U;
   if (patience.count() == 0) return;
-  g_settings = {.seconds = patience.count(), .status = status};
+  g_patience = patience.count();
+  g_status = status;
   pthread_attr_t attributes;
   pthread_t thread{};
   sigset_t all;
@@ -191,5 +184,7 @@ void end_on_stall(std::chrono::seconds patience, int status) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::pthread_attr_destroy(&attributes);
 }
+
+void on_stall(std::optional<int> status) { g_status = status.value_or(kGoOn); }
 
 }  // namespace kshim::cli

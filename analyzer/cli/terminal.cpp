@@ -14,29 +14,11 @@
 namespace kshim::cli {
 namespace {
 
-// ECMA-48 "select graphic rendition" parameters.
-std::string_view sgr(Style style) {
-  switch (style) {
-    case Style::bold:
-      return "1";
-    case Style::dim:
-      return "2";
-    case Style::red:
-      return "1;31";
-    case Style::green:
-      return "1;32";
-    case Style::yellow:
-      return "1;33";
-    case Style::cyan:
-      return "36";
-    case Style::plain:
-      break;
-  }
-  return "";
-}
-
-void print_line(std::string_view word, Style style, std::string_view text) {
-  fmt::print(stderr, "kshim: {} {}\n", styled(word, style, wants_colour(STDERR_FILENO)),
+/// `colour`: a parameter of ECMA-48's "select graphic rendition".
+void print_line(std::string_view word, std::string_view colour, std::string_view text) {
+  const bool wanted = wants_colour(STDERR_FILENO);
+  fmt::print(stderr, "kshim: {}{}{} {}\n", wanted ? fmt::format("\033[{}m", colour) : "", word,
+             wanted ? "\033[0m" : "",
              analysis::no_command(analysis::harmless(text)));  // arguments and reports are quoted in it
 }
 
@@ -75,19 +57,14 @@ bool wants_unicode() {
   return false;
 }
 
-std::string styled(std::string_view text, Style style, bool colour) {
-  if (!colour || style == Style::plain) return std::string(text);
-  return fmt::format("\033[{}m{}\033[0m", sgr(style), text);
-}
-
-void print_error(std::string_view text) { print_line("error:", Style::red, text); }
+void print_error(std::string_view text) { print_line("error:", "1;31", text); }
 void print_errors(const std::vector<std::string>& texts, bool all) {
   constexpr std::size_t kMost = 10;
   const std::size_t shown = all ? texts.size() : std::min(kMost, texts.size());
   for (std::size_t i = 0; i < shown; ++i) print_error(analysis::harmless(texts[i]));
   if (shown < texts.size()) print_error(fmt::format("and {} more; see them with -v", texts.size() - shown));
 }
-void print_warning(std::string_view text) { print_line("warning:", Style::yellow, text); }
-void print_note(std::string_view text) { print_line("note:", Style::cyan, text); }
+void print_warning(std::string_view text) { print_line("warning:", "1;33", text); }
+void print_note(std::string_view text) { print_line("note:", "36", text); }
 
 }  // namespace kshim::cli

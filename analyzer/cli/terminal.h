@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the terminal can do: colours only where a person looks, and the width to fill.
 #pragma once
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kshim::cli {
-
-enum class Style { plain, bold, dim, red, green, yellow, cyan };
 
 /// True on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is dumb.
 bool wants_colour(int fd);
@@ -19,8 +19,6 @@ constexpr unsigned kPageWidth = 100;
 constexpr unsigned kWholeLines = 1000;
 /// Whether the locale (LC_ALL, LC_CTYPE, LANG) says UTF-8.
 bool wants_unicode();
-/// `text` in `style` where `colour`, else as it is.
-std::string styled(std::string_view text, Style style, bool colour);
 
 /// `kshim: error: text` and its like, on stderr, with the word coloured on a terminal.
 void print_error(std::string_view text);
@@ -28,5 +26,13 @@ void print_error(std::string_view text);
 void print_errors(const std::vector<std::string>& texts, bool all);
 void print_warning(std::string_view text);
 void print_note(std::string_view text);
+
+/// A file system that no longer answers (NFS without its server, FUSE without its daemon) blocks every
+/// process that asks it, and no signal but SIGKILL gets through. A second thread looks at the others in
+/// /proc; once one has waited for a file for `patience` without any progress, it says which file it is, and
+/// ends the process with `status`. Once, before work begins. Zero: waits on.
+void end_on_stall(std::chrono::seconds patience, int status);
+/// From now on with this status; without one the process goes on.
+void on_stall(std::optional<int> status);
 
 }  // namespace kshim::cli

@@ -2,13 +2,6 @@
 // What a rebuild mended and what it broke: two sides of the same kind, before and after. What `kshim diff`
 // calls. The names are those of the diff JSON (docs/schema/diff.json).
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/device_code/image_contents.h"
 #include "analyzer/render/formats.h"
@@ -66,14 +59,14 @@ struct Side {
 enum class Effect : std::uint8_t { lost, gained, changed };
 struct Change {
   Effect effect = Effect::changed;
-  std::string
-      what;  ///< object, architecture, ptx, ltoir, ptx-isa, gpu, target, kernel, finding, size, images
-  std::optional<std::size_t> pair;  ///< index into Diff::pairs
-  std::string arch;
-  std::string before;
-  std::string after;
-  std::string text;                  ///< a clause, without the object's name
-  std::vector<std::string> kernels;  ///< where it is about kernels: all of them
+  /// object, architecture, ptx, ltoir, ptx-isa, gpu, target, kernel, finding, size, images
+  std::string what = {};
+  std::optional<std::size_t> pair = {};  ///< index into Diff::pairs
+  std::string arch = {};
+  std::string text = {};  ///< a clause, without the object's name
+  std::string before = {};
+  std::string after = {};
+  std::vector<std::string> kernels = {};  ///< where it is about kernels: all of them
 };
 
 /// An object on both sides, or on one.
@@ -114,6 +107,9 @@ inline constexpr std::array kFormats = {analysis::Format::text, analysis::Format
                                         analysis::Format::markdown, analysis::Format::html,
                                         analysis::Format::github};
 std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options);
+std::string_view to_name(Effect effect);
+/// "B lacks what A had in 1 of 3 files; 1 finding is new or worse"
+std::string summary_of(const Diff& diff);
 
 // The parts of compare().
 

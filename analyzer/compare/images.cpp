@@ -83,17 +83,25 @@ class Comparison {
   }
 
  private:
-  Change& add(Effect effect, std::string what, std::string arch, std::string text) {
+  void add(Effect effect, std::string what, std::string arch, std::string text, std::string before = {},
+           std::string after = {}) {
     changes_.push_back({.effect = effect,
                         .what = std::move(what),
                         .pair = number_,
                         .arch = std::move(arch),
-                        .before = {},
-                        .after = {},
                         .text = std::move(text),
-                        .kernels = {}});
-    return changes_.back();
+                        .before = std::move(before),
+                        .after = std::move(after)});
   }
+
+  /// What became of a GPU, or of several.
+  void add_outcome(Outcome was, Outcome is, std::string what, std::string arch, std::string_view who) {
+    const std::string before = outcome_text(was, true);
+    const std::string after = outcome_text(is, false);
+    add(is > was ? Effect::lost : Effect::gained, std::move(what), std::move(arch),
+        fmt::format("{}: {}, {}", who, before, after), before, after);
+  }
+
   /// Where GPUs were named, only what becomes of these is a loss or a gain.
   Effect literal(Effect effect) const { return options_.targets.empty() ? effect : Effect::changed; }
 
@@ -102,10 +110,7 @@ class Comparison {
     const Outcome is = outcome_on(*pair_.b, target, options_.driver);
     if (was == is) return;
     const std::string arch = name_of(ImageKind::cubin, target);
-    Change& change = add(is > was ? Effect::lost : Effect::gained, "target", arch,
-                         fmt::format("{}: {}, {}", arch, outcome_text(was, true), outcome_text(is, false)));
-    change.before = outcome_text(was, true);
-    change.after = outcome_text(is, false);
+    add_outcome(was, is, "target", arch, arch);
   }
 
   void gone(ImageKind kind, Arch arch, const Images& images) {
@@ -130,8 +135,8 @@ class Comparison {
     } else {
       text = fmt::format("{}: nothing is left to be linked for {}", name, gpu_name(arch));
     }
-    add(literal(effect), what_of(kind), name, std::move(text)).before =
-        kind == ImageKind::ptx ? name_of(images.isa) : "";
+    add(literal(effect), what_of(kind), name, std::move(text),
+        kind == ImageKind::ptx ? name_of(images.isa) : "");
   }
 
   void come(ImageKind kind, Arch arch) {
@@ -153,11 +158,9 @@ class Comparison {
   void stayed(ImageKind kind, Arch arch, const Images& was, const Images& is) {
     const std::string name = name_of(kind, arch);
     if (is.count < was.count) {
-      Change& change =
-          add(Effect::changed, "images", name,
-              fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")));
-      change.before = std::to_string(was.count);
-      change.after = std::to_string(is.count);
+      add(Effect::changed, "images", name,
+          fmt::format("{}: {} of {} are left", name, is.count, analysis::counted(was.count, "image")),
+          std::to_string(was.count), std::to_string(is.count));
     }
     if (kind == ImageKind::ptx && was.isa.known() && is.isa.known() && was.isa != is.isa)
       isa_changed(name, was.isa, is.isa);
@@ -166,16 +169,6 @@ class Comparison {
   void isa_changed(const std::string& name, Version was, Version is) {
     const Version driver_was = image::cuda_of_ptx_isa(was);
     const Version driver_is = image::cuda_of_ptx_isa(is);
-    Change change{.effect = is > was ? Effect::lost : Effect::gained,
-                  .what = "ptx-isa",
-                  .pair = number_,
-                  .arch = name,
-                  .before = name_of(was),
-                  .after = name_of(is),
-                  .text = fmt::format(
-                      "PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
-                      name, name_of(is), name_of(was), name_of(driver_is), name_of(driver_was)),
-                  .kernels = {}};
     // Whoever named the driver, or GPUs with code of their own, is not harmed.
     const bool read = options_.driver.known() && is <= image::ptx_isa_of_cuda(options_.driver);
     const auto compiled = [&](Arch target) {
@@ -183,8 +176,11 @@ class Comparison {
     };
     const bool needed =
         options_.targets.empty() || std::any_of(options_.targets.begin(), options_.targets.end(), compiled);
-    if (read || !needed) change.effect = Effect::changed;
-    changes_.push_back(std::move(change));
+    const Effect effect = read || !needed ? Effect::changed : is > was ? Effect::lost : Effect::gained;
+    add(effect, "ptx-isa", name,
+        fmt::format("PTX for {} is of version {}, was {}: it takes a driver for CUDA {}, took one for {}",
+                    name, name_of(is), name_of(was), name_of(driver_is), name_of(driver_was)),
+        name_of(was), name_of(is));
   }
 
   /// GPUs that no image is named after.
@@ -198,11 +194,7 @@ class Comparison {
     }
     for (const auto& [outcomes, names] : groups) {
       const auto [was, is] = outcomes;
-      Change& change = add(is > was ? Effect::lost : Effect::gained, "gpu", analysis::join(names, ", "),
-                           fmt::format("GPUs of {}: {}, {}", analysis::enumerate(names),
-                                       outcome_text(was, true), outcome_text(is, false)));
-      change.before = outcome_text(was, true);
-      change.after = outcome_text(is, false);
+      add_outcome(was, is, "gpu", analysis::join(names, ", "), "GPUs of " + analysis::enumerate(names));
     }
   }
 
@@ -226,9 +218,7 @@ class Comparison {
     std::string text =
         fmt::format("device code {}, was {} ({:+.0f} %)", scan::size_text(is), scan::size_text(was), percent);
     if (!parts.empty()) text += ": " + analysis::join(parts, ", ");
-    Change& change = add(Effect::changed, "size", {}, std::move(text));
-    change.before = std::to_string(was);
-    change.after = std::to_string(is);
+    add(Effect::changed, "size", {}, std::move(text), std::to_string(was), std::to_string(is));
   }
 
   /// Every difference, the largest first; of kernels, the largest twenty.
@@ -244,12 +234,10 @@ class Comparison {
                        [](const Row& a, const Row& b) { return a.far() > b.far(); });
       for (std::size_t i = 0; i < std::min(rows.size(), most) && rows[i].far() != 0; ++i) {
         const Row& row = rows[i];
-        Change& change = add(
-            Effect::changed, "size", row.name,
+        add(Effect::changed, "size", row.name,
             fmt::format("{}: {}, was {} ({}{})", row.name, scan::size_text(row.is), scan::size_text(row.was),
-                        row.is > row.was ? '+' : '-', scan::size_text(row.far())));
-        change.before = std::to_string(row.was);
-        change.after = std::to_string(row.is);
+                        row.is > row.was ? '+' : '-', scan::size_text(row.far())),
+            std::to_string(row.was), std::to_string(row.is));
       }
     };
     std::map<std::string, Row> archs;

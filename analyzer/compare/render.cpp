@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/compare/render.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "analyzer/compare/diff.h"
 #include "analyzer/render/document.h"
 #include "analyzer/render/github.h"
 #include "analyzer/render/json_finding.h"
@@ -30,24 +29,7 @@ std::size_t findings(const Diff& diff, Effect effect) {
       [effect](const Change& change) { return change.effect == effect && change.what == "finding"; }));
 }
 
-std::string render_github(const Diff& diff) {
-  analysis::GithubCommands commands;
-  for (const Change& change : diff.changes) {
-    if (change.effect != Effect::lost) continue;
-    const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
-    commands.add(analysis::Severity::error, "kshim diff: lost", name + change.text);
-  }
-  if (!diff.lost()) commands.add(analysis::Severity::info, "kshim diff", summary_of(diff));
-  for (const std::string& note : diff.notes) commands.add(analysis::Severity::info, "kshim diff", note);
-  return commands.text();
-}
-
-}  // namespace
-
-std::string_view to_name(Effect effect) {
-  return effect == Effect::lost ? "lost" : effect == Effect::gained ? "gained" : "changed";
-}
-
+/// The effect in a word; of a finding "new", "fixed", "worse", "better" or "other".
 std::string_view word_of(const Change& change) {
   if (change.what != "finding") return to_name(change.effect);
   if (change.effect == Effect::changed) return "other";
@@ -60,27 +42,7 @@ std::string_view verdict_of(const Diff& diff) {
   return diff.lost() ? "lost" : diff.gained() ? "better" : "same";
 }
 
-std::string summary_of(const Diff& diff) {
-  std::vector<std::string> parts;
-  if (const std::size_t files = lost_files(diff); files != 0 && diff.pairs.size() == 1)
-    parts.emplace_back("B lacks what A had");
-  else if (files != 0)
-    parts.push_back(
-        fmt::format("B lacks what A had in {} of {}", files, analysis::counted(diff.pairs.size(), "file")));
-  if (const std::size_t worse = findings(diff, Effect::lost); worse != 0)
-    parts.push_back(
-        fmt::format("{} new or worse", worse == 1 ? "1 finding is" : fmt::format("{} findings are", worse)));
-  if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
-  if (const std::size_t better = findings(diff, Effect::gained); better != 0)
-    parts.push_back(
-        fmt::format("{} fixed", better == 1 ? "1 finding is" : fmt::format("{} findings are", better)));
-  if (!diff.stayed.empty())
-    parts.push_back(fmt::format("{} as before", diff.stayed.size() == 1
-                                                    ? "1 finding is"
-                                                    : fmt::format("{} findings are", diff.stayed.size())));
-  return analysis::join(parts, "; ");
-}
-
+/// As B has it below what was named, and as A had it where that differs.
 std::string name_of(const Pair& pair) {
   const std::string now = place_of(pair.any());
   if (pair.a == nullptr || pair.b == nullptr) return now;
@@ -88,6 +50,13 @@ std::string name_of(const Pair& pair) {
   return before == now ? now : fmt::format("{} (was {})", now, before);
 }
 
+/// The changes of one pair, or of none, in the order of the list.
+struct Group {
+  const Pair* pair = nullptr;
+  std::vector<const Change*> changes;
+};
+
+/// Those that lost something first.
 std::vector<Group> grouped(const Diff& diff) {
   std::vector<Group> groups;
   std::map<const Pair*, std::size_t> places;
@@ -104,12 +73,17 @@ std::string sentence_of(const Finding& finding) {
   return fmt::format("{}: {}", to_name(finding.severity), finding.text);
 }
 
-std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
-  if (format == analysis::Format::json) return render_json(diff);
-  return format == analysis::Format::github ? render_github(diff) : render_page(diff, format, options);
+std::string render_github(const Diff& diff) {
+  analysis::GithubCommands commands;
+  for (const Change& change : diff.changes) {
+    if (change.effect != Effect::lost) continue;
+    const std::string name = change.pair ? name_of(diff.pairs[*change.pair]) + ": " : "";
+    commands.add(analysis::Severity::error, "kshim diff: lost", name + change.text);
+  }
+  if (!diff.lost()) commands.add(analysis::Severity::info, "kshim diff", summary_of(diff));
+  for (const std::string& note : diff.notes) commands.add(analysis::Severity::info, "kshim diff", note);
+  return commands.text();
 }
-
-namespace {
 
 using analysis::Json;
 using analysis::json_list;
@@ -166,8 +140,6 @@ Json side_of(const Object* object) {
   return {{"name", object->name}, {"bytes", object->bytes}, {"images", images_of(*object)}};
 }
 
-}  // namespace
-
 std::string render_json(const Diff& diff) {
   Json out = {{"schema", "kshim-diff/1"}, {"verdict", verdict_of(diff)}};
   out["a"] = to_json(diff.a);
@@ -195,8 +167,6 @@ std::string render_json(const Diff& diff) {
   out["notes"] = diff.notes;
   return analysis::dumped(out);
 }
-
-namespace {
 
 using analysis::Document;
 using analysis::Tone;
@@ -277,11 +247,39 @@ class DiffWriter {
   Document& doc_;
 };
 
-}  // namespace
-
 std::string render_page(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
   return analysis::write_document(format, "kshim diff", options, {},
                                   [&](Document& document) { DiffWriter(diff, document).write(); });
+}
+
+}  // namespace
+
+std::string_view to_name(Effect effect) {
+  return effect == Effect::lost ? "lost" : effect == Effect::gained ? "gained" : "changed";
+}
+
+std::string summary_of(const Diff& diff) {
+  std::vector<std::string> parts;
+  if (const std::size_t files = lost_files(diff); files != 0 && diff.pairs.size() == 1)
+    parts.emplace_back("B lacks what A had");
+  else if (files != 0)
+    parts.push_back(
+        fmt::format("B lacks what A had in {} of {}", files, analysis::counted(diff.pairs.size(), "file")));
+  const auto add = [&parts](std::size_t count, std::string_view what) {
+    if (count != 0)
+      parts.push_back(
+          fmt::format("{} {} {}", analysis::counted(count, "finding"), count == 1 ? "is" : "are", what));
+  };
+  add(findings(diff, Effect::lost), "new or worse");
+  if (parts.empty()) parts.emplace_back("B lacks nothing that A had");
+  add(findings(diff, Effect::gained), "fixed");
+  add(diff.stayed.size(), "as before");
+  return analysis::join(parts, "; ");
+}
+
+std::string render(const Diff& diff, analysis::Format format, const analysis::RenderOptions& options) {
+  if (format == analysis::Format::json) return render_json(diff);
+  return format == analysis::Format::github ? render_github(diff) : render_page(diff, format, options);
 }
 
 }  // namespace kshim::diff

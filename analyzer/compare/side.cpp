@@ -41,18 +41,13 @@ bool holds_reports(const fs::path& folder) {
                      [](const analysis::ReportFile& file) { return is_report(first_bytes(file.path)); });
 }
 
-void add_images(const std::vector<analysis::ImageEntry>& entries, Object& object) {
-  for (const analysis::ImageEntry& entry : entries) {
-    const auto arch = image::parse_arch(entry.arch);
-    if (!arch) continue;
-    analysis::ImageCount row;
-    row.candidate.kind = image::parse_kind(entry.kind).value_or(image::ImageKind::cubin);
-    row.candidate.arch = *arch;
-    if (const auto isa = image::parse_version(entry.isa)) row.candidate.isa = *isa;
-    row.count = entry.count;
-    row.bytes = entry.bytes;
-    object.images.push_back(row);
-  }
+/// An image as a report or a scan in JSON names it.
+void add_image(const analysis::ImageEntry& entry, Object& object) {
+  const auto arch = image::parse_arch(entry.arch);
+  if (!arch) return;
+  const image::Candidate image{image::parse_kind(entry.kind).value_or(image::ImageKind::cubin), *arch,
+                               image::parse_version(entry.isa).value_or({})};
+  object.images.push_back({image, entry.count, entry.bytes});
 }
 
 // The objects that reports name, each once.
@@ -68,7 +63,8 @@ void add_objects(const fs::path& path, Side& side) {
       if (!known.try_emplace(record.path, side.objects.size()).second) continue;
       Object object{.name = record.path, .place = record.path, .build_id = record.build_id};
       object.images_known = record.images.has_value();
-      if (record.images) add_images(*record.images, object);
+      if (record.images)
+        for (const analysis::ImageEntry& entry : *record.images) add_image(entry, object);
       side.objects.push_back(std::move(object));
     }
   }
@@ -135,49 +131,6 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
   }
 }
 
-}  // namespace
-
-std::string package_name(std::string_view package) {
-  return std::string(package.substr(0, package.find(' ')));
-}
-
-Finding to_diff(const analysis::Finding& finding) {
-  return {.cause = std::string(analysis::row_of(finding.cause).name),
-          .severity = finding.severity,
-          .object = finding.object,
-          .need = finding.need,
-          .code = finding.code,
-          .text = analysis::title_of(finding)};
-}
-
-Side read_side(const std::string& path, const Options& options) {
-  Side side;
-  side.path = path;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found) {
-    side.nothing_there = true;
-    side.notes = {fmt::format("{}: is not there", path)};
-    return side;
-  }
-  if (fs::is_directory(status)) {
-    holds_reports(path) ? read_reports(path, options, side) : read_files(path, options, side);
-    return side;
-  }
-  const std::string first = fs::is_regular_file(status) ? first_bytes(path) : std::string();
-  if (is_report(first)) {
-    read_reports(path, options, side);
-  } else if (is_object(first)) {
-    const std::string text = files::read_whole(path, kLargestJson).value_or("");
-    side.nothing_there = !read_json(text, side);
-  } else {
-    read_files(path, options, side);
-  }
-  return side;
-}
-
-namespace {
-
 using Json = nlohmann::json;
 
 const Json& member(const Json& json, const char* key) {
@@ -223,20 +176,6 @@ Finding finding_of(const Json& json) {
   return out;
 }
 
-void add_images(const Json& json, Object& object) {
-  for (const Json& entry : list_of(json, "images")) {
-    const auto arch = image::parse_arch(text_of(entry, "arch"));
-    if (!arch) continue;
-    analysis::ImageCount row;
-    row.candidate.kind = image::parse_kind(text_of(entry, "kind")).value_or(image::ImageKind::cubin);
-    row.candidate.arch = *arch;
-    if (const auto isa = image::parse_version(text_of(entry, "isa"))) row.candidate.isa = *isa;
-    row.count = number_of(entry, "count");
-    row.bytes = number_of(entry, "bytes");
-    object.images.push_back(row);
-  }
-}
-
 Object object_of(const Json& json) {
   Object out;
   out.place = text_of(json, "path");
@@ -245,7 +184,10 @@ Object object_of(const Json& json) {
   out.package = package_name(text_of(json, "package"));
   out.build_id = text_of(json, "build_id");
   out.bytes = number_of(json, "bytes");
-  add_images(json, out);
+  for (const Json& image : list_of(json, "images"))
+    add_image({text_of(image, "kind"), text_of(image, "arch"), text_of(image, "isa"),
+               number_of(image, "count"), number_of(image, "bytes")},
+              out);
   if (member(json, "kernels").is_array()) {
     out.kernels.emplace();
     for (const Json& kernel : list_of(json, "kernels")) {
@@ -283,6 +225,45 @@ void cut_common_folder(std::vector<Object>& objects) {
 }
 
 }  // namespace
+
+std::string package_name(std::string_view package) {
+  return std::string(package.substr(0, package.find(' ')));
+}
+
+Finding to_diff(const analysis::Finding& finding) {
+  return {.cause = std::string(analysis::row_of(finding.cause).name),
+          .severity = finding.severity,
+          .object = finding.object,
+          .need = finding.need,
+          .code = finding.code,
+          .text = analysis::title_of(finding)};
+}
+
+Side read_side(const std::string& path, const Options& options) {
+  Side side;
+  side.path = path;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    side.nothing_there = true;
+    side.notes = {fmt::format("{}: is not there", path)};
+    return side;
+  }
+  if (fs::is_directory(status)) {
+    holds_reports(path) ? read_reports(path, options, side) : read_files(path, options, side);
+    return side;
+  }
+  const std::string first = fs::is_regular_file(status) ? first_bytes(path) : std::string();
+  if (is_report(first)) {
+    read_reports(path, options, side);
+  } else if (is_object(first)) {
+    const std::string text = files::read_whole(path, kLargestJson).value_or("");
+    side.nothing_there = !read_json(text, side);
+  } else {
+    read_files(path, options, side);
+  }
+  return side;
+}
 
 bool read_json(const std::string& text, Side& side) {
   const Json json = Json::parse(text, nullptr, false);

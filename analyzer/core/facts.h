@@ -2,7 +2,6 @@
 // What is known about one failure: the input of the rules. Plain values, so that a rule can be tested as a
 // table.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

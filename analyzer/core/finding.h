@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A finding: one cause, once, with its evidence and what to do. The names are those of the analysis JSON.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "kshim/image/arch.h"
@@ -190,14 +186,12 @@ struct Finding {
   Place kernel_source;            ///< file and line of failed_kernel, where an image tells
   std::vector<SeenIn> processes;  ///< of many, the first
   std::uint64_t processes_total = 0;
-  std::string
-      seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"; empty where there is one process
+  std::string seen_in;  ///< of several: "ranks 0-7 on node01, 8-15 on node02"
   std::vector<Evidence> evidence;
-  std::vector<ReportLine> failures;  ///< each failure it accounts for; of many, the first
-  std::vector<Place> where;          ///< innermost first; first is the user's own
-  Near near = Near::load;            ///< what failed at the first of them, and with failed_kernel
-  std::shared_ptr<const AdviceInput>
-      about;  ///< what its fixes depend on; null where nothing is to be advised
+  std::vector<ReportLine> failures;          ///< each failure it accounts for; of many, the first
+  std::vector<Place> where;                  ///< innermost first; first is the user's own
+  Near near = Near::load;                    ///< what failed at the first of them, and with failed_kernel
+  std::shared_ptr<const AdviceInput> about;  ///< what its fixes depend on; null: nothing is to be advised
   std::vector<Fix> fixes;
   std::vector<DeadEnd> dead_ends;
   std::vector<std::string> remarks;  ///< true and useful: "Your driver is fine."

@@ -4,7 +4,6 @@
 // conda.
 #pragma once
 #include <optional>
-#include <string_view>
 
 #include "kshim/image/arch.h"
 

@@ -61,6 +61,18 @@ bool is_dangerous(char32_t code) {
                      [code](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
+// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
+bool begins_with_name(std::string_view text) {
+  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
+                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
+  std::string_view word = text.substr(0, text.find(' '));
+  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
+    word.remove_suffix(1);
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
+  return !std::all_of(word.begin(), word.end(), is_plain) ||
+         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
+}
+
 }  // namespace
 
 std::string harmless(std::string_view text) {
@@ -109,14 +121,20 @@ std::string ascii(std::string_view text) {
   return out;
 }
 
-std::string tail(std::string_view text, std::size_t width) {
-  std::string clean = harmless(text);
-  if (clean.size() <= width || width < 4) return clean;
-  std::size_t begin = clean.size() - (width - 3);
-  while (begin < clean.size() && (static_cast<unsigned char>(clean[begin]) & 0xC0) == 0x80) ++begin;
-  const std::size_t slash = clean.find('/', begin);
-  if (slash != std::string::npos && slash - begin < width / 2) begin = slash;
-  return "..." + clean.substr(begin);
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> out;
+  while (true) {
+    const std::size_t end = text.find_first_of(separators);
+    out.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
 std::string join(const std::vector<std::string>& items, std::string_view separator) {
@@ -144,6 +162,12 @@ std::string size_text(std::uint64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+std::string hex(Bytes bytes) {
+  std::string out;
+  for (const std::byte byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return out;
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {
@@ -241,22 +265,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   }
   return row.back();
 }
-
-namespace {
-
-// cuDNN, libcudart.so.12, nvcc, KSHIM_LOG=debug: names keep their letters at the head of a sentence too.
-bool begins_with_name(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"conda", "cubin", "cudart",   "kshim", "libcuda", "nvcc",
-                                                "pip",   "ptxas", "nvdisasm", "torch", "vllm"};
-  std::string_view word = text.substr(0, text.find(' '));
-  while (!word.empty() && std::string_view(",.:;!?)").find(word.back()) != std::string_view::npos)
-    word.remove_suffix(1);
-  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || c == '\'' || c == '-'; };
-  return !std::all_of(word.begin(), word.end(), is_plain) ||
-         std::find(std::begin(kNames), std::end(kNames), word) != std::end(kNames);
-}
-
-}  // namespace
 
 std::string as_sentence(std::string text) {
   if (text.empty()) return text;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strings for people: foreign text made harmless, names demangled and shortened, lists joined, lines filled.
 #pragma once
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "kshim/base/bytes.h"
 #include "kshim/image/arch.h"
 
 namespace kshim::image {
@@ -27,10 +25,6 @@ std::string harmless(std::string_view text);
 std::string utf8_of(std::string_view text);
 /// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.
 std::string ascii(std::string_view text);
-/// As harmless(), with the last `width` characters kept and an ellipsis before them: the end of a path tells
-/// most.
-std::string tail(std::string_view text, std::size_t width);
-
 /// `_Z5scalePfi` to `scale(float*, int)`. What is no mangled name stays as it is, and so does one that would
 /// become more than 32 times as long and 16 KiB.
 std::string demangle(std::string_view symbol);
@@ -40,9 +34,15 @@ std::string base_name(std::string_view demangled);
 /// and anonymous namespaces, long template argument lists folded to `<...>` so that it fits `width`.
 std::string shorten(std::string_view demangled, std::size_t width);
 
+/// "a:b" at any of `separators`; empty parts are kept.
+std::vector<std::string> split(std::string_view text, std::string_view separators);
+/// Without the blanks and line ends around it.
+std::string_view trim(std::string_view text);
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 /// "a", "a and b", "a, b and c".
 std::string enumerate(const std::vector<std::string>& items);
+/// "0a1b": two digits a byte.
+std::string hex(Bytes bytes);
 /// "1 kernel", "2 kernels".
 std::string counted(std::uint64_t count, std::string_view noun);
 /// "2.3 GB": decimal, as disks and downloads are measured.

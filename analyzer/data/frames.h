@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose code a frame of a stack is: a look-up in the tables python_frames and native_frames.
 #pragma once
-#include <string_view>
 
 #include "analyzer/data/tables.h"
 

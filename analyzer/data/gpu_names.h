@@ -3,7 +3,6 @@
 #pragma once
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kshim/image/arch.h"

@@ -2,9 +2,6 @@
 // What is known about GPUs, toolkits and build systems, as data: each row with its sources. What was read
 // from a binary always wins over what a table says.
 #pragma once
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "analyzer/data/tables.h"
 #include "analyzer/data/wheels.h"

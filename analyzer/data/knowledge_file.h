@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of knowledge/*.json: those that were built in, or newer ones from a file.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"

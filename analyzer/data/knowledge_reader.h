@@ -2,9 +2,6 @@
 // A text of kshim-knowledge/1: every row and field is checked before anything changes.
 #pragma once
 #include <cstddef>
-#include <memory>
-#include <string>
-#include <string_view>
 
 #include "analyzer/data/knowledge_file.h"
 

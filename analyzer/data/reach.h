@@ -2,9 +2,6 @@
 // How far a driver reaches, and the source of a project: which GPUs the one drives, and which CUDA the other
 // is built with.
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "analyzer/data/knowledge.h"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of the tables of knowledge/*.json, as tables.def lists them. Texts are never freed.
 #pragma once
-#include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "analyzer/core/finding.h"
 #include "kshim/image/arch.h"

@@ -2,11 +2,6 @@
 // What prebuilt packages have code for, and which GPUs the releases of NVIDIA's libraries serve. A look-up,
 // for where no file is at hand: what was read in a file wins.
 #pragma once
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/data/tables.h"
 #include "kshim/image/arch.h"

@@ -79,6 +79,38 @@ bool add_by_itself(BlobKind kind, Bytes bytes, DeviceCode& out) {
   }
 }
 
+using image::FatbinReader;
+
+constexpr std::uint64_t kAlignment = 8;  // of fatbins in their own sections; data may hold them anywhere
+// cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images. A hostile file of 1 GB could have 60
+// million.
+constexpr std::size_t kMostImages = std::size_t{1} << 22;
+constexpr std::size_t kMostFatbins = std::size_t{1} << 22;
+constexpr std::size_t kMostDamage = 64;
+// All sections of a cubin are looked at, and cubins of a hostile file share them. ONNX Runtime's 189 have
+// 7,000.
+constexpr std::uint64_t kMostCubinSections = std::uint64_t{1} << 24;
+// Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
+// hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
+constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30;
+
+constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) & ~(kAlignment - 1); }
+
+/// A small payload may unpack to 32,000 times its size, and a file may hold many of them: what a file costs
+/// is to depend on its size. Large tables of zeros are in real cubins.
+void leave_bombs_packed(DeviceCode& code) {
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;
+  constexpr std::uint64_t kMostRatio = 200;
+  std::uint64_t clear = 0;
+  std::uint64_t stored = 0;
+  for (const CodeImage& image : code.images) {
+    clear += std::min(image.bytes, kMost);
+    stored += image.payload.size();
+  }
+  if (clear <= kMost || clear / kMostRatio <= stored) return;
+  for (CodeImage& image : code.images) image.left_packed = image.bytes / kMostRatio > image.payload.size();
+}
+
 }  // namespace
 
 DeviceCode find_device_code(Bytes file) {
@@ -100,6 +132,7 @@ DeviceCode find_device_code(Bytes file) {
     default:
       find_in_pe(file, out);
   }
+  leave_bombs_packed(out);
   return out;
 }
 
@@ -128,27 +161,6 @@ DeviceCode read_device_code(Bytes file, std::uint64_t offset) {
   for (Damage& damage : out.damage) damage.offset += offset;
   return out;
 }
-
-namespace {
-
-using image::FatbinReader;
-
-constexpr std::uint64_t kAlignment = 8;  // of fatbins in their own sections; data may hold them anywhere
-// cuFFT, the richest library seen, has 24,000 fatbins and 34,000 images. A hostile file of 1 GB could have 60
-// million.
-constexpr std::size_t kMostImages = std::size_t{1} << 22;
-constexpr std::size_t kMostFatbins = std::size_t{1} << 22;
-constexpr std::size_t kMostDamage = 64;
-// All sections of a cubin are looked at, and cubins of a hostile file share them. ONNX Runtime's 189 have
-// 7,000.
-constexpr std::uint64_t kMostCubinSections = std::uint64_t{1} << 24;
-// Tools that take code out of a library leave zeros in its place, but a library has no more than 2 GiB. A
-// hole of a terabyte, which takes no room on a disk, would be walked through for an hour.
-constexpr std::uint64_t kMostPadding = std::uint64_t{1} << 30;
-
-constexpr std::uint64_t aligned(std::uint64_t at) { return (at + kAlignment - 1) & ~(kAlignment - 1); }
-
-}  // namespace
 
 void CodeCollector::host_damage(std::uint64_t offset, std::string what) {
   damage(offset, std::move(what), nullptr, Damage::Of::host);

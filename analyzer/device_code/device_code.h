@@ -2,7 +2,6 @@
 // All device code of one file in memory: every image, by its header alone, grouped into the modules that a
 // driver sees. Payloads are not touched: of a library of 700 MB a few hundred pages are read.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +17,11 @@ struct CodeImage {
   image::Candidate candidate;
   image::Compression compression = image::Compression::none;
   bool debug = false;
-  bool relocatable =
-      false;                ///< part of relocatable device code: a cubin of it is raw material for the linker
-  std::uint64_t flags = 0;  ///< of the fatbin entry, as found
+  bool relocatable = false;  ///< part of relocatable device code: its cubins are for the linker
+  std::uint64_t flags = 0;   ///< of the fatbin entry, as found
   std::uint64_t offset = 0;  ///< of the entry (or bare image) in the file, bytes
   std::uint64_t bytes = 0;   ///< uncompressed
+  bool left_packed = false;  ///< made to take time: not to be unpacked
   Bytes payload;             ///< as stored
 };
 
@@ -34,8 +33,7 @@ struct CodeModule {
   std::uint64_t offset = 0;          ///< of its fatbin (or bare image) in the file, bytes
   std::vector<std::uint32_t> parts;  ///< indices of relocatable images that belong to it
   std::uint32_t damage = 0;          ///< the first thing wrong with it: 1 + index into DeviceCode::damage
-  bool embedded =
-      false;  ///< among other data, not where the runtime registers it: the program loads it itself
+  bool embedded = false;             ///< among other data: the program loads it itself
 };
 
 /// Calls visit(index into DeviceCode::images) for each image of a module, those of its parts last.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analyzer/core/text.h"
 #include "kshim/image/fatbin_search.h"
 
 namespace kshim::analysis {
@@ -64,49 +65,6 @@ void add_segments(const ElfReader& elf, Places& out) {
   }
 }
 
-std::string hex(Bytes bytes) {
-  constexpr std::size_t kLongestBuildId = 64;
-  std::string out;
-  for (const std::byte byte : bytes.first(std::min(bytes.size(), kLongestBuildId)))
-    out += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return out;
-}
-
-}  // namespace
-
-void find_in_elf(Bytes file, DeviceCode& out) {
-  out.host = HostFormat::elf;
-  CodeCollector collector(file, out);
-  Places places;
-  const auto opened = ElfReader::open_damaged(file);
-  if (!opened) {
-    // 32 bits (toolkits before CUDA 7) or big-endian: not read as ELF, but fatbins look the same everywhere.
-    if (opened.error().code == Errc::truncated)
-      collector.host_damage(file.size(), "the ELF header is cut off");
-    if (const auto machine = read_le<std::uint16_t>(file, offsetof(Elf64_Ehdr, e_machine)))
-      out.machine = machine_name(*machine);
-    collector.collect({{0, file.size(), RangeKind::data}});
-    return;
-  }
-  const ElfReader& elf = *opened;
-  out.machine = machine_name(elf.machine());
-  if (const auto id = elf.build_id()) out.build_id = hex(*id);
-  if (const auto whole = ElfReader::open(file); !whole)
-    collector.host_damage(whole.error().offset,
-                          "the tables of sections or segments lie outside of the file or are wrong");
-  for (std::uint32_t index = 1; index < elf.section_count(); ++index)
-    if (const auto section = elf.section_cut(index)) add_section(elf, *section, collector, places);
-  if (elf.section_count() == 0) add_segments(elf, places);
-  if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
-  collector.collect(std::move(places.code));
-  std::sort(places.wrappers.begin(), places.wrappers.end(),
-            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
-  if (has_linked_wrapper(places.wrappers, file))
-    link_parts(places.wrappers, PointerMap::of_elf(elf), file, collector, out);
-}
-
-namespace {
-
 std::string pe_machine_name(std::uint16_t machine) {
   switch (machine) {
     case 0x8664:
@@ -126,43 +84,6 @@ RangeKind kind_of(std::string_view name) {
   return name == "__nv_rel" ? RangeKind::relocatable : RangeKind::data;
 }
 bool holds_wrappers(std::string_view name) { return name == ".nvFatBi"; }
-
-}  // namespace
-
-bool find_in_pe(Bytes file, DeviceCode& out) {
-  const auto pe = image::PeReader::open(file);
-  if (!pe) return false;
-  out.host = HostFormat::pe;
-  out.machine = pe_machine_name(pe->machine());
-  CodeCollector collector(file, out);
-  std::vector<CodeRange> code;
-  std::vector<CodeRange> wrappers;
-  for (std::uint32_t index = 0; index < pe->section_count(); ++index) {
-    const auto section = pe->section(index);
-    if (!section) {
-      collector.host_damage(section.error().offset, "the table of sections ends behind the end of the file");
-      break;
-    }
-    if (section->size == 0 || section->is_code()) continue;
-    if (section->bytes.size() < section->size && section->is_initialized_data())
-      collector.damage(file.size(), fmt::format("section {} ends behind the end of the file", section->name),
-                       nullptr,
-                       kind_of(section->name) == RangeKind::data && !holds_wrappers(section->name)
-                           ? Damage::Of::host
-                           : Damage::Of::device_code);
-    if (section->bytes.empty()) continue;
-    const CodeRange range{section->offset, section->offset + section->bytes.size(), kind_of(section->name)};
-    (holds_wrappers(section->name) ? wrappers : code).push_back(range);
-  }
-  collector.collect(std::move(code));
-  std::sort(wrappers.begin(), wrappers.end(),
-            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
-  if (has_linked_wrapper(wrappers, file))
-    link_parts(wrappers, PointerMap::of_pe(file, *pe), file, collector, out);
-  return true;
-}
-
-namespace {
 
 using image::FatbinWrapper;
 
@@ -254,25 +175,6 @@ class PartLinker {
   std::size_t links_ = 0;
 };
 
-}  // namespace
-
-bool has_linked_wrapper(const std::vector<CodeRange>& wrappers, Bytes file) {
-  bool found = false;
-  each_linked_wrapper(wrappers, file, [&](std::uint64_t) {
-    found = true;
-    return false;
-  });
-  return found;
-}
-
-void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
-                CodeCollector& collector, DeviceCode& out) {
-  PartLinker linker(pointers, collector, out);
-  each_linked_wrapper(wrappers, file, [&](std::uint64_t at) { return linker.link(at); });
-}
-
-namespace {
-
 /// The piece that holds a value, by the member that the pieces are sorted by.
 template <class Pieces, class Member>
 auto find_piece(const Pieces& pieces, std::uint64_t value, Member member) {
@@ -297,6 +199,86 @@ std::uint64_t symbol_value(const image::ElfReader& elf, const image::ElfSection&
 }
 
 }  // namespace
+
+void find_in_elf(Bytes file, DeviceCode& out) {
+  out.host = HostFormat::elf;
+  CodeCollector collector(file, out);
+  Places places;
+  const auto opened = ElfReader::open_damaged(file);
+  if (!opened) {
+    // 32 bits (toolkits before CUDA 7) or big-endian: not read as ELF, but fatbins look the same everywhere.
+    if (opened.error().code == Errc::truncated)
+      collector.host_damage(file.size(), "the ELF header is cut off");
+    if (const auto machine = read_le<std::uint16_t>(file, offsetof(Elf64_Ehdr, e_machine)))
+      out.machine = machine_name(*machine);
+    collector.collect({{0, file.size(), RangeKind::data}});
+    return;
+  }
+  const ElfReader& elf = *opened;
+  out.machine = machine_name(elf.machine());
+  constexpr std::size_t kLongestBuildId = 64;
+  if (const auto id = elf.build_id()) out.build_id = hex(id->first(std::min(id->size(), kLongestBuildId)));
+  if (const auto whole = ElfReader::open(file); !whole)
+    collector.host_damage(whole.error().offset,
+                          "the tables of sections or segments lie outside of the file or are wrong");
+  for (std::uint32_t index = 1; index < elf.section_count(); ++index)
+    if (const auto section = elf.section_cut(index)) add_section(elf, *section, collector, places);
+  if (elf.section_count() == 0) add_segments(elf, places);
+  if (elf.section_count() == 0 && elf.segment_count() == 0) places.code = {{0, file.size(), RangeKind::data}};
+  collector.collect(std::move(places.code));
+  std::sort(places.wrappers.begin(), places.wrappers.end(),
+            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
+  if (has_linked_wrapper(places.wrappers, file))
+    link_parts(places.wrappers, PointerMap::of_elf(elf), file, collector, out);
+}
+
+bool find_in_pe(Bytes file, DeviceCode& out) {
+  const auto pe = image::PeReader::open(file);
+  if (!pe) return false;
+  out.host = HostFormat::pe;
+  out.machine = pe_machine_name(pe->machine());
+  CodeCollector collector(file, out);
+  std::vector<CodeRange> code;
+  std::vector<CodeRange> wrappers;
+  for (std::uint32_t index = 0; index < pe->section_count(); ++index) {
+    const auto section = pe->section(index);
+    if (!section) {
+      collector.host_damage(section.error().offset, "the table of sections ends behind the end of the file");
+      break;
+    }
+    if (section->size == 0 || section->is_code()) continue;
+    if (section->bytes.size() < section->size && section->is_initialized_data())
+      collector.damage(file.size(), fmt::format("section {} ends behind the end of the file", section->name),
+                       nullptr,
+                       kind_of(section->name) == RangeKind::data && !holds_wrappers(section->name)
+                           ? Damage::Of::host
+                           : Damage::Of::device_code);
+    if (section->bytes.empty()) continue;
+    const CodeRange range{section->offset, section->offset + section->bytes.size(), kind_of(section->name)};
+    (holds_wrappers(section->name) ? wrappers : code).push_back(range);
+  }
+  collector.collect(std::move(code));
+  std::sort(wrappers.begin(), wrappers.end(),
+            [](const CodeRange& a, const CodeRange& b) { return a.begin < b.begin; });
+  if (has_linked_wrapper(wrappers, file))
+    link_parts(wrappers, PointerMap::of_pe(file, *pe), file, collector, out);
+  return true;
+}
+
+bool has_linked_wrapper(const std::vector<CodeRange>& wrappers, Bytes file) {
+  bool found = false;
+  each_linked_wrapper(wrappers, file, [&](std::uint64_t) {
+    found = true;
+    return false;
+  });
+  return found;
+}
+
+void link_parts(const std::vector<CodeRange>& wrappers, const PointerMap& pointers, Bytes file,
+                CodeCollector& collector, DeviceCode& out) {
+  PartLinker linker(pointers, collector, out);
+  each_linked_wrapper(wrappers, file, [&](std::uint64_t at) { return linker.link(at); });
+}
 
 PointerMap PointerMap::of_elf(const image::ElfReader& elf) {
   PointerMap out;

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/device_code/host_lines.h"
-#include "kshim/files/open_file.h"
-
-#if KSHIM_HAS_DWARF
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwelf.h>
@@ -12,8 +8,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <string_view>
+
+#include "analyzer/core/text.h"
+#include "analyzer/device_code/host_lines.h"
+#include "kshim/files/open_file.h"
 
 namespace kshim::source {
 namespace {
@@ -33,10 +31,8 @@ Dwarf* open_dwarf(const fs::path& path, std::string_view build_id) {
   if (elf == nullptr || elf_kind(elf) != ELF_K_ELF) return nullptr;
   const void* bits = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bits);
-  std::string found;
-  for (ssize_t i = 0; i < size; ++i)
-    found += fmt::format("{:02x}", static_cast<const unsigned char*>(bits)[i]);
-  if (found != build_id) return nullptr;
+  const Bytes found(static_cast<const std::byte*>(bits), static_cast<std::size_t>(size > 0 ? size : 0));
+  if (analysis::hex(found) != build_id) return nullptr;
   return dwarf_begin_elf(elf, DWARF_C_READ, nullptr);
 }
 
@@ -143,12 +139,3 @@ std::vector<SourceFrames> read_dwarf(const HostFile& file, const std::vector<std
 }
 
 }  // namespace kshim::source
-#else
-namespace kshim::source {
-
-std::vector<SourceFrames> read_dwarf(const HostFile&, const std::vector<std::uint64_t>& addresses) {
-  return std::vector<SourceFrames>(addresses.size());
-}
-
-}  // namespace kshim::source
-#endif

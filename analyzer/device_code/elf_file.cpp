@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/device_code/mapped_file.h"
 #include "kshim/files/open_file.h"
 #include "kshim/image/elf.h"
@@ -42,15 +42,10 @@ void read_script(int file, Executable& executable) {
   std::string line(kMost, '\0');
   line.resize(files::read_at(file, 2, line).value_or(0));
   line.resize(std::min(line.size(), line.find('\n')));
-  const auto trim = [](std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return std::string_view();
-    return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-  };
-  const std::string_view text = trim(line);
+  const std::string_view text = analysis::trim(line);
   const std::size_t space = text.find_first_of(" \t");
   executable.interpreter = text.substr(0, space);
-  if (space != std::string_view::npos) executable.argument = trim(text.substr(space));
+  if (space != std::string_view::npos) executable.argument = analysis::trim(text.substr(space));
 }
 
 bool is_executable(const fs::path& path) {
@@ -58,12 +53,13 @@ bool is_executable(const fs::path& path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-/// The file that runs in the end: through script interpreters, and through `env NAME` in them.
-std::optional<fs::path> resolve(fs::path path) {
+/// The file that runs in the end: through script interpreters, and through `env NAME` in them. Kind::other
+/// where there is none.
+Executable resolve(fs::path path) {
   for (int depth = 0; depth <= kScriptDepth; ++depth) {
     const std::optional<Executable> executable = inspect(path);
-    if (!executable.has_value()) return std::nullopt;
-    if (executable->kind != Executable::Kind::script) return path;
+    if (!executable.has_value()) break;
+    if (executable->kind != Executable::Kind::script) return *executable;
     path = executable->interpreter;
     if (path.filename() == "env" && !executable->argument.empty()) {
       std::string_view name = executable->argument;
@@ -73,7 +69,7 @@ std::optional<fs::path> resolve(fs::path path) {
       if (found.has_value()) path = *found;
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -124,11 +120,7 @@ std::optional<Executable> inspect(const fs::path& path) {
   return executable;
 }
 
-std::string blind_reason(const fs::path& path) {
-  const std::optional<fs::path> program = resolve(path);
-  const std::optional<Executable> executable = program.has_value() ? inspect(*program) : std::nullopt;
-  return executable.has_value() ? blind_reason(*executable) : std::string();
-}
+std::string blind_reason(const fs::path& path) { return blind_reason(resolve(path)); }
 
 std::string blind_reason(const Executable& executable) {
   if (executable.kind != Executable::Kind::elf) return {};
@@ -143,17 +135,12 @@ std::string blind_reason(const Executable& executable) {
 }
 
 bool must_not_preload(const fs::path& path) {
-  const std::optional<fs::path> program = resolve(path);
-  const std::optional<Executable> executable = program.has_value() ? inspect(*program) : std::nullopt;
-  return executable.has_value() && executable->kind == Executable::Kind::elf &&
-         (!executable->same_class || executable->loader.find("musl") != std::string::npos);
+  const Executable executable = resolve(path);
+  return executable.kind == Executable::Kind::elf &&
+         (!executable.same_class || executable.loader.find("musl") != std::string::npos);
 }
 
-bool wants_asan(const fs::path& path) {
-  const std::optional<fs::path> program = resolve(path);
-  const std::optional<Executable> executable = program.has_value() ? inspect(*program) : std::nullopt;
-  return executable.has_value() && executable->wants_asan;
-}
+bool wants_asan(const fs::path& path) { return resolve(path).wants_asan; }
 
 }  // namespace kshim::cli
 
@@ -170,16 +157,6 @@ constexpr std::uint16_t kMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr std::uint16_t kMachine = EM_AARCH64;
 #endif
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':')) {
-    out.emplace_back(text.substr(0, colon));
-    text.remove_prefix(colon + 1);
-  }
-  out.emplace_back(text);
-  return out;
-}
 
 std::string first_text(Bytes bytes) {
   const std::string_view text = text_of(bytes).substr(0, kMostName);
@@ -233,8 +210,8 @@ bool read_entries(const image::ElfReader& elf, Bytes entries, ElfFacts& out) {
     const std::string text = text_at(elf, symbols.strings + offset);
     if (tag == DT_NEEDED && out.needed.size() < kMostNeeded) out.needed.push_back(text);
     if (tag == DT_SONAME) out.soname = text;
-    if (tag == DT_RPATH) out.rpath = split(text);
-    if (tag == DT_RUNPATH) out.runpath = split(text);
+    if (tag == DT_RPATH) out.rpath = split(text, ":");
+    if (tag == DT_RUNPATH) out.runpath = split(text, ":");
   }
   if (!out.runpath.empty()) out.rpath.clear();
   read_symbols(elf, symbols, out);

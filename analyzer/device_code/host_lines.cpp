@@ -83,11 +83,9 @@ bool has_debug_file(const HostFile& file) {
   return !path.empty() && std::filesystem::is_regular_file(path, error);
 }
 
-bool reads_host_lines() { return KSHIM_HAS_DWARF != 0; }
-
 std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses) {
   std::vector<SourceFrames> out(addresses.size());
-  if (!reads_host_lines() || addresses.empty() || addresses.size() > kMostAddresses) return out;
+  if (addresses.empty() || addresses.size() > kMostAddresses) return out;
   const ProcessAnswer answer =
       ask_in_own_process([&] { return written(read_dwarf(file, addresses)); }, kLimits);
   if (answer.end != ProcessAnswer::End::late) parse(answer.text, out);

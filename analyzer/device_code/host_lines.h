@@ -3,9 +3,7 @@
 // were inlined there included. Read by elfutils' libdw in a process of its own with limits on time and
 // memory: what a damaged or made-up file does to the library, it does to that process.
 #pragma once
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "analyzer/device_code/kernel_lines.h"
@@ -22,20 +20,17 @@ using SourceFrames = std::vector<SourceFrame>;
 
 struct HostFile {
   std::filesystem::path path;
-  std::string build_id;  ///< lower-case hex; may be empty
-  std::filesystem::path root =
-      "/";  ///< below it lies usr/lib/debug/.build-id, with the debug files of stripped ones
+  std::string build_id;              ///< lower-case hex; may be empty
+  std::filesystem::path root = "/";  ///< has usr/lib/debug/.build-id, with debug files of stripped ones
 };
 
 /// For each link-time address what is there; empty where nothing is known, and for all of them where the file
-/// cannot be read in time or this build is without libdw.
+/// cannot be read in time.
 std::vector<SourceFrames> host_lines(const HostFile& file, const std::vector<std::uint64_t>& addresses);
 /// Whether a debug file of this build id is installed.
 bool has_debug_file(const HostFile& file);
 /// Where it would be; empty for a build id that is none.
 std::filesystem::path debug_file(const HostFile& file);
-/// Whether this build reads DWARF of host files.
-bool reads_host_lines();
 
 // The part of host_lines.h that runs in a process of its own.
 

@@ -12,24 +12,16 @@
 namespace kshim::analysis {
 namespace {
 
-bool each_cubin_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
-  const auto cubin = image::CubinReader::open(clear);
-  if (!cubin) return false;
-  for (std::uint64_t cursor = 0;;) {
-    const auto kernel = cubin->next_name(cursor);
+/// Calls visit() for each kernel that `next` finds in an image that was opened, until it answers false. False
+/// where the image cannot be read to its end.
+template <class Image, class Next, class Visit>
+bool each_kernel(const Result<Image>& image, Next next, Visit&& visit) {
+  for (std::uint64_t cursor = 0; image;) {
+    const auto kernel = ((*image).*next)(cursor);
     if (!kernel) return kernel.error().code == Errc::not_found;
-    if (!visit(kernel->name)) return true;
+    if (!visit(*kernel)) return true;
   }
-}
-
-bool each_ptx_kernel(Bytes clear, const std::function<bool(std::string_view)>& visit) {
-  const auto ptx = image::PtxReader::open(clear);
-  if (!ptx) return false;
-  for (std::uint64_t cursor = 0;;) {
-    const auto kernel = ptx->next_brief(cursor);
-    if (!kernel) return kernel.error().code == Errc::not_found;
-    if (!visit(kernel->name)) return true;
-  }
+  return false;
 }
 
 void read_contents(Bytes bytes, FileImage& out) {
@@ -49,7 +41,7 @@ image::Image entry_of(const CodeImage& image) {
   out.compression = image.compression;
   out.debug = image.debug;
   out.flags = image.flags;
-  out.uncompressed_size = image.bytes;
+  out.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
   out.payload = image.payload;
   return out;
 }
@@ -154,15 +146,11 @@ bool FileModule::has_kernels() const {
 
 bool each_kernel_name(image::ImageKind kind, Bytes clear,
                       const std::function<bool(std::string_view)>& visit) {
-  switch (kind) {
-    case image::ImageKind::cubin:
-      return each_cubin_kernel(clear, visit);
-    case image::ImageKind::ptx:
-      return each_ptx_kernel(clear, visit);
-    case image::ImageKind::ltoir:
-    case image::ImageKind::tileir:
-      break;
-  }
+  const auto visit_name = [&](const auto& kernel) { return visit(kernel.name); };
+  if (kind == image::ImageKind::cubin)
+    return each_kernel(image::CubinReader::open(clear), &image::CubinReader::next_name, visit_name);
+  if (kind == image::ImageKind::ptx)
+    return each_kernel(image::PtxReader::open(clear), &image::PtxReader::next_brief, visit_name);
   return false;
 }
 
@@ -182,31 +170,23 @@ KernelLister::List KernelLister::list(image::ImageKind kind, Bytes clear) {
 
 bool KernelLister::list_cubin(Bytes clear) {
   const auto cubin = image::CubinReader::open(clear);
-  if (!cubin) return false;
-  bool whole = true;
-  for (std::uint64_t cursor = 0;;) {
-    const auto name = cubin->next_name(cursor);
-    if (!name) {
-      whole = name.error().code == Errc::not_found;
-      break;
-    }
+  const bool whole = each_kernel(cubin, &image::CubinReader::next_name, [this](const auto& name) {
     image::KernelSlot& slot = kernels_.emplace_back();
-    slot.info.name = name->name;
-    slot.info.code_bytes = name->code_bytes;
-    slot.symbol = name->symbol;
-    slot.section = name->section;
-  }
-  return cubin->describe(kernels_).ok() && whole;
+    slot.info.name = name.name;
+    slot.info.code_bytes = name.code_bytes;
+    slot.symbol = name.symbol;
+    slot.section = name.section;
+    return true;
+  });
+  return cubin && cubin->describe(kernels_).ok() && whole;
 }
 
 bool KernelLister::list_ptx(Bytes clear) {
-  const auto ptx = image::PtxReader::open(clear);
-  if (!ptx) return false;
-  for (std::uint64_t cursor = 0;;) {
-    const auto kernel = ptx->next_brief(cursor);
-    if (!kernel) return kernel.error().code == Errc::not_found;
-    kernels_.emplace_back().info = *kernel;
-  }
+  return each_kernel(image::PtxReader::open(clear), &image::PtxReader::next_brief,
+                     [this](const auto& kernel) {
+                       kernels_.emplace_back().info = kernel;
+                       return true;
+                     });
 }
 
 std::vector<ImageCount> count_images(const DeviceCode& code) {

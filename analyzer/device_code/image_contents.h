@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is inside an image: its kernels and the toolkit that made it. Decompresses payloads.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <map>
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/kernel_body.h"

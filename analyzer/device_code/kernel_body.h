@@ -2,8 +2,6 @@
 // Whether a kernel's code does anything, or only returns, stops or complains: what is left of it behind an
 // `#if __CUDA_ARCH__` that this architecture does not meet.
 #pragma once
-#include <cstdint>
-#include <string_view>
 
 #include "kshim/image/image.h"
 

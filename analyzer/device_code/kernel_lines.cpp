@@ -2,6 +2,8 @@
 // Sources: the relocations that ptxas writes for .debug_line; PTX ISA 9.0, .file and .loc.
 #include "analyzer/device_code/kernel_lines.h"
 
+#include <elfutils/libdw.h>
+
 #include <algorithm>
 #include <charconv>
 #include <sstream>
@@ -10,10 +12,6 @@
 
 #include "analyzer/device_code/own_process.h"
 #include "kshim/image/cubin.h"
-
-#if KSHIM_HAS_DWARF
-#include <elfutils/libdw.h>
-#endif
 
 namespace kshim::source {
 namespace {
@@ -52,7 +50,6 @@ Sequences sequences_of(const image::ElfReader& elf, const image::ElfSection& lin
   return out;
 }
 
-#if KSHIM_HAS_DWARF
 constexpr unsigned kNumberShift = 32;  // no kernel has 4 GiB of code
 
 /// "NUMBER LINE FILE" for the first row of each sequence. `cubin`: the number of a kernel, from 1, stands in
@@ -116,9 +113,6 @@ Kernels of_cubin(Bytes clear) {
     if (number != 0 && number <= names.size()) out.try_emplace(names[number - 1], line);
   return out;
 }
-#else
-Kernels of_cubin(Bytes) { return {}; }
-#endif
 
 /// The next word, and the text behind it.
 std::string_view next_word(std::string_view& text) {

@@ -2,7 +2,6 @@
 #pragma once
 #include <signal.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <variant>

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "analyzer/core/text.h"
+
 namespace kshim::analysis {
 namespace {
 
@@ -17,12 +19,6 @@ using image::FatbinWrapper;
 constexpr std::uint64_t kLargestSearch = std::uint64_t{256} << 20;
 // Of one module; the largest seen, NCCL 2.28's, has 0.73 GB in the clear.
 constexpr std::uint64_t kLargestModule = std::uint64_t{2} << 30;
-
-std::string hex(Bytes bytes) {
-  std::string out;
-  for (const std::byte byte : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return out;
-}
 
 }  // namespace
 

@@ -2,16 +2,7 @@
 // A file that a report names, read again: which images a module of it holds, which kernels are in each image,
 // what built it. Used only where path and build id agree with the report.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "analyzer/device_code/device_code.h"
 #include "analyzer/device_code/device_code_host.h"

@@ -9,7 +9,7 @@
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/python_environment.h"
+#include "analyzer/owner/python_distributions.h"
 
 namespace kshim::analysis {
 namespace {

@@ -2,17 +2,14 @@
 // What the advice about a finding depends on: the facts that the rules saw, and whose file it is. Reports,
 // scans and logs fill in the same structure; a finding carries it until advise() has made fixes of it.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/core/finding.h"
-#include "analyzer/core/python_environment.h"
 #include "analyzer/diagnose/libraries.h"
 #include "analyzer/diagnose/options.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/input/report/report.h"
+#include "analyzer/owner/package.h"
 
 namespace kshim::analysis {
 
@@ -56,6 +53,7 @@ struct AdviceInput : Facts {
   std::string build_system;  ///< make, cmake, meson or bazel, where a log tells; else empty
   std::string device_name;
   std::vector<image::ComputeCapability> other_devices;  ///< of the machine, that are not to lose their code
+  std::vector<image::ComputeCapability> also;  ///< that lack code in the same way: one build is for all
   std::string kernel_module;
   image::Version toolkit;                 ///< that built the file; unknown = {0, 0}
   std::string toolkit_how;                ///< how that is known: "its cubins say so"

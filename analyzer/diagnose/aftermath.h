@@ -2,8 +2,6 @@
 // What becomes of errors after the call that failed: read by somebody else, read by nobody, or told only by a
 // library's own status.
 #pragma once
-#include <optional>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/diagnose/scene.h"

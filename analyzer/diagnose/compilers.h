@@ -2,8 +2,6 @@
 // The rules for compilers, libraries (NVRTC, nvJitLink) and programs (ptxas, tileiras, nvcc, cicc, nvlink):
 // one does not know an architecture yet, or no longer.
 #pragma once
-#include <optional>
-#include <string_view>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"

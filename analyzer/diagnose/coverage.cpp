@@ -146,7 +146,7 @@ class Payloads {
     entry.kind = image.candidate.kind;
     entry.arch = image.candidate.arch;
     entry.compression = image.compression;
-    entry.uncompressed_size = image.bytes;
+    entry.uncompressed_size = image.left_packed ? UINT64_MAX : image.bytes;
     entry.payload = image.payload;
     const auto clear = decompressor_.run(entry);
     if (clear) return *clear;

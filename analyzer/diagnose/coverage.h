@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a file has for a GPU: one answer for reports, files and logs.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/device_code/device_code.h"

@@ -2,11 +2,6 @@
 // Rules about CUDA libraries that do not belong into one process, or not to this GPU. What is by design is no
 // match: copies that a wheel has renamed, compilers of several releases, parts that are released apart.
 #pragma once
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/input/report/cuda_library.h"

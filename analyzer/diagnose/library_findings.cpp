@@ -19,7 +19,7 @@
 #include "analyzer/diagnose/report_findings.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/report/cuda_library.h"
-#include "analyzer/owner/python_environment.h"
+#include "analyzer/owner/python_distributions.h"
 
 namespace kshim::analysis {
 namespace {

@@ -2,10 +2,6 @@
 // From clues to findings. The rules over images are those of reports (rules.h); here is what only logs
 // have: the line that decides, what it says by itself, and rules over what stands beside it.
 #pragma once
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/input/log/clues.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reports are judged by, beside what stands in them.
 #pragma once
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>

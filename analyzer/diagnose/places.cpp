@@ -2,14 +2,18 @@
 #include "analyzer/diagnose/places.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/frames.h"
 #include "analyzer/data/knowledge.h"
 #include "kshim/files/open_file.h"
+#include "kshim/report/report_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -225,6 +229,21 @@ std::string sentence(const PackageRecord& package, const std::string& path) {
   return more ? fmt::format("{} belongs to {}.", file, long_text(package)) : std::string();
 }
 
+/// Whether only the caller and root put files where this one lies: what the records of packages there say is
+/// then not the word of another user.
+bool is_among_trusted_files(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  for (std::filesystem::path part = real; !error; part = part.parent_path()) {
+    struct stat status {};
+    if (::stat(part.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid()) ||
+        ((status.st_mode & S_ISVTX) == 0 && report::others_may_write(status, ::geteuid())))
+      return false;
+    if (part == part.root_path()) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 PackageRecord record_of(const packages::Package& package, std::uint64_t object) {
@@ -256,6 +275,7 @@ std::optional<PackageRecord> package_of(const Scene& scene, const ObjectRecord& 
 
 std::optional<PackageRecord> package_here(const Scene& scene, const ObjectRecord& object) {
   if (scene.files.find(object) == nullptr && !is_of_this_machine(scene.report)) return std::nullopt;
+  if (scene.report.foreign && !is_among_trusted_files(object.path)) return std::nullopt;
   const auto package = scene.files.package(object);
   if (!package) return std::nullopt;
   return record_of(*package, object.id);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose code a frame is: the user's own, a framework's, the system's. And where a file comes from.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/diagnose/scene.h"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/diagnose/aftermath.h"

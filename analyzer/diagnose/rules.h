@@ -2,11 +2,6 @@
 // From facts to a cause. Each rule is a pure function; the table has them in the order in which equals are
 // preferred.
 #pragma once
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/core/finding.h"

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One report with all that is needed to judge it, and what one finding is about.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/device_code/object_file.h"

@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
+#include <chrono>
 #include <climits>
+#include <deque>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <variant>
 
@@ -29,6 +31,7 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {
 namespace {
@@ -40,25 +43,22 @@ using C = Column;
 constexpr std::size_t kLargestManifest = std::size_t{256} << 20;
 constexpr std::size_t kLargestScan = std::size_t{1} << 30;
 
-struct Input {
-  std::string path;
-  std::uint64_t bytes = 0;
-  std::int64_t changed_ns = 0;
-  uid_t owner = 0;
-  std::uint64_t id() const {
-    return content_hash(bytes_of(fmt::format("{}\n{}\n{}", path, bytes, changed_ns)));
-  }
+struct Input : analysis::ReportFile {
+  std::uint64_t id = 0;
 };
 using Got = std::variant<Report, std::string>;
 
-/// Reads one batch of reports after the other, ahead in a thread of its own: reading takes about as long as
-/// judging.
+/// Reads batches of reports ahead, each in a thread of its own; hands out the reports in their order.
 class ReadAhead {
  public:
-  explicit ReadAhead(const std::vector<Input>& inputs) : inputs_(inputs) { begin(); }
+  explicit ReadAhead(const std::vector<Input>& inputs) : inputs_(inputs) {
+    for (unsigned count = std::clamp(std::thread::hardware_concurrency(), 1U, 4U); count != 0; --count)
+      begin();
+  }
   Got next() {
     if (at_ == batch_.size()) {
-      batch_ = ahead_.get();
+      batch_ = ahead_.front().get();
+      ahead_.pop_front();
       at_ = 0;
       begin();
     }
@@ -66,22 +66,26 @@ class ReadAhead {
   }
 
  private:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;
   static constexpr std::size_t kMostReports = 256;
   void begin() {
     const std::size_t first = begun_;
     for (std::uint64_t bytes = 0;
          begun_ < inputs_.size() && begun_ - first < kMostReports && bytes < kMostBytes; ++begun_)
       bytes += inputs_[begun_].bytes;
-    ahead_ = std::async(std::launch::async, [this, first, last = begun_] {
+    if (begun_ == first) return;
+    ahead_.push_back(std::async(std::launch::async, [this, first, last = begun_] {
       std::vector<Got> batch;
-      for (std::size_t at = first; at < last; ++at)
+      for (std::size_t at = first; at < last; ++at) {
         batch.push_back(analysis::read_report(inputs_[at].path, {}, analysis::Homes::hidden));
+        if (const auto* report = std::get_if<Report>(&batch.back()); report != nullptr && report->linked)
+          batch.back() = "is reached by a link of another user";
+      }
       return batch;
-    });
+    }));
   }
   const std::vector<Input>& inputs_;
-  std::future<std::vector<Got>> ahead_;
+  std::deque<std::future<std::vector<Got>>> ahead_;
   std::vector<Got> batch_;
   std::size_t at_ = 0;
   std::size_t begun_ = 0;
@@ -104,11 +108,13 @@ std::string user_name(uid_t uid) {
   return row->second;
 }
 
-/// Whose process it was: as this machine names the user id; with KSHIM_PRIVATE what the report has instead.
-std::string user_of(const analysis::ProcessRecord& process, uid_t owner) {
-  if (process.hidden) return process.uid;
+/// Whose process it was, as this machine names the user id: another user's report is that user's, whatever it
+/// says. With KSHIM_PRIVATE what the report has instead.
+std::string user_of(const Report& report, uid_t owner) {
+  const std::string& said = report.process.uid;
+  if (report.process.hidden) return said;
   uid_t uid = owner;
-  std::from_chars(process.uid.data(), process.uid.data() + process.uid.size(), uid);
+  if (!report.foreign) std::from_chars(said.data(), said.data() + said.size(), uid);
   return user_name(uid);
 }
 
@@ -130,14 +136,18 @@ class Rows {
     if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
     const analysis::ProcessRecord& process = report.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
-    day_ = process.time.substr(0, 10);
-    if (!is_day(day_)) day_ = "unknown";
+    if (report.foreign) id_ += fmt::format(".{}", owner);  // no user's rows replace another's
+    time_ = is_time(process.time) ? process.time : std::string();
+    day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
+    if (time_.empty())
+      reject(report.path, process.line, "`process`: `time` is no time in UTC, taken as not known");
     const analysis::ReportIndex index(report);
+    know_files(report, index);
     process_row(report, analysis, owner);
     for (const analysis::DeviceRecord& device : report.devices) device_row(device);
-    for (const analysis::ObjectRecord& object : report.objects) image_rows(object, index);
+    for (const analysis::ObjectRecord& object : report.objects) image_rows(object);
     load_rows(report, index);
-    const std::map<std::uint64_t, std::size_t> explained = finding_rows(report, analysis);
+    const std::map<std::uint64_t, std::size_t> explained = finding_rows(analysis);
     for (const analysis::FailureRecord& failure : report.failures)
       failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
@@ -162,16 +172,15 @@ class Rows {
     const nlohmann::json none = nlohmann::json::array();
     for (const nlohmann::json& object : scan.contains("objects") ? scan["objects"] : none) {
       const std::string member = text_of(object, "member");
-      const std::string package = text_of(object, "package");
+      const std::string place = text_of(object, "path") + (member.empty() ? "" : "/" + member);
+      const std::string build_id = text_of(object, "build_id");
+      const std::string owner = text_of(object, "package");
+      const std::string_view package = owner;
       const std::size_t space = std::min(package.rfind(' '), package.size());
-      File file{{},
-                text_of(object, "path") + (member.empty() ? "" : "/" + member),
-                text_of(object, "build_id"),
-                package.substr(0, space),
-                space < package.size() ? package.substr(space + 1) : std::string()};
-      file.id = file.build_id.empty() ? file.path : file.build_id;
+      const File file{build_id.empty() ? place : build_id, place, build_id, package.substr(0, space),
+                      space < package.size() ? package.substr(space + 1) : std::string_view()};
       const auto rows = object.is_object() ? object.find("images") : object.end();
-      if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.insert(file.id).second)
+      if (file.id.empty() || rows == object.end() || !rows->is_array() || !listed_.emplace(file.id).second)
         continue;
       std::vector<analysis::ImageEntry> images;
       for (const nlohmann::json& row : *rows) {
@@ -194,8 +203,9 @@ class Rows {
   }
 
  private:
+  /// As the report at hand and packages_ have it.
   struct File {
-    std::string id, path, build_id, package, version;
+    std::string_view id, path, build_id, package, version;
   };
 
   static std::string today() {
@@ -205,23 +215,35 @@ class Rows {
     return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
   }
 
-  // A report may be a stranger's: only a day makes a folder.
-  static bool is_day(std::string_view text) {
-    if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-    return std::all_of(text.begin(), text.end(), [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+  // A report may be a stranger's: only a day makes a folder, and a column of times holds times.
+  static bool is_time(std::string_view text) {
+    constexpr std::string_view kShape = "0000-00-00T00:00:00";
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (text.size() <= kShape.size() || text.back() != 'Z') return false;
+    for (std::size_t at = 0; at < kShape.size(); ++at)
+      if (kShape[at] == '0' ? !digit(text[at]) : text[at] != kShape[at]) return false;
+    const std::string_view fraction = text.substr(kShape.size(), text.size() - kShape.size() - 1);
+    if (!fraction.empty() && (fraction.size() == 1 || fraction.front() != '.' ||
+                              !std::all_of(fraction.begin() + 1, fraction.end(), digit)))
+      return false;
+    const auto number = [&](std::size_t at) { return (text[at] - '0') * 10 + text[at + 1] - '0'; };
+    const std::chrono::year_month_day day{std::chrono::year(number(0) * 100 + number(2)),
+                                          std::chrono::month(static_cast<unsigned>(number(5))),
+                                          std::chrono::day(static_cast<unsigned>(number(8)))};
+    return day.ok() && number(11) < 24 && number(14) < 60 && number(17) < 60;
   }
 
   void process_row(const Report& report, const analysis::Analysis& analysis, uid_t owner) {
     const analysis::ProcessRecord& process = report.process;
     Row row(Table::processes);
     row.text(C::processes_row_id, id_)
-        .text(C::processes_time, process.time)
+        .text(C::processes_time, time_)
         .text(C::processes_run, process.run)
         .text(C::processes_host, process.host)
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_of(process, owner))
+        .text(C::processes_user, user_of(report, owner))
         .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
         .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
         .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
@@ -257,26 +279,32 @@ class Rows {
     out_.add(row, day_);
   }
 
-  File file_of(const analysis::ReportIndex& index, const analysis::ObjectRecord* object) {
-    if (object == nullptr) return {};
-    File file{
-        object->build_id.empty() ? object->path : object->build_id, object->path, object->build_id, {}, {}};
-    if (const analysis::PackageRecord* package = index.package(object->id)) {
-      file.package = package->name;
-      file.version = package->version;
-    } else {
-      const auto [row, fresh] = packages_.try_emplace({object->path, object->build_id});
+  void know_files(const Report& report, const analysis::ReportIndex& index) {
+    objects_ = report.objects.data();
+    known_files_.clear();
+    for (const analysis::ObjectRecord& object : report.objects) {
+      File& file = known_files_.emplace_back();
+      file = {object.build_id.empty() ? object.path : object.build_id, object.path, object.build_id, {}, {}};
+      if (const analysis::PackageRecord* package = index.package(object.id)) {
+        file.package = package->name;
+        file.version = package->version;
+        continue;
+      }
+      const auto [row, fresh] = packages_.try_emplace(object.path + '\n' + object.build_id);
       if (fresh)
-        if (const auto found = files_->package(*object)) row->second = {found->name, found->version};
+        if (const auto found = files_->package(object)) row->second = {found->name, found->version};
       std::tie(file.package, file.version) = row->second;
     }
-    return file;
+  }
+  File file_of(const analysis::ObjectRecord* object) const {
+    return object == nullptr ? File() : known_files_[static_cast<std::size_t>(object - objects_)];
   }
 
   // Once an export and file: what a file holds does not change with its build id.
-  void image_rows(const analysis::ObjectRecord& object, const analysis::ReportIndex& index) {
-    const File file = file_of(index, &object);
-    if (!listed_.insert(file.id).second) return;
+  void image_rows(const analysis::ObjectRecord& object) {
+    const File file = file_of(&object);
+    if (listed_.contains(file.id)) return;
+    const auto listed = listed_.emplace(file.id).first;
     if (object.images) {
       entry_rows(file, *object.images);
     } else if (const analysis::ObjectFile* found = files_->find(object)) {
@@ -292,7 +320,7 @@ class Rows {
       }
       if (!candidates.empty()) serves_rows(file, candidates);
     } else {
-      listed_.erase(file.id);  // another report may know
+      listed_.erase(listed);  // another report may know
     }
   }
 
@@ -366,13 +394,13 @@ class Rows {
       std::string selected;
       bool one_device = true, one_image = true;
     };
-    std::map<std::tuple<std::string, int, bool>, std::pair<File, Sum>> sums;
+    std::map<std::tuple<std::string_view, int, bool>, std::pair<File, Sum>> sums;
     for (const analysis::ModuleRecord& module : report.modules) {
-      File file = file_of(index, index.object(module.object));
+      File file = file_of(index.object(module.object));
       if (file.id.empty()) file.id = module.content_hash;
       auto& [known, sum] = sums[{file.id, module.result, module.jit.value_or(false)}];
       if (sum.count == 0) {
-        known = std::move(file);
+        known = file;
         sum.device = module.device;
         sum.selected = module.selected;
       }
@@ -402,8 +430,7 @@ class Rows {
   }
 
   /// Which finding explains the failure record on a line.
-  std::map<std::uint64_t, std::size_t> finding_rows(const Report& report,
-                                                    const analysis::Analysis& analysis) {
+  std::map<std::uint64_t, std::size_t> finding_rows(const analysis::Analysis& analysis) {
     std::map<std::uint64_t, std::size_t> explained;
     for (std::size_t number = 0; number < analysis.findings.size(); ++number) {
       const analysis::Finding& finding = analysis.findings[number];
@@ -411,7 +438,7 @@ class Rows {
       Row row(Table::findings);
       row.text(C::findings_row_id, finding_id(number))
           .text(C::findings_process_id, id_)
-          .text(C::findings_time, report.process.time)
+          .text(C::findings_time, time_)
           .text(C::findings_cause, analysis::row_of(finding.cause).name)
           .text(C::findings_severity, analysis::to_name(finding.severity))
           .number(C::findings_confidence, finding.confidence)
@@ -448,13 +475,13 @@ class Rows {
                    const analysis::FailureRecord& failure, const analysis::Analysis& analysis,
                    const std::map<std::uint64_t, std::size_t>& explained) {
     const analysis::ModuleRecord* module = index.module(failure.module);
-    const File file = file_of(index, index.object(failure.object ? failure.object
-                                                  : module       ? module->object
-                                                                 : std::nullopt));
+    const File file = file_of(index.object(failure.object ? failure.object
+                                           : module       ? module->object
+                                                          : std::nullopt));
     Row row(Table::failures);
     row.text(C::failures_row_id, fmt::format("{}/failure{}", id_, failure.id))
         .text(C::failures_process_id, id_)
-        .text(C::failures_time, report.process.time)
+        .text(C::failures_time, time_)
         .text(C::failures_stage, failure.stage)
         .text(C::failures_kernel, failure.kernel)
         .text(C::failures_file_id, file.id)
@@ -486,7 +513,7 @@ class Rows {
     std::size_t number = 0;
     for (const analysis::CoverageRecord& kernel : report.coverage) {
       const analysis::ModuleRecord* module = index.module(kernel.module);
-      File file = file_of(index, index.object(kernel.object));
+      File file = file_of(index.object(kernel.object));
       if (file.id.empty() && module != nullptr) file.id = module->content_hash;
       Row row(Table::kernels);
       row.text(C::kernels_row_id, fmt::format("{}/kernel{}", id_, number++))
@@ -506,12 +533,15 @@ class Rows {
   }
   TableFiles& out_;
   std::string id_;
+  std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
   analysis::Options options_ = options();
   analysis::EachReport judge_{options_};
   analysis::ObjectFiles* files_ = nullptr;
-  std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>> packages_;
-  std::set<std::string> listed_;
+  const analysis::ObjectRecord* objects_ = nullptr;  ///< of the report at hand
+  std::vector<File> known_files_;                    ///< of these objects
+  std::unordered_map<std::string, std::pair<std::string, std::string>> packages_;
+  std::set<std::string, std::less<>> listed_;
 };
 
 void write_manifest(const fs::path& folder, const std::string& name, const std::vector<std::uint64_t>& taken,
@@ -521,15 +551,7 @@ void write_manifest(const fs::path& folder, const std::string& name, const std::
   manifest["host"] = host_name();
   for (const std::uint64_t id : taken) manifest["inputs"].push_back(id);
   for (const auto& [table, rows] : result.rows) manifest["rows"][std::string(table)] = rows;
-  const fs::path path = folder / (name + ".json");
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const fs::path temporary = folder / ("." + name + ".unfinished");
-  fs::remove(temporary, error);
-  TableFiles::write_file(temporary, manifest.dump() + "\n");
-  fs::rename(temporary, path, error);
-  if (error)
-    throw cli::UserError(fmt::format("{}: {}", path.string(), error.message()), cli::exit_status::kMisuse);
+  TableFiles::write_file(folder, name + ".json", manifest.dump() + "\n");
 }
 
 std::int64_t now_s() {
@@ -545,7 +567,10 @@ void Exporter::read_manifests() {
        walk.increment(error)) {
     if (walk->path().extension() != ".json" || !manifests_.insert(walk->path().filename().string()).second)
       continue;
-    const auto text = files::read_whole(walk->path(), kLargestManifest);
+    const files::OpenFile file = files::open_to_read(walk->path());
+    // What it names as known is not read.
+    if (report::is_another_user(file.status.st_uid, ::geteuid())) continue;
+    const auto text = files::read_whole(file, kLargestManifest);
     const nlohmann::json manifest = nlohmann::json::parse(text.value_or(""), nullptr, false);
     if (!manifest.is_object() || manifest.value("host", nlohmann::json()) != host_name()) continue;
     const nlohmann::json inputs = manifest.value("inputs", nlohmann::json::array());
@@ -560,21 +585,18 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   std::vector<Input> inputs;
   std::uint64_t total = 0;
   std::string all = host_name();
-  for (const analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
-    struct stat status {};
+  for (analysis::ReportFile& file : analysis::find_report_files(paths, result.notes)) {
     std::error_code ignored;
-    Input input{fs::absolute(file.path, ignored).string(), file.bytes, 0, 0};
-    if (::stat(file.path.c_str(), &status) == 0) {
-      input.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
-      input.owner = status.st_uid;
-    }
-    if (known_.count(input.id()) != 0) {
+    if (!file.path.starts_with('/')) file.path = fs::absolute(file.path, ignored).string();
+    const std::uint64_t id =
+        content_hash(bytes_of(fmt::format("{}\n{}\n{}", file.path, file.bytes, file.changed_ns)));
+    if (known_.count(id) != 0) {
       ++result.known;
       continue;
     }
     total += file.bytes;
-    all += fmt::format("{:016x}", input.id());
-    inputs.push_back(std::move(input));
+    fmt::format_to(std::back_inserter(all), "{:016x}", id);
+    inputs.push_back({std::move(file), id});
   }
   if (inputs.empty()) return result;
   const std::string name = hash_of(all);
@@ -587,7 +609,8 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
     const Got got = reports.next();
     done += input.bytes;
     if (options_.progress) options_.progress(done, total);
-    if (const auto* why = std::get_if<std::string>(&got); why != nullptr && rows.add_scan(input.path)) {
+    if (const auto* why = std::get_if<std::string>(&got);
+        why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
       ++result.scans;
     } else if (why != nullptr) {
       rows.reject(input.path, 0, *why);
@@ -601,7 +624,7 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
       rows.add(report, input.owner);
       ++result.reports;
     }
-    taken.push_back(input.id());
+    taken.push_back(input.id);
   }
   if (taken.empty()) return result;
   files.finish();

@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <set>
-#include <tuple>
-#include <utility>
-#include <variant>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
@@ -46,7 +42,7 @@ std::string open_metrics(const std::vector<std::filesystem::path>& paths, std::v
   for (const analysis::ReportFile& file : analysis::find_report_files(paths, notes)) {
     const auto got = analysis::read_report(file.path, {}, analysis::Homes::hidden);
     const auto* report = std::get_if<analysis::Report>(&got);
-    if (report == nullptr) {
+    if (report == nullptr || report->linked) {
       ++rejected;
       continue;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/export/row.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace kshim::exports {
@@ -11,79 +12,94 @@ namespace {
 
 struct ColumnName {
   Table table;
-  std::string_view name;
+  std::string_view key;
 };
 constexpr std::array kColumns = {
 #define KSHIM_TABLE(table, meaning)
-#define KSHIM_COLUMN(table, column, type, meaning) ColumnName{Table::table, #column},
+#define KSHIM_COLUMN(table, column, type, meaning) ColumnName{Table::table, "\"" #column "\":"},
 #include "analyzer/export/facts.def"
 #undef KSHIM_TABLE
 #undef KSHIM_COLUMN
 };
 
-std::size_t first_of(Table table) {
-  std::size_t at = 0;
-  while (kColumns[at].table != table) ++at;
-  return at;
-}
+/// The columns of a table stand together: the first, and the one after the last.
+constexpr auto kRanges = [] {
+  std::array<std::pair<std::size_t, std::size_t>, kTableNames.size()> out{};
+  for (std::size_t at = 0; at < kColumns.size(); ++at) {
+    auto& [first, end] = out[static_cast<std::size_t>(kColumns[at].table)];
+    if (end == 0) first = at;
+    end = at + 1;
+  }
+  return out;
+}();
+static_assert(std::all_of(kRanges.begin(), kRanges.end(),
+                          [](const auto& range) { return range.second - range.first <= 32; }));
 
-std::size_t count_of(Table table) {
-  std::size_t count = 0;
-  for (const ColumnName& column : kColumns) count += column.table == table ? 1 : 0;
-  return count;
-}
-
-std::string json_text(std::string_view text) {
+void add_json(std::string_view text, std::string& out) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
-  if (plain) return fmt::format("\"{}\"", text);
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  if (!plain) {
+    out += nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
 }
 
 }  // namespace
 
-Row::Row(Table table) : table_(table), first_(first_of(table)), values_(count_of(table)) {}
-
-std::string& Row::at(Column column) { return values_.at(static_cast<std::size_t>(column) - first_); }
+template <class Write>
+Row& Row::put(Column column, Write&& write) {
+  Value& value =
+      values_.at(static_cast<std::size_t>(column) - kRanges[static_cast<std::size_t>(table_)].first);
+  value.begin = static_cast<std::uint32_t>(text_.size());
+  write();
+  value.end = static_cast<std::uint32_t>(text_.size());
+  return *this;
+}
 
 Row& Row::text(Column column, std::string_view value) {
-  if (!value.empty()) at(column) = json_text(value);
-  return *this;
+  if (value.empty()) return *this;
+  return put(column, [&] { add_json(value, text_); });
 }
 
 Row& Row::texts(Column column, const std::vector<std::string>& values) {
-  std::string& out = at(column);
-  out = "[";
-  for (const std::string& value : values) out += (out.size() > 1 ? "," : "") + json_text(value);
-  out += ']';
-  return *this;
+  return put(column, [&] {
+    text_ += '[';
+    for (const std::string& value : values) {
+      if (&value != values.data()) text_ += ',';
+      add_json(value, text_);
+    }
+    text_ += ']';
+  });
 }
 
 Row& Row::integer(Column column, std::uint64_t value) {
-  at(column) = fmt::format("{}", value);
-  return *this;
+  if (value > std::numeric_limits<std::int64_t>::max()) return *this;  // no engine's column holds it
+  return put(column, [&] { text_ += fmt::format_int(value).c_str(); });
 }
 
 Row& Row::number(Column column, double value) {
-  at(column) = nlohmann::json(value).dump();
-  return *this;
+  return put(column, [&] { text_ += nlohmann::json(value).dump(); });
 }
 
 Row& Row::boolean(Column column, bool value) {
-  at(column) = value ? "true" : "false";
-  return *this;
+  return put(column, [&] { text_ += value ? "true" : "false"; });
 }
 
-std::string Row::line() const {
-  std::string out;
-  for (std::size_t index = 0; index < values_.size(); ++index) {
-    out += out.empty() ? "{\"" : ",\"";
-    out += kColumns[first_ + index].name;
-    out += "\":";
-    out += values_[index].empty() ? "null" : values_[index];
+void Row::add_to(std::string& out) const {
+  const auto [first, end] = kRanges[static_cast<std::size_t>(table_)];
+  for (std::size_t at = first; at < end; ++at) {
+    const Value& value = values_[at - first];
+    out += at == first ? '{' : ',';
+    out += kColumns[at].key;
+    if (value.end == 0)
+      out += "null";
+    else
+      out.append(text_, value.begin, value.end - value.begin);
   }
   out += "}\n";
-  return out;
 }
 
 }  // namespace kshim::exports

@@ -37,7 +37,7 @@ inline constexpr std::array kTableNames = {
 
 class Row {
  public:
-  explicit Row(Table table);
+  explicit Row(Table table) : table_(table) { text_.reserve(1024); }
   Table table() const noexcept { return table_; }
 
   /// An empty text is not known: null.
@@ -51,14 +51,19 @@ class Row {
     return value ? integer(column, static_cast<std::uint64_t>(*value)) : *this;
   }
 
-  /// With a newline at its end; pure ASCII.
-  std::string line() const;
+  /// Adds the line with its newline; pure ASCII.
+  void add_to(std::string& out) const;
 
  private:
-  std::string& at(Column column);
+  struct Value {
+    std::uint32_t begin = 0, end = 0;
+  };
+  /// Runs `write`, which adds the value's JSON to `text_`.
+  template <class Write>
+  Row& put(Column column, Write&& write);
   Table table_;
-  std::size_t first_;
-  std::vector<std::string> values_;  ///< JSON, by column; empty is null
+  std::string text_;                   ///< the values, in the order in which they came
+  std::array<Value, 32> values_ = {};  ///< in `text_`, by column of the table; empty is null
 };
 
 }  // namespace kshim::exports

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -10,6 +11,9 @@
 #include <system_error>
 
 #include "analyzer/core/user_error.h"
+#include "kshim/files/open_file.h"
+#include "kshim/report/libc_calls.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {
 namespace {
@@ -21,8 +25,25 @@ constexpr std::uint64_t kLargestFile = std::uint64_t{256} << 20;
 constexpr std::string_view kUnfinished = ".unfinished";
 
 [[noreturn]] void fail(const fs::path& path, int error) {
-  throw cli::UserError(fmt::format("{}: {}", path.string(), std::generic_category().message(error)),
+  throw cli::UserError(fmt::format("{}: {}", path.string(),
+                                   error == ELOOP ? "a link on the way belongs to another user"
+                                                  : std::generic_category().message(error)),
                        cli::exit_status::kMisuse);
+}
+
+/// Opens a folder, and makes what is missing. 0 or errno.
+int open_folder(const fs::path& folder, files::Descriptor& out) {
+  int fd = -1;
+  const int error =
+      report::FolderWalk<report::LibcCalls>::open(folder.native(), {.make_missing = true, .mode = 0777}, fd);
+  if (error == 0) out = files::Descriptor(fd);
+  return error;
+}
+
+files::Descriptor opened(const fs::path& folder) {
+  files::Descriptor out;
+  if (const int error = open_folder(folder, out); error != 0) fail(folder, error);
+  return out;
 }
 
 std::string compressed(const std::string& text) {
@@ -31,21 +52,33 @@ std::string compressed(const std::string& text) {
   return out;
 }
 
-void append(const fs::path& path, std::string_view bytes, bool fresh) {
-  const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0);
-  const int fd = ::open(path.c_str(), flags, 0600);
-  if (fd < 0) fail(path, errno);
+void append(const fs::path& folder, const std::string& name, std::string_view bytes, bool fresh) {
+  const files::Descriptor within = opened(folder);
+  if (fresh) ::unlinkat(within.get(), name.c_str(), 0);  // of an export of the same input that was killed
+  const int flags =
+      O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | (fresh ? O_CREAT | O_EXCL : 0);
+  const files::Descriptor file(::openat(within.get(), name.c_str(), flags, 0600));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) fail(folder / name, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) fail(folder / name, EPERM);
   while (!bytes.empty()) {
-    const ssize_t done = ::write(fd, bytes.data(), bytes.size());
+    const ssize_t done = ::write(file.get(), bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) {
-      const int error = errno;
-      ::close(fd);
-      fail(path, error);
-    }
+    if (done < 0) fail(folder / name, errno);
     bytes.remove_prefix(static_cast<std::size_t>(done));
   }
-  if (::close(fd) != 0) fail(path, errno);
+  // NFS says at a close that the disk is full.
+  if (const int copy = ::fcntl(file.get(), F_DUPFD_CLOEXEC, 0); copy >= 0 && ::close(copy) != 0)
+    fail(folder / name, errno);
+}
+
+std::string temporary_name(std::string_view name) { return fmt::format(".{}{}", name, kUnfinished); }
+
+void give_name(const fs::path& folder, const std::string& temporary) {
+  const files::Descriptor within = opened(folder);
+  const std::string name = temporary.substr(1, temporary.size() - 1 - kUnfinished.size());
+  if (::renameat(within.get(), temporary.c_str(), within.get(), name.c_str()) != 0)
+    fail(folder / name, errno);
 }
 
 }  // namespace
@@ -55,16 +88,16 @@ TableFiles::TableFiles(fs::path folder, std::string name, bool zstd)
 
 TableFiles::~TableFiles() {
   if (finished_) return;
-  std::error_code ignored;
-  for (const fs::path& path : written_) fs::remove(path, ignored);
+  for (const auto& [folder, name] : written_)
+    if (files::Descriptor within; open_folder(folder, within) == 0) ::unlinkat(within.get(), name.c_str(), 0);
 }
 
 void TableFiles::add(const Row& row, std::string_view day) {
   const Key key(row.table(), day);
   File& file = files_[key];
-  const std::string line = row.line();
-  file.pending += line;
-  pending_ += line.size();
+  const std::size_t before = file.pending.size();
+  row.add_to(file.pending);
+  pending_ += file.pending.size() - before;
   ++rows_[kTableNames.at(static_cast<std::size_t>(row.table()))];
   if (file.pending.size() >= kBlock) flush(key, file);
   if (pending_ >= kMostPending) flush_all();
@@ -73,30 +106,28 @@ void TableFiles::add(const Row& row, std::string_view day) {
 void TableFiles::flush(const Key& key, File& file) {
   if (file.pending.empty()) return;
   if (file.bytes >= kLargestFile) {
-    file.path.clear();
+    file.name.clear();
     file.bytes = 0;
     ++file.number;
   }
-  const bool fresh = file.path.empty();
+  const bool fresh = file.name.empty();
   if (fresh) {
-    const fs::path folder = folder_ /
-                            fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
-                            fmt::format("date={}", key.second);
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) fail(folder, error.value());
     const std::string number = file.number == 0 ? std::string() : fmt::format(".{}", file.number);
-    file.path = folder / fmt::format(".{}{}.ndjson{}{}", name_, number, zstd_ ? ".zst" : "", kUnfinished);
-    fs::remove(file.path, error);  // of an export of the same input that was killed
-    written_.push_back(file.path);
+    file.folder = folder_ / fmt::format("table={}", kTableNames.at(static_cast<std::size_t>(key.first))) /
+                  fmt::format("date={}", key.second);
+    file.name = temporary_name(fmt::format("{}{}.ndjson{}", name_, number, zstd_ ? ".zst" : ""));
+    written_.emplace_back(file.folder, file.name);
   }
-  append(file.path, zstd_ ? compressed(file.pending) : file.pending, fresh);
+  append(file.folder, file.name, zstd_ ? compressed(file.pending) : file.pending, fresh);
   file.bytes += file.pending.size();
   pending_ -= file.pending.size();
   file.pending.clear();
 }
 
-void TableFiles::write_file(const fs::path& path, std::string_view bytes) { append(path, bytes, true); }
+void TableFiles::write_file(const fs::path& folder, const std::string& name, std::string_view bytes) {
+  append(folder, temporary_name(name), bytes, true);
+  give_name(folder, temporary_name(name));
+}
 
 void TableFiles::flush_all() {
   for (auto& [key, file] : files_) flush(key, file);
@@ -104,13 +135,7 @@ void TableFiles::flush_all() {
 
 void TableFiles::finish() {
   flush_all();
-  for (const fs::path& path : written_) {
-    std::string name = path.filename().string().substr(1);
-    name.resize(name.size() - kUnfinished.size());
-    std::error_code error;
-    fs::rename(path, path.parent_path() / name, error);
-    if (error) fail(path, error.value());
-  }
+  for (const auto& [folder, name] : written_) give_name(folder, name);
   finished_ = true;
 }
 

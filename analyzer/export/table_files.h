@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of one export: DIR/table=NAME/date=DAY/EXPORT[.N].ndjson[.zst]. Rows are collected under another
-// name and renamed at the end, so that a reader never sees half a file and a failed export leaves none.
+// name and renamed at the end, so that a reader never sees half a file and a failed export leaves none. No
+// link of another user is followed, and what is written to, removed or renamed is in the folder that was
+// opened.
 #pragma once
-#include <cstdint>
 #include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analyzer/export/row.h"
 
@@ -27,14 +25,16 @@ class TableFiles {
   /// Writes what is left and gives the files their names. Without it the destructor removes them.
   void finish();
   const std::map<std::string_view, std::uint64_t>& rows() const noexcept { return rows_; }
-  /// A file of its own, which must not be there.
-  static void write_file(const std::filesystem::path& path, std::string_view bytes);
+  /// A file of its own, whole or not at all.
+  static void write_file(const std::filesystem::path& folder, const std::string& name,
+                         std::string_view bytes);
 
  private:
   struct File {
     std::string pending;
-    std::filesystem::path path;  ///< under its temporary name; empty until something is written
-    std::uint64_t bytes = 0;     ///< of rows, before compression
+    std::filesystem::path folder;
+    std::string name;         ///< its temporary one; empty until something is written
+    std::uint64_t bytes = 0;  ///< of rows, before compression
     unsigned number = 0;
   };
   using Key = std::pair<Table, std::string>;
@@ -44,7 +44,7 @@ class TableFiles {
   std::string name_;
   bool zstd_;
   std::map<Key, File> files_;
-  std::vector<std::filesystem::path> written_;  ///< temporary names
+  std::vector<std::pair<std::filesystem::path, std::string>> written_;  ///< folders and temporary names
   std::map<std::string_view, std::uint64_t> rows_;
   std::size_t pending_ = 0;
   bool finished_ = false;

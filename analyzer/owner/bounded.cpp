@@ -19,6 +19,34 @@ bool take(std::uint64_t& from, std::uint64_t amount) {
   return true;
 }
 
+constexpr std::size_t kMostPaths = 8'000'000;
+
+std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view>{}(path); }
+
+// The folders that a merged /usr has links to (freedesktop.org, "The Case for the /usr Merge").
+constexpr std::string_view kMerged[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+bool is_merged(const fs::path& root, std::string_view folder) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(root / folder, error);
+  if (error) return false;
+  const std::string text = target.lexically_normal().string();
+  return text == "usr/" + std::string(folder) || text == "/usr/" + std::string(folder);
+}
+
+void add(std::vector<std::string>& names, std::string name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+}
+
+void add_merged(const fs::path& root, const std::string& path, std::vector<std::string>& names) {
+  for (const std::string_view folder : kMerged) {
+    const std::string outside = "/" + std::string(folder) + "/";
+    const std::string inside = "/usr" + outside;
+    if (path.starts_with(inside) && is_merged(root, folder)) add(names, path.substr(4));
+    if (path.starts_with(outside) && is_merged(root, folder)) add(names, "/usr" + path);
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> read_bounded(const fs::path& path, std::uint64_t most, Budget& budget) {
@@ -72,14 +100,6 @@ std::string normal_path(std::string_view path) {
   return fs::path(path).lexically_normal().string();
 }
 
-namespace {
-
-constexpr std::size_t kMostPaths = 8'000'000;
-
-std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view>{}(path); }
-
-}  // namespace
-
 void PathIndex::add(std::string_view path, Owner owner) {
   if (rows_.size() < kMostPaths) rows_.emplace_back(hash_of(path), owner);
 }
@@ -99,34 +119,6 @@ std::vector<PathIndex::Owner> PathIndex::owners(std::string_view path) const {
   return out;
 }
 
-namespace {
-
-// The folders that a merged /usr has links to (freedesktop.org, "The Case for the /usr Merge").
-constexpr std::string_view kMerged[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
-
-bool is_merged(const fs::path& root, std::string_view folder) {
-  std::error_code error;
-  const fs::path target = fs::read_symlink(root / folder, error);
-  if (error) return false;
-  const std::string text = target.lexically_normal().string();
-  return text == "usr/" + std::string(folder) || text == "/usr/" + std::string(folder);
-}
-
-void add(std::vector<std::string>& names, std::string name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-}
-
-void add_merged(const fs::path& root, const std::string& path, std::vector<std::string>& names) {
-  for (const std::string_view folder : kMerged) {
-    const std::string outside = "/" + std::string(folder) + "/";
-    const std::string inside = "/usr" + outside;
-    if (path.starts_with(inside) && is_merged(root, folder)) add(names, path.substr(4));
-    if (path.starts_with(outside) && is_merged(root, folder)) add(names, "/usr" + path);
-  }
-}
-
-}  // namespace
-
 std::vector<std::string> names_of(const fs::path& root, const std::string& path) {
   std::vector<std::string> out{path};
   add_merged(root, path, out);
@@ -141,6 +133,32 @@ std::vector<std::string> names_of(const fs::path& root, const std::string& path)
   add(out, text.substr(prefix.size()));
   add_merged(root, text.substr(prefix.size()), out);
   return out;
+}
+
+std::optional<fs::path> resolve_in(const fs::path& root, std::string_view path) {
+  constexpr int kMostLinks = 40;  // as Linux has it (path_resolution(7))
+  fs::path rest = fs::path(path).relative_path();
+  fs::path done;
+  for (int links = 0; !rest.empty();) {
+    const fs::path part = *rest.begin();
+    fs::path after;
+    for (auto it = std::next(rest.begin()); it != rest.end(); ++it) after /= *it;
+    rest = after;
+    if (part == "..") done = done.parent_path();
+    if (part.empty() || part == "." || part == "..") continue;
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(root / done / part, error);
+    if (!fs::exists(status)) return std::nullopt;
+    if (status.type() != fs::file_type::symlink) {
+      done /= part;
+      continue;
+    }
+    const fs::path target = fs::read_symlink(root / done / part, error);
+    if (error || ++links > kMostLinks) return std::nullopt;
+    rest = target.relative_path() / rest;
+    if (target.is_absolute()) done.clear();
+  }
+  return done;
 }
 
 bool may_be_system(const std::string& path) {

@@ -61,6 +61,9 @@ class PathIndex {
 /// and where links lead. All of them below `root`, without it.
 std::vector<std::string> names_of(const std::filesystem::path& root, const std::string& path);
 
+/// Where a path of `root` leads, relative to it: links are followed as that root's own, and none leads out of
+/// it. nullopt where nothing is there.
+std::optional<std::filesystem::path> resolve_in(const std::filesystem::path& root, std::string_view path);
 /// Whether a package of the system may own the path.
 bool may_be_system(const std::string& path);
 

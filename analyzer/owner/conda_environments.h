@@ -3,9 +3,6 @@
 // "Package metadata"). Each environment is read once.
 #pragma once
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"

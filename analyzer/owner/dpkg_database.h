@@ -2,11 +2,7 @@
 // Which Debian package a file belongs to, without running dpkg: /var/lib/dpkg/info/*.list, status and
 // diversions (deb-src:dpkg, doc/ and dpkg(1), FILES). Read once, at the first question.
 #pragma once
-#include <filesystem>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"

@@ -22,6 +22,29 @@ bool is_distributions_python(const std::string& path) {
   return path.starts_with("/usr/lib/") || path.starts_with("/usr/lib64/");
 }
 
+using analysis::basename_of;
+
+constexpr std::string_view kEggInfo = ".egg-info";
+constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20;
+constexpr std::size_t kMostTrees = 64;
+constexpr int kMostParents = 12;
+// Where a project is built from: the egg-info of a project with the layout src/NAME lies in src.
+constexpr std::string_view kProjectFiles[] = {"setup.py", "pyproject.toml", "setup.cfg"};
+
+bool is_project(const fs::path& folder) {
+  return std::any_of(std::begin(kProjectFiles), std::end(kProjectFiles), [&](std::string_view name) {
+    std::error_code error;
+    return fs::is_regular_file(folder / name, error);
+  });
+}
+
+// To build in a folder is to run what lies in it: nobody else may have laid it there.
+bool is_trusted(const fs::path& folder) {
+  struct stat info {};
+  return stat(folder.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
+         (info.st_mode & S_IWOTH) == 0;
+}
+
 }  // namespace
 
 Finder::Finder(const fs::path& root, Budget budget)
@@ -104,33 +127,6 @@ std::string Finder::why_not(const std::string& path) {
   const std::string& why = rpm_.unreadable();
   return why.empty() ? std::string() : "the database of rpm " + why;
 }
-
-namespace {
-
-using analysis::basename_of;
-
-constexpr std::string_view kEggInfo = ".egg-info";
-constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20;
-constexpr std::size_t kMostTrees = 64;
-constexpr int kMostParents = 12;
-// Where a project is built from: the egg-info of a project with the layout src/NAME lies in src.
-constexpr std::string_view kProjectFiles[] = {"setup.py", "pyproject.toml", "setup.cfg"};
-
-bool is_project(const fs::path& folder) {
-  return std::any_of(std::begin(kProjectFiles), std::end(kProjectFiles), [&](std::string_view name) {
-    std::error_code error;
-    return fs::is_regular_file(folder / name, error);
-  });
-}
-
-// To build in a folder is to run what lies in it: nobody else may have laid it there.
-bool is_trusted(const fs::path& folder) {
-  struct stat info {};
-  return stat(folder.c_str(), &info) == 0 && (info.st_uid == 0 || info.st_uid == geteuid()) &&
-         (info.st_mode & S_IWOTH) == 0;
-}
-
-}  // namespace
 
 std::optional<Package> SourceTrees::owner(const std::string& path) {
   // Programs of the same folder are not what pip builds.

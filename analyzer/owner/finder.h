@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which package a file of this machine belongs to: conda, pip, dpkg, rpm.
 #pragma once
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/conda_environments.h"

@@ -88,6 +88,78 @@ bool worth_keeping(std::string_view path) {
                                        [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
+constexpr std::string_view kFile = "file://";
+constexpr std::string_view kControls[] = {"git", "hg", "svn", "bzr"};
+constexpr std::string_view kSchemes[] = {"https://", "http://", "ssh://", "git://"};
+
+using simdjson::dom::element;
+
+std::string text_of(element of, std::string_view key) {
+  std::string_view text;
+  return of[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+// "%20" is a blank; nullopt where a percent sign has no two digits behind it.
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned value = 0;
+    if (i + 2 >= text.size()) return std::nullopt;
+    const char* const digits = text.data() + i + 1;
+    if (std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) return std::nullopt;
+    out += static_cast<char>(value);
+    i += 2;
+  }
+  return out;
+}
+
+// Of file:///src/x and file://localhost/src/x.
+std::string folder_of_url(std::string_view url) {
+  if (!url.starts_with(kFile)) return {};
+  url.remove_prefix(kFile.size());
+  if (url.starts_with("localhost/")) url.remove_prefix(std::string_view("localhost").size());
+  const auto path = unescaped(url);
+  return path ? folder_of_source(*path) : std::string();
+}
+
+bool only_has(std::string_view text, std::string_view marks) {
+  return std::all_of(text.begin(), text.end(), [&](unsigned char c) {
+    return (c < 0x80 && std::isalnum(c) != 0) || marks.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+}
+
+std::string address_of_repository(std::string_view url) {
+  if (url.starts_with(kFile) && only_has(url, "-._~/+:") && !folder_of_url(url).empty())
+    return std::string(url);
+  const auto* scheme = std::find_if(std::begin(kSchemes), std::end(kSchemes),
+                                    [&](std::string_view each) { return url.starts_with(each); });
+  if (scheme == std::end(kSchemes) || !only_has(url, "-._~:/@%+")) return {};
+  std::string_view rest = url.substr(scheme->size());
+  std::string_view host = rest.substr(0, rest.find('/'));
+  rest.remove_prefix(host.size());
+  const std::size_t user = host.rfind('@');
+  // The user of ssh://git@host is no secret, and without it nobody gets in.
+  const bool keep = *scheme == "ssh://" && user != std::string_view::npos && host.find(':') > user;
+  if (user != std::string_view::npos && !keep) host.remove_prefix(user + 1);
+  if (host.empty() || rest.size() < 2) return {};
+  return std::string(*scheme) + std::string(host) + std::string(rest);
+}
+
+std::string repository(element root, element control) {
+  const std::string kind = text_of(control, "vcs");
+  const std::string address = address_of_repository(text_of(root, "url"));
+  const std::string commit = text_of(control, "commit_id");
+  const std::string folder = text_of(root, "subdirectory");
+  const bool known = std::find(std::begin(kControls), std::end(kControls), kind) != std::end(kControls);
+  if (!known || address.empty() || commit.empty() || !only_has(commit, "-._:@") || !only_has(folder, "-._/"))
+    return {};
+  return kind + "+" + address + "@" + commit + (folder.empty() ? "" : "#subdirectory=" + folder);
+}
+
 }  // namespace
 
 std::optional<SitePath> site_path(std::string_view path) {
@@ -301,82 +373,6 @@ Package package_of_archive(std::string_view path) {
   return out;
 }
 
-namespace {
-
-constexpr std::string_view kFile = "file://";
-constexpr std::string_view kControls[] = {"git", "hg", "svn", "bzr"};
-constexpr std::string_view kSchemes[] = {"https://", "http://", "ssh://", "git://"};
-
-using simdjson::dom::element;
-
-std::string text_of(element of, std::string_view key) {
-  std::string_view text;
-  return of[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-}
-
-// "%20" is a blank; nullopt where a percent sign has no two digits behind it.
-std::optional<std::string> unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    unsigned value = 0;
-    if (i + 2 >= text.size()) return std::nullopt;
-    const char* const digits = text.data() + i + 1;
-    if (std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) return std::nullopt;
-    out += static_cast<char>(value);
-    i += 2;
-  }
-  return out;
-}
-
-// Of file:///src/x and file://localhost/src/x.
-std::string folder_of_url(std::string_view url) {
-  if (!url.starts_with(kFile)) return {};
-  url.remove_prefix(kFile.size());
-  if (url.starts_with("localhost/")) url.remove_prefix(std::string_view("localhost").size());
-  const auto path = unescaped(url);
-  return path ? folder_of_source(*path) : std::string();
-}
-
-bool only_has(std::string_view text, std::string_view marks) {
-  return std::all_of(text.begin(), text.end(), [&](unsigned char c) {
-    return (c < 0x80 && std::isalnum(c) != 0) || marks.find(static_cast<char>(c)) != std::string_view::npos;
-  });
-}
-
-std::string address_of_repository(std::string_view url) {
-  if (url.starts_with(kFile) && only_has(url, "-._~/+:") && !folder_of_url(url).empty())
-    return std::string(url);
-  const auto* scheme = std::find_if(std::begin(kSchemes), std::end(kSchemes),
-                                    [&](std::string_view each) { return url.starts_with(each); });
-  if (scheme == std::end(kSchemes) || !only_has(url, "-._~:/@%+")) return {};
-  std::string_view rest = url.substr(scheme->size());
-  std::string_view host = rest.substr(0, rest.find('/'));
-  rest.remove_prefix(host.size());
-  const std::size_t user = host.rfind('@');
-  // The user of ssh://git@host is no secret, and without it nobody gets in.
-  const bool keep = *scheme == "ssh://" && user != std::string_view::npos && host.find(':') > user;
-  if (user != std::string_view::npos && !keep) host.remove_prefix(user + 1);
-  if (host.empty() || rest.size() < 2) return {};
-  return std::string(*scheme) + std::string(host) + std::string(rest);
-}
-
-std::string repository(element root, element control) {
-  const std::string kind = text_of(control, "vcs");
-  const std::string address = address_of_repository(text_of(root, "url"));
-  const std::string commit = text_of(control, "commit_id");
-  const std::string folder = text_of(root, "subdirectory");
-  const bool known = std::find(std::begin(kControls), std::end(kControls), kind) != std::end(kControls);
-  if (!known || address.empty() || commit.empty() || !only_has(commit, "-._:@") || !only_has(folder, "-._/"))
-    return {};
-  return kind + "+" + address + "@" + commit + (folder.empty() ? "" : "#subdirectory=" + folder);
-}
-
-}  // namespace
-
 std::string source_of_direct_url(std::string_view json) {
   simdjson::dom::parser parser;
   element root;
@@ -410,6 +406,37 @@ std::string folder_of_source(std::string_view source) {
   if (!source.starts_with('/') || std::any_of(source.begin(), source.end(), control)) return {};
   std::string out = normal_path(source);
   if (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
+}
+
+analysis::PythonEnvironment python_environment(const std::string& file, const std::string& prefix,
+                                               bool conda) {
+  // They are built for one another: what exchanges one has to exchange all of them that are there.
+  constexpr std::array<std::string_view, 3> kTogether = {"torch", "torchvision", "torchaudio"};
+  constexpr std::uint64_t kMostEntries = 65536;
+  const auto is_there = [](const fs::path& path) {
+    std::error_code error;
+    return fs::exists(path, error);
+  };
+  analysis::PythonEnvironment out;
+  out.conda = conda;
+  const auto site = site_path(file);
+  if (!site) return out;
+  out.prefix = prefix;
+  // PREFIX/lib/python3.11/site-packages: an environment where its own files say so (PEP 405).
+  const fs::path folder = fs::path(site->folder).parent_path().parent_path().parent_path();
+  if (prefix.empty() && (is_there(folder / "pyvenv.cfg") || is_there(folder / "conda-meta")))
+    out.prefix = folder.string();
+  if (out.prefix.empty()) return out;
+  out.interpreter = out.prefix + "/bin/python";
+  Budget budget{.entries = kMostEntries};
+  const std::vector<std::string> names = names_in(site->folder, budget);
+  if (names.empty()) return out;  // another machine's: nothing is known to be missing
+  out.has_pip = is_there(fs::path(site->folder) / "pip") || is_there(fs::path(out.prefix) / "bin" / "pip");
+  for (const std::string_view wanted : kTogether)
+    for (const std::string& name : names)
+      if (const Package package = named_by(name); name.ends_with(kDistInfo) && package.name == wanted)
+        out.installed.emplace_back(package.name, package.version);
   return out;
 }
 

@@ -3,11 +3,7 @@
 // (packaging.python.org, "Recording installed projects"). Each folder is read once.
 #pragma once
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"
@@ -72,6 +68,12 @@ std::string vendored_library(std::string_view path);
 
 /// Name and version of a wheel or conda package by its file's name; empty for other names.
 Package package_of_archive(std::string_view path);
+
+/// The environment that a file is installed in, which lies in a folder of installed packages. `prefix` is
+/// that of the environment, where it is known; then nothing need be there to look at. `conda`: the package is
+/// one of conda's.
+analysis::PythonEnvironment python_environment(const std::string& file, const std::string& prefix,
+                                               bool conda);
 
 // What an installer notes of a distribution that came from no index: direct_url.json (PEP 610).
 

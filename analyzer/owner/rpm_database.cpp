@@ -4,13 +4,11 @@
 // header.
 #include "analyzer/owner/rpm_database.h"
 
+#include <sqlite3.h>
+
 #include <system_error>
 
 #include "analyzer/core/text.h"
-
-#if KSHIM_HAS_SQLITE
-#include <sqlite3.h>
-#endif
 
 namespace kshim::packages {
 namespace {
@@ -19,16 +17,48 @@ namespace fs = std::filesystem;
 
 // Fedora and RHEL 9 keep the database in /usr, the others in /var.
 constexpr std::string_view kFolders[] = {"usr/lib/sysimage/rpm", "var/lib/rpm"};
-[[maybe_unused]] constexpr std::uint64_t kLargestDatabase = std::uint64_t{4} << 30;
+constexpr std::uint64_t kLargestDatabase = std::uint64_t{4} << 30;
 
 bool is_file(const fs::path& path) {
   std::error_code error;
   return fs::is_regular_file(path, error);
 }
 
+constexpr std::size_t kEntrySize = 16;
+// rpm's own limits (lib/header.c): more is damage.
+constexpr std::uint32_t kMostEntries = 0xffff;
+constexpr std::uint32_t kLargestHeap = 0x0fffffff;
+// Tags and types (rpm.org, "RPM Tags"; lib/rpmtag.h).
+constexpr std::uint32_t kVersion = 1001;
+constexpr std::uint32_t kRelease = 1002;
+constexpr std::uint32_t kEpoch = 1003;
+constexpr std::uint32_t kOldFileNames = 1027;
+constexpr std::uint32_t kDirIndexes = 1116;
+constexpr std::uint32_t kBaseNames = 1117;
+constexpr std::uint32_t kDirNames = 1118;
+constexpr std::uint32_t kInt32 = 4;
+constexpr std::uint32_t kString = 6;
+constexpr std::uint32_t kStringArray = 8;
+constexpr std::uint32_t kI18nString = 9;
+
+// Numbers are big-endian.
+std::uint32_t number(Bytes bytes, std::size_t at) {
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
+  return out;
+}
+
+/// The text up to the next NUL, which must be there.
+std::optional<std::string_view> text_in(Bytes heap, std::uint64_t offset) {
+  if (offset >= heap.size()) return std::nullopt;
+  const std::string_view rest = text_of(heap).substr(static_cast<std::size_t>(offset));
+  const std::size_t end = rest.find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  return rest.substr(0, end);
+}
+
 }  // namespace
 
-#if KSHIM_HAS_SQLITE
 struct RpmDatabase::Connection {
   sqlite3* database = nullptr;
   sqlite3_stmt* files = nullptr;
@@ -122,9 +152,6 @@ struct RpmDatabase::Connection {
     return out;
   }
 };
-#else
-struct RpmDatabase::Connection {};
-#endif
 
 RpmDatabase::RpmDatabase(fs::path root, Budget& budget) : root_(std::move(root)), budget_(budget) {}
 RpmDatabase::~RpmDatabase() = default;
@@ -135,7 +162,6 @@ void RpmDatabase::open() {
   for (const std::string_view name : kFolders) {
     const fs::path folder = root_ / name;
     if (is_file(folder / "rpmdb.sqlite")) {
-#if KSHIM_HAS_SQLITE
       std::error_code error;
       auto connection = std::make_unique<Connection>();
       const std::uint64_t size = fs::file_size(folder / "rpmdb.sqlite", error);
@@ -145,9 +171,6 @@ void RpmDatabase::open() {
         return;
       }
       unreadable_ = "cannot be read as SQLite";
-#else
-      unreadable_ = "is in SQLite, which this build of kshim does not read";
-#endif
     } else if (is_file(folder / "Packages.db")) {
       unreadable_ = "is of the kind ndb, which is not read";
     } else if (is_file(folder / "Packages")) {
@@ -169,49 +192,9 @@ std::optional<Package> RpmDatabase::owner(const std::vector<std::string>& names)
   return std::nullopt;
 }
 
-std::optional<Package> RpmDatabase::find([[maybe_unused]] const std::string& path) {
-#if KSHIM_HAS_SQLITE
-  if (connection_) return connection_->find(path, budget_);
-#endif
-  return std::nullopt;
+std::optional<Package> RpmDatabase::find(const std::string& path) {
+  return connection_ ? connection_->find(path, budget_) : std::nullopt;
 }
-
-namespace {
-
-constexpr std::size_t kEntrySize = 16;
-// rpm's own limits (lib/header.c): more is damage.
-constexpr std::uint32_t kMostEntries = 0xffff;
-constexpr std::uint32_t kLargestHeap = 0x0fffffff;
-// Tags and types (rpm.org, "RPM Tags"; lib/rpmtag.h).
-constexpr std::uint32_t kVersion = 1001;
-constexpr std::uint32_t kRelease = 1002;
-constexpr std::uint32_t kEpoch = 1003;
-constexpr std::uint32_t kOldFileNames = 1027;
-constexpr std::uint32_t kDirIndexes = 1116;
-constexpr std::uint32_t kBaseNames = 1117;
-constexpr std::uint32_t kDirNames = 1118;
-constexpr std::uint32_t kInt32 = 4;
-constexpr std::uint32_t kString = 6;
-constexpr std::uint32_t kStringArray = 8;
-constexpr std::uint32_t kI18nString = 9;
-
-// Numbers are big-endian.
-std::uint32_t number(Bytes bytes, std::size_t at) {
-  std::uint32_t out = 0;
-  for (std::size_t i = 0; i < 4; ++i) out = out << 8 | std::to_integer<std::uint32_t>(bytes[at + i]);
-  return out;
-}
-
-/// The text up to the next NUL, which must be there.
-std::optional<std::string_view> text_in(Bytes heap, std::uint64_t offset) {
-  if (offset >= heap.size()) return std::nullopt;
-  const std::string_view rest = text_of(heap).substr(static_cast<std::size_t>(offset));
-  const std::size_t end = rest.find('\0');
-  if (end == std::string_view::npos) return std::nullopt;
-  return rest.substr(0, end);
-}
-
-}  // namespace
 
 std::optional<RpmHeader> RpmHeader::open(Bytes blob) {
   constexpr std::size_t kCounts = 8;

@@ -2,13 +2,6 @@
 // Which rpm package a file belongs to, without librpm: the database that rpm 4.16 and later keep in SQLite.
 // Berkeley DB and rpm's own ndb are recognised and not read.
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/owner/bounded.h"
 #include "analyzer/owner/package.h"

@@ -3,12 +3,6 @@
 // terminal, Markdown and HTML are written behind it. Every string that is given to it may be foreign: it is
 // made harmless here, and shortened where the page is made to be shared, before a writer sees it.
 #pragma once
-#include <cstddef>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"

@@ -46,7 +46,8 @@ class FindingWriter {
     if (finding_.images.empty())
       add(finding_.cause == Cause::nvrtc_arch_unsupported ? "compiles" : "built for",
           {{join(finding_.have, ", ")}});
-    if (!doc_.terminal() || nothing_near()) add("needed", {{finding_.need}});
+    if (targets_of(finding_).size() < 2 && (!doc_.terminal() || nothing_near()))
+      add("needed", {{finding_.need}});
     add("cause", {code(std::string(row_of(finding_.cause).name)), {sure()}});
     if (doc_.terminal()) add("", {{join(finding_.remarks, " ")}});
     doc_.facts(std::move(facts_));
@@ -82,6 +83,8 @@ class FindingWriter {
   }
 
   void devices() {
+    if (const auto targets = targets_of(finding_); targets.size() > 1)
+      return add("targets", {{join(targets, ", ")}});
     const std::size_t shown = shown_of(finding_.devices.size(), most(kDevices));
     for (std::size_t i = 0; i < shown; ++i) {
       const Device& device = finding_.devices[i];

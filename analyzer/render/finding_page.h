@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One finding, or all of them, in a document.
 #pragma once
-#include <span>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/render/document.h"

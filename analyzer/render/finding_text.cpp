@@ -34,6 +34,7 @@ void replace(std::string& text, std::string_view what, std::string_view by) {
 // Without the ordinal and the word, which the row below the title has.
 std::string gpu_name(const Finding& finding) {
   if (finding.devices.empty()) return "this GPU";
+  if (const auto targets = targets_of(finding); targets.size() > 1) return enumerate(targets);
   const Device& device = finding.devices.front();
   std::string name = text_of(device);
   if (device.kind == Device::Kind::present && device.ordinal) name.erase(0, name.find(": ") + 2);
@@ -83,6 +84,14 @@ void fill_title(const Finding& finding, std::string& text) {
 }
 
 }  // namespace
+
+std::vector<std::string> targets_of(const Finding& finding) {
+  std::vector<std::string> out;
+  for (const Device& device : finding.devices)
+    if (device.kind == Device::Kind::target && device.cc)
+      out.emplace_back(image::to_name(image::ImageKind::cubin, {*device.cc, image::Suffix::none}).view());
+  return out;
+}
 
 std::string place_text(const Place& place) {
   if (!place.file.empty()) {

@@ -2,8 +2,6 @@
 // What is said of a finding in a line or a clause.
 #pragma once
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "analyzer/core/finding.h"
 
@@ -11,6 +9,8 @@ namespace kshim::analysis {
 
 /// "saxpy cannot run: build/saxpy has no code for NVIDIA GeForce GTX 1080 (6.1)"
 std::string title_of(const Finding& finding);
+/// "sm_75" of each GPU that was asked about with --target, where the finding is about such.
+std::vector<std::string> targets_of(const Finding& finding);
 /// A headline that counts what there is needs no "probably" and no percentage: it says itself how much is
 /// known.
 bool counts(const Finding& finding);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to build the files of a fleet for, in a document and as JSON.
 #pragma once
-#include <vector>
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/render/document.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GitHub's workflow commands: lines on a job's output that become annotations.
 #pragma once
-#include <array>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/render/share_place.h"
 

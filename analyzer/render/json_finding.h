@@ -2,8 +2,6 @@
 // A finding as JSON, for every schema that has findings, and what such JSON is made with.
 #pragma once
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 
 #include "analyzer/core/finding.h"
 

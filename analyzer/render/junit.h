@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JUnit's XML as CI servers read it: suites of cases, each passed, failed, broken or skipped.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 

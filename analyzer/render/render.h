@@ -9,7 +9,6 @@
 // - github: workflow commands; empty where there is nothing to say
 // What is not empty ends with a newline.
 #pragma once
-#include <string>
 
 #include "analyzer/render/formats.h"
 #include "analyzer/verbs/analysis.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SARIF 2.1.0, for code scanning: the rules are the causes.
 #pragma once
-#include <string>
-#include <vector>
 
 #include "analyzer/render/share_place.h"
 

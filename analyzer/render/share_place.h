@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where programs (SARIF viewers, GitHub) should show a finding.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 

@@ -2,9 +2,6 @@
 // A document as text for a terminal or an issue: labels on the left, text beside them, commands that can be
 // copied.
 #pragma once
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/render/document.h"
 #include "analyzer/render/formats.h"

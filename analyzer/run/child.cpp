@@ -17,6 +17,7 @@
 
 #include "analyzer/core/memory_limit.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/run/watch.h"
 
 namespace kshim::cli {
 namespace {
@@ -26,10 +27,7 @@ using std::chrono::milliseconds;
 
 constexpr std::array<int, 6> kPassedOn = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 constexpr milliseconds kGrace{3000};  ///< between SIGTERM and SIGKILL at the time limit
-// Processes are looked at often while CUDA may be starting, and rarely later.
-constexpr milliseconds kFirstScan{2};
-constexpr milliseconds kScanAfterNews{10};
-constexpr milliseconds kSlowestScan{250};
+constexpr milliseconds kSlowestLook{250};
 
 /// Blocks the signals that the signalfd reads, and SIGCHLD is not ignored, so that waitpid works. CMD gets
 /// back what we had.
@@ -165,15 +163,13 @@ bool has_ended(const ChildOutcome& outcome) {
 
 }  // namespace
 
-ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& watch) {
+ChildOutcome run_child(const ChildSpec& spec, Environment environment) {
   // Orphans stay below us, where the time limit and the search for blind processes find them.
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const SignalState signals;
   ChildOutcome outcome;
   TimeLimit limit(spec.time_limit);
   outcome.pid = start(spec, environment, signals);
-  milliseconds pause = kFirstScan;
-  Clock::time_point next_scan = Clock::now() + pause;
   while (true) {
     reap(outcome);
     // What CMD leaves behind may go on, except at the time limit.
@@ -182,19 +178,14 @@ ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& wa
       if (!has_ended(outcome)) outcome.term_signal = SIGKILL;
       break;
     }
-    const Clock::time_point wake = limit.next().has_value() ? std::min(*limit.next(), next_scan) : next_scan;
-    const auto wait = std::chrono::ceil<milliseconds>(wake - Clock::now());
-    std::array<pollfd, 2> ready{{{signals.fd(), POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
-    poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
-    watch.receive();
+    milliseconds wait = kSlowestLook;
+    if (limit.next().has_value())
+      wait = std::clamp(std::chrono::ceil<milliseconds>(*limit.next() - Clock::now()), milliseconds{0}, wait);
+    pollfd ready{signals.fd(), POLLIN, 0};
+    poll(&ready, 1, static_cast<int>(wait.count()));
     pass_on(signals.fd(), outcome.pid);
-    if (Clock::now() >= next_scan) {
-      pause = watch.scan() ? kScanAfterNews : std::min(kSlowestScan, pause + pause / 2);
-      next_scan = Clock::now() + pause;
-    }
     limit.check();
   }
-  watch.receive();
   outcome.timed_out = limit.reached();
   return outcome;
 }

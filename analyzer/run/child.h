@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts CMD and stays beside it: signals, job control, the time limit.
+// Starts CMD and stays beside it: signals, job control, the time limit. It reads no file, as a file system
+// may not answer: the watch does, in a thread of its own.
 #pragma once
 #include <sys/types.h>
 
 #include <chrono>
-#include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/run/environment.h"
-#include "analyzer/run/watch.h"
 
 namespace kshim::cli {
 
@@ -28,6 +25,6 @@ struct ChildOutcome {
 };
 
 /// Runs to CMD's end. Throws UserError with 126 or 127 when the kernel refuses to execute it.
-ChildOutcome run_child(const ChildSpec& spec, Environment environment, Watch& watch);
+ChildOutcome run_child(const ChildSpec& spec, Environment environment);
 
 }  // namespace kshim::cli

@@ -28,6 +28,26 @@ bool is_sanitizer_runtime(std::string_view path) {
                      [&](std::string_view runtime) { return file.substr(0, runtime.size()) == runtime; });
 }
 
+namespace fs = std::filesystem;
+
+bool exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+UserError wrong(std::string_view specification, std::string_view why) {
+  return UserError(fmt::format("--simulate {}: {}", specification, why), exit_status::kRunFailed);
+}
+
+// A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
+explain::GpuChoice parse_device(std::string_view specification, std::string_view text) {
+  try {
+    return explain::choose_gpu(text);
+  } catch (const explain::UnknownGpu& error) {
+    throw wrong(specification, error.what());
+  }
+}
+
 }  // namespace
 
 Environment Environment::current() {
@@ -94,17 +114,6 @@ std::string merge_preload(std::string_view existing, std::string_view shim) {
   return first;
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
-bool exists(const fs::path& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
-}  // namespace
-
 fs::path find_program(const std::string& name) {
   const std::optional<fs::path> program = name.empty() ? std::nullopt : search_path(name);
   if (program.has_value()) return *program;
@@ -130,43 +139,17 @@ fs::path find_program(const std::string& name) {
                   exit_status::kNotExecutable);
 }
 
-namespace {
-
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (std::size_t comma = text.find(','); comma != std::string_view::npos; comma = text.find(',')) {
-    parts.push_back(text.substr(0, comma));
-    text.remove_prefix(comma + 1);
-  }
-  parts.push_back(text);
-  return parts;
-}
-
-UserError wrong(std::string_view specification, std::string_view why) {
-  return UserError(fmt::format("--simulate {}: {}", specification, why), exit_status::kRunFailed);
-}
-
-// A device has no suffix: sm_90a names code that runs on the 9.0 device, and that is what is simulated.
-explain::GpuChoice parse_device(std::string_view specification, std::string_view text) {
-  try {
-    return explain::choose_gpu(text);
-  } catch (const explain::UnknownGpu& error) {
-    throw wrong(specification, error.what());
-  }
-}
-
-}  // namespace
-
 Simulation parse_simulations(const std::vector<std::string>& specifications) {
   Simulation simulation;
   for (const std::string& specification : specifications) {
-    const std::vector<std::string_view> parts = split(specification);
+    const std::vector<std::string> parts = analysis::split(specification, ",");
     const explain::GpuChoice device = parse_device(specification, parts.front());
     std::string name = device.name;
     for (std::size_t i = 1; i < parts.size(); ++i) {
-      const std::size_t equals = parts[i].find('=');
-      const std::string_view key = parts[i].substr(0, equals);
-      const std::string_view value = equals == std::string_view::npos ? "" : parts[i].substr(equals + 1);
+      const std::string_view part = parts[i];
+      const std::size_t equals = part.find('=');
+      const std::string_view key = part.substr(0, equals);
+      const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
       if (key == "driver") {
         const auto version = image::parse_version(value);
         if (!version.ok()) throw wrong(specification, "driver= takes a CUDA version such as 12.4");

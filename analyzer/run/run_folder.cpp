@@ -17,6 +17,7 @@
 #include <ctime>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
 #include "kshim/files/open_file.h"
 #include "kshim/report/libc_calls.h"
@@ -124,6 +125,51 @@ bool is_of_run(const fs::path& report, const std::string& run_id) {
 // The shim takes no longer pattern (shim/guest/options.cpp), and a path has 4,095 bytes at most.
 constexpr std::size_t kLongestPattern = 3000;
 
+/// The entries of a folder that `pick` wants; of very many, those among the first.
+template <class Pick>
+std::vector<fs::path> entries_where(const fs::path& folder, Pick pick) {
+  constexpr std::size_t kMost = 10'000;
+  std::vector<fs::path> out;
+  std::error_code error;
+  std::size_t count = 0;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
+       entry.increment(error))
+    if (pick(entry->path())) out.push_back(entry->path());
+  return out;
+}
+
+/// Whether nobody listens at any socket of the folder: the run that made it was killed.
+bool is_left_behind(const fs::path& folder) {
+  std::error_code error;
+  bool any = false;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = entry->path().string();
+    if (path.size() >= sizeof address.sun_path) return false;
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const bool refused = fd >= 0 &&
+                         connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+                         errno == ECONNREFUSED;
+    if (fd >= 0) close(fd);
+    if (!refused) return false;
+    any = true;
+  }
+  return any && !error;
+}
+
+/// Not getrandom(3), which glibc has since 2.25. An old kernel lacks the call, and a chroot the device.
+bool fill_randomly(std::span<unsigned char> bytes) {
+  const auto wanted = static_cast<ssize_t>(bytes.size());
+  if (syscall(SYS_getrandom, bytes.data(), bytes.size(), 0) == wanted) return true;
+  const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool filled = read(fd, bytes.data(), bytes.size()) == wanted;
+  close(fd);
+  return filled;
+}
+
 }  // namespace
 
 bool is_report(const fs::path& path) {
@@ -148,6 +194,13 @@ RunFolder::RunFolder(const fs::path& wanted) : run_id_(make_run_id()) {
   const fs::path own = own_folder_in(temporary_folder());
   if (make_private(own) && create(own / run_id_)) {
     remove_empty_runs(own);
+    return;
+  }
+  // Another user may have made a folder of that name, to be in the way.
+  std::string fresh = own.string() + ".XXXXXX";
+  if (mkdtemp(fresh.data()) != nullptr && create(fs::path(fresh) / run_id_)) {
+    made_.insert(made_.begin(), fresh);
+    remark_ = fmt::format("{} cannot be used; the reports are in {}", own.string(), path_.string());
     return;
   }
   throw UserError(fmt::format("cannot write reports, neither here nor in {}: {}; name a folder with --report",
@@ -202,86 +255,33 @@ std::vector<fs::path> RunFolder::reports() const {
   return reports;
 }
 
-namespace {
-
-/// Whether nobody listens at any socket of the folder: the run that made it was killed.
-bool is_left_behind(const fs::path& folder) {
-  std::error_code error;
-  bool any = false;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = entry->path().string();
-    if (path.size() >= sizeof address.sun_path) return false;
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool refused = fd >= 0 &&
-                         connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
-                         errno == ECONNREFUSED;
-    if (fd >= 0) close(fd);
-    if (!refused) return false;
-    any = true;
-  }
-  return any && !error;
-}
-
-}  // namespace
-
 void remove_dead_sockets(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::size_t count = 0;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
+  const auto left = entries_where(folder, [](const fs::path& path) {
     struct stat info {};
-    if (entry->path().filename().string().starts_with("kshim-run-") &&
-        lstat(entry->path().c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-        is_left_behind(entry->path()))
-      left.push_back(entry->path());
-  }
+    return path.filename().string().starts_with("kshim-run-") && lstat(path.c_str(), &info) == 0 &&
+           S_ISDIR(info.st_mode) && info.st_uid == geteuid() && is_left_behind(path);
+  });
+  std::error_code error;
   for (const fs::path& path : left) fs::remove_all(path, error);
 }
 
 void remove_empty_runs(const fs::path& folder) {
-  constexpr std::size_t kMost = 10'000;
-  std::error_code error;
-  std::vector<fs::path> left;
-  std::size_t count = 0;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end && ++count < kMost;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const auto left = entries_where(folder, [](const fs::path& path) {
+    const std::string name = path.filename().string();
     const std::size_t dash = name.rfind('-');
     pid_t pid = 0;
-    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) continue;
+    if (dash == std::string::npos || dash != std::string_view("20260101-000000").size()) return false;
     const auto [rest, bad] = std::from_chars(name.data() + dash + 1, name.data() + name.size(), pid);
-    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) continue;
-    if (kill(pid, 0) != 0 && errno == ESRCH) left.push_back(entry->path());
-  }
+    if (bad != std::errc() || rest != name.data() + name.size() || pid <= 0) return false;
+    return kill(pid, 0) != 0 && errno == ESRCH;
+  });
   for (const fs::path& path : left) rmdir(path.c_str());  // fails where there is something in it
 }
-
-namespace {
-
-/// Not getrandom(3), which glibc has since 2.25. An old kernel lacks the call, and a chroot the device.
-bool fill_randomly(std::span<unsigned char> bytes) {
-  const auto wanted = static_cast<ssize_t>(bytes.size());
-  if (syscall(SYS_getrandom, bytes.data(), bytes.size(), 0) == wanted) return true;
-  const int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool filled = read(fd, bytes.data(), bytes.size()) == wanted;
-  close(fd);
-  return filled;
-}
-
-}  // namespace
 
 std::string unguessable_name() {
   std::array<unsigned char, 6> bytes{};  // 48 bits; a sun_path is short
   if (!fill_randomly(bytes)) return {};
-  std::string out;
-  for (const unsigned char byte : bytes) out += fmt::format("{:02x}", byte);
-  return out;
+  return analysis::hex(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace kshim::cli

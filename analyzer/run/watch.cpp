@@ -2,6 +2,8 @@
 #include "analyzer/run/watch.h"
 
 #include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,11 +12,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <sstream>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
+#include "analyzer/core/memory_limit.h"
+#include "analyzer/core/user_error.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/run/run_folder.h"
 #include "kshim/files/open_file.h"
@@ -152,6 +160,32 @@ std::string reason_of(pid_t pid, const fs::path& exe) {
   return reason.empty() ? "its loader did not load libkshim.so" : reason;
 }
 
+constexpr std::size_t kMostAnnounced = 100'000;
+constexpr std::size_t kMostCallers = 256;  // descriptors
+
+bool names_driver_alone(std::string_view maps) {
+  return !maps_name(maps, "/libkshim.so") &&
+         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
+}
+
+constexpr std::size_t kMostLost = 10;
+
+fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
+
+// A clause about the report that a process said it writes.
+std::string why_lost(const fs::path& path) {
+  if (path.empty()) return "it could write no report";
+  std::error_code error;
+  const bool there = fs::exists(path, error);
+  if (error) return fmt::format("its report {} cannot be read: {}", path.string(), error.message());
+  if (!there) return fmt::format("its report {} is not there any more", path.string());
+  if (access(path.c_str(), R_OK) != 0)
+    return fmt::format("its report {} cannot be read: {}", path.string(), std::strerror(errno));
+  return fs::file_size(path, error) == 0 && !error
+             ? fmt::format("its report {} is empty: nothing could be written there", path.string())
+             : fmt::format("{}, where its report was, is none", path.string());
+}
+
 }  // namespace
 
 std::vector<pid_t> descendants(pid_t root) {
@@ -170,13 +204,6 @@ std::vector<pid_t> descendants(pid_t root) {
   found.erase(found.begin());
   return found;
 }
-
-namespace {
-
-constexpr std::size_t kMostAnnounced = 100'000;
-constexpr std::size_t kMostCallers = 256;  // descriptors
-
-}  // namespace
 
 std::vector<fs::path> socket_folders(const fs::path& reports) {
   // TMPDIR is second: it tends to be long, and to be on a network.
@@ -224,10 +251,65 @@ bool Watch::listen_in(const fs::path& folder) {
 }
 
 Watch::~Watch() {
+  try {
+    stop();
+  } catch (const std::exception&) {
+    failure_ = nullptr;  // another one is on its way
+  }
   for (const int fd : callers_) close(fd);
   if (fd_ >= 0) close(fd_);
   std::error_code error;
   if (!folder_.empty()) fs::remove_all(folder_, error);
+}
+
+void Watch::start() {
+  stop_ = eventfd(0, EFD_CLOEXEC);
+  allow_threads(1);
+  // Signals are for the thread that waits for CMD.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    if (stop_ < 0) throw std::system_error(errno, std::generic_category());
+    thread_ = std::thread(&Watch::go_on, this);
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw UserError(fmt::format("cannot start a thread: {}", error.code().message()),
+                    exit_status::kRunFailed);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watch::stop() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_, 1);
+  thread_.join();
+  close(stop_);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Watch::go_on() try {
+  using Clock = std::chrono::steady_clock;
+  using std::chrono::milliseconds;
+  // Processes are looked at often while CUDA may be starting, and rarely later.
+  constexpr milliseconds kFirst{2};
+  constexpr milliseconds kAfterNews{10};
+  constexpr milliseconds kSlowest{250};
+  milliseconds pause = kFirst;
+  Clock::time_point next = Clock::now() + pause;
+  std::array<pollfd, 2> ready{{{stop_, POLLIN, 0}, {fd_, POLLIN, 0}}};
+  while (ready.front().revents == 0) {
+    const auto wait = std::chrono::ceil<milliseconds>(next - Clock::now());
+    poll(ready.data(), ready.size(), static_cast<int>(std::max<milliseconds::rep>(wait.count(), 0)));
+    receive();
+    if (Clock::now() < next) continue;
+    pause = scan() ? kAfterNews : std::min(kSlowest, pause + pause / 2);
+    next = Clock::now() + pause;
+  }
+  receive();
+} catch (...) {
+  failure_ = std::current_exception();
 }
 
 void Watch::receive() {
@@ -265,15 +347,6 @@ bool Watch::scan() {
   for (const pid_t pid : descendants(getpid())) news = look_at(pid) || news;
   return news;
 }
-
-namespace {
-
-bool names_driver_alone(std::string_view maps) {
-  return !maps_name(maps, "/libkshim.so") &&
-         (maps_name(maps, "/libcuda.so") || maps_name(maps, "/libcudart.so"));
-}
-
-}  // namespace
 
 bool Watch::look_at(pid_t pid) {
   const std::string proc = fmt::format("/proc/{}", pid);
@@ -388,28 +461,6 @@ std::vector<std::string> Watch::silent(const std::vector<fs::path>& reports) con
                              : "the caller was loaded with RTLD_DEEPBIND",
                   file)};
 }
-
-namespace {
-
-constexpr std::size_t kMostLost = 10;
-
-fs::path normal(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
-
-// A clause about the report that a process said it writes.
-std::string why_lost(const fs::path& path) {
-  if (path.empty()) return "it could write no report";
-  std::error_code error;
-  const bool there = fs::exists(path, error);
-  if (error) return fmt::format("its report {} cannot be read: {}", path.string(), error.message());
-  if (!there) return fmt::format("its report {} is not there any more", path.string());
-  if (access(path.c_str(), R_OK) != 0)
-    return fmt::format("its report {} cannot be read: {}", path.string(), std::strerror(errno));
-  return fs::file_size(path, error) == 0 && !error
-             ? fmt::format("its report {} is empty: nothing could be written there", path.string())
-             : fmt::format("{}, where its report was, is none", path.string());
-}
-
-}  // namespace
 
 Elsewhere find_announced(const std::vector<Announced>& announced, const std::vector<fs::path>& known,
                          const std::function<std::string(pid_t)>& exe_of) {

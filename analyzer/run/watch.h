@@ -5,12 +5,9 @@
 #pragma once
 #include <sys/types.h>
 
-#include <filesystem>
-#include <functional>
-#include <map>
+#include <exception>
 #include <set>
-#include <string>
-#include <vector>
+#include <thread>
 
 #include "analyzer/verbs/analysis.h"
 
@@ -49,7 +46,10 @@ class Watch {
 
   /// Empty where no folder took one: then /proc alone tells.
   const std::string& socket_path() const noexcept { return socket_path_; }
-  int fd() const noexcept { return fd_; }
+  /// Receives and scans in a thread of its own, from start() to stop(), which throws what the thread threw.
+  /// Between them call nothing else.
+  void start();
+  void stop();
   /// Takes in what the socket holds.
   void receive();
   /// Looks at the descendants of this process, cheaply at those that were judged before. True when one is
@@ -86,11 +86,15 @@ class Watch {
   };
   void take_word(pid_t pid, std::string_view said);
   bool look_at(pid_t pid);
+  void go_on();
   std::set<pid_t> reported_of(const std::vector<std::filesystem::path>& reports) const;
 
   std::filesystem::path folder_;
   std::string socket_path_;
   int fd_ = -1;
+  int stop_ = -1;  ///< an eventfd, while the thread runs
+  std::thread thread_;
+  std::exception_ptr failure_;  ///< what ended the thread
   std::set<pid_t> alive_;
   std::vector<int> callers_;  ///< connections that nothing has come by yet
   std::vector<Announced> announced_;

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From reports to findings and fixes: what `kshim analyze` and `kshim run` call.
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/core/finding.h"

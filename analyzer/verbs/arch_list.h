@@ -5,9 +5,7 @@
 //   sm_90a compute_120 lto_90                        nvcc's names: SASS, PTX, LTO-IR
 //   -gencode arch=compute_80,code=[sm_80,compute_80] nvcc's options, -arch=sm_90 (both) and -code among them
 #pragma once
-#include <compare>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kshim/image/arch.h"

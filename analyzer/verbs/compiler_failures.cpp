@@ -3,9 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <csignal>
-#include <utility>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
@@ -13,7 +11,7 @@
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/scene.h"
-#include "analyzer/input/machine/compilers.h"
+#include "analyzer/input/machine/gather.h"
 #include "kshim/image/compiler_program.h"
 
 namespace kshim::analysis {

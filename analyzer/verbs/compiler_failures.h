@@ -2,13 +2,6 @@
 // Compilers in processes of their own that failed (ptxas, tileiras, nvcc, cicc, nvlink): what each was asked,
 // put together with the process that waited for it, which has a report of its own.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <tuple>
-#include <vector>
 
 #include "analyzer/core/facts.h"
 #include "analyzer/diagnose/options.h"

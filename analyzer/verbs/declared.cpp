@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packages and images say of GPUs: PEP 825 (variant.json), conda's info/index.json (CEP 46), the
-// variables of an image's configuration.
+// What packages and images say of GPUs and drivers: PEP 825 (variant.json), conda's info/index.json and
+// info/run_exports.json (CEP 46), the variables of an image's configuration.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -17,6 +17,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kVariant = ".dist-info/variant.json";
 constexpr std::string_view kIndex = "info/index.json";
+constexpr std::string_view kRunExports = "info/run_exports.json";  // what those who build with it depend on
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;
 
 const Json& part_of(const Json& json, const char* key) {
@@ -25,30 +26,37 @@ const Json& part_of(const Json& json, const char* key) {
   return json.is_object() && at != json.end() ? *at : none;
 }
 
+// No Json is copied: a copy of one that is nested deeply takes all of the stack.
 template <class Visit>
 void each_text(const Json& list, Visit&& visit) {
-  for (const Json& item : list.is_array() ? list : Json::array())
+  if (!list.is_array()) return;
+  for (const Json& item : list)
     if (item.is_string()) visit(item.get<std::string>());
+}
+
+bool declares(std::string_view name) {
+  return name.ends_with(kVariant) || name == kIndex || name == kRunExports;
 }
 
 Declaration read(std::string source, std::string_view name, Bytes bytes) {
   const Json json = Json::parse(kshim::text_of(bytes), nullptr, false);
   if (name.ends_with(kVariant)) {
-    Declaration out{To::wheel_variant, std::move(source), {}};
+    Declaration out{To::wheel_variant, std::move(source), {}, {}};
     const Json& variants = part_of(json, "variants");
-    for (const Json& variant : variants.is_object() ? variants : Json::object())
-      each_text(part_of(part_of(variant, "nvidia"), "sm_arch"),
+    if (!variants.is_object()) return out;
+    for (const Json& variant : variants) {
+      const Json& nvidia = part_of(variant, "nvidia");
+      each_text(part_of(nvidia, "sm_arch"),
                 [&](std::string value) { out.conditions.push_back(std::move(value)); });
+      each_text(part_of(nvidia, "cuda_version_lower_bound"),
+                [&](const std::string& value) { out.drivers.push_back(">=" + value); });
+    }
     return out;
   }
-  Declaration out{To::conda, std::move(source), {}};
-  for (const char* key : {"depends", "constrains"})
-    each_text(part_of(json, key), [&](const std::string& spec) {
-      constexpr std::string_view kName = "__cuda_arch";
-      if (!spec.starts_with(kName)) return;
-      const std::size_t at = spec.find_first_not_of(' ', kName.size());
-      if (at != std::string::npos) out.conditions.push_back(spec.substr(at, spec.find(' ', at) - at));
-    });
+  Declaration out{To::conda, std::move(source), {}, {}};
+  for (const char* key :
+       {"depends", "constrains", "weak", "strong", "noarch", "weak_constrains", "strong_constrains"})
+    each_text(part_of(json, key), [&](const std::string& spec) { add_conda_spec(spec, out); });
   return out;
 }
 
@@ -56,7 +64,7 @@ void add_images(const scan::OpenImages& opened, const std::string& name, std::ve
   constexpr std::string_view kRequire = "NVIDIA_REQUIRE_";
   for (const scan::ContainerImage& image : opened.archive.images()) {
     Declaration found{
-        To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}};
+        To::nvidia_require, image.name.empty() ? name : fmt::format("{}!{}", name, image.name), {}, {}};
     for (const std::string& variable : image.env)
       if (variable.starts_with(kRequire) && variable.find('=') + 1 < variable.size())
         found.conditions.push_back(variable.substr(variable.find('=') + 1));
@@ -79,18 +87,18 @@ std::vector<Declaration> declared_by(const std::filesystem::path& path) {
     if (file == nullptr) continue;
     scan::ContainerVisitor visitor;
     visitor.wants = [](std::string_view name, std::uint64_t size) {
-      return size <= kLargest && (name.ends_with(kVariant) || name == kIndex);
+      return size <= kLargest && declares(name);
     };
     visitor.wants_content = [](std::string_view, Bytes) { return true; };
     visitor.visit = [&](const scan::Member& member) {
       const std::string_view name = std::string_view(member.name).substr(member.name.rfind('!') + 1);
-      if (name.ends_with(kVariant) || name == kIndex)
+      if (declares(name))
         out.push_back(read(fmt::format("{}!{}", input.shown(), member.name), name, member.bytes));
     };
     visitor.damaged = [](std::string_view, std::uint64_t, const std::string&) {};  // the scan says it
     scan::each_member(file->bytes(), input.shown(), scan::Limits{}, visitor);
   }
-  std::erase_if(out, [](const Declaration& each) { return each.conditions.empty(); });
+  std::erase_if(out, [](const Declaration& each) { return each.conditions.empty() && each.drivers.empty(); });
   return out;
 }
 

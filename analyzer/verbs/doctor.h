@@ -2,7 +2,6 @@
 // kshim doctor: what this machine has of CUDA, which of it a program would get, and what would blind the
 // shim.
 #pragma once
-#include <string>
 
 #include "analyzer/input/machine/facts.h"
 #include "analyzer/input/machine/machine.h"

@@ -254,10 +254,10 @@ std::string config_of(const Scan& scan, bool pyproject) {
   const auto megabytes = [](std::uint64_t bytes) {
     return fmt::format("{}M", bytes * 11 / 10 / 1'000'000 + 1);
   };
-  const auto escaped = [](std::string text) {
-    for (std::size_t at = 0; (at = text.find_first_of("\\\"", at)) != std::string::npos; at += 2)
+  const auto escaped = [](std::string text, const char* special) {
+    for (std::size_t at = 0; (at = text.find_first_of(special, at)) != std::string::npos; at += 2)
       text.insert(at, "\\");
-    return analysis::harmless(text);
+    return text;
   };
   std::string out = pyproject ? "[tool.kshim]\n" : "";
   out += fmt::format("expect = \"{}\"\nexactly = true\n", to_text(most->first));
@@ -270,8 +270,14 @@ std::string config_of(const Scan& scan, bool pyproject) {
       const std::string name =
           object->member.empty() ? std::string(analysis::basename_of(object->path)) : object->member;
       if (!named.insert(name).second) continue;
-      out += fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
-                         pyproject ? "tool.kshim." : "", escaped(name), to_text(list));
+      if (analysis::harmless(name) != name) {
+        out += fmt::format("\n# {}: the name has characters that are not written here\n",
+                           analysis::harmless(name));
+        continue;
+      }
+      out +=
+          fmt::format("\n[[{}files]]\npattern = \"{}\"\nexpect = \"{}\"\nreason = \"as built; say why\"\n",
+                      pyproject ? "tool.kshim." : "", escaped(escaped(name, "*?[\\"), "\\\""), to_text(list));
     }
   }
   return out;

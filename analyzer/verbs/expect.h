@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What files are meant to have, and whether they do: `kshim scan --expect`, [tool.kshim], kshim.toml.
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/verbs/arch_list.h"
 #include "analyzer/verbs/scan.h"

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/verbs/expect.h"
@@ -71,8 +73,14 @@ class Config {
     const toml::array* array = value.as_array();
     if (array == nullptr && text_of(key, value).starts_with('@')) {
       const std::filesystem::path file = text_of(key, value).substr(1);
-      if (file.is_absolute() || std::find(file.begin(), file.end(), "..") != file.end())
-        refuse(at(value), "a list that a configuration names lies in its folder or below");
+      // A message shows what of the list it could not read.
+      std::filesystem::path part;
+      std::error_code error;
+      for (const auto& name : file) {
+        part /= name;
+        if (file.is_absolute() || name == ".." || std::filesystem::is_symlink(part, error))
+          refuse(at(value), "a list that a configuration names lies in its folder or below, behind no link");
+      }
     }
     if (array == nullptr) return parse_arch_list(text_of(key, value), at(value, 1));
     ArchList out;
@@ -148,9 +156,35 @@ class Config {
   Expectation out_;
 };
 
+/// toml++ limits how deep values are nested, but not how many parts a key has, and each part is a table in a
+/// table. Counts the dots of each line outside of quotes.
+bool has_deep_keys(std::string_view text) {
+  constexpr unsigned kMostDots = 64;
+  unsigned dots = 0;
+  char quote = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\n') {
+      dots = 0;
+      quote = 0;
+    } else if (quote != 0) {
+      if (c == '\\' && quote == '"') ++at;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      at = std::min(text.find('\n', at), text.size()) - 1;
+    } else if (c == '.' && ++dots > kMostDots) {
+      return true;
+    }
+  }
+  return false;
+}
+
 toml::table parse(const std::string& path) {
   const auto text = files::read_whole(path, kLongestConfig);
   if (!text) refuse({path}, "cannot be read, or is longer than 1 MiB");
+  if (has_deep_keys(*text)) refuse({path}, "has a line with more than 64 dots outside of quotes");
   toml::parse_result result = toml::parse(*text, path);
   if (!result)
     refuse({path, static_cast<unsigned>(result.error().source().begin.line),

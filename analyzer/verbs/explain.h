@@ -2,13 +2,7 @@
 // From a number, a name, a message or a log to what it means, why, and what to do: what `kshim explain`
 // calls. Needs no network, GPU or report.
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <istream>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/advise/remedies.h"
 #include "analyzer/input/log/clues.h"

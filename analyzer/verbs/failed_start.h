@@ -2,9 +2,6 @@
 // Programs that left no report: what the dynamic linker ended before its first instruction (exit status 127),
 // and what found no driver.
 #pragma once
-#include <filesystem>
-#include <optional>
-#include <vector>
 
 #include "analyzer/input/report/report.h"
 #include "analyzer/verbs/analysis.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/fleet_plans.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace kshim::analysis {
@@ -86,9 +88,12 @@ void add_breaks(const Analysis& analysis, FleetPlan& plan) {
 }  // namespace
 
 bool is_for_fleet(const Finding& finding) {
-  // Nobody but NVIDIA builds its libraries.
-  return has_trait(finding.cause, cause_trait::arch_list) && !finding.object.empty() &&
-         find_vendor_library(finding.object) == nullptr;
+  if (!has_trait(finding.cause, cause_trait::arch_list) || finding.object.empty()) return false;
+  // Nobody but NVIDIA builds its libraries, nor the objects of its archives.
+  for (std::string_view path = finding.object;; path = path.substr(0, path.rfind('!'))) {
+    if (find_vendor_library(path) != nullptr) return false;
+    if (path.rfind('!') == std::string_view::npos) return true;
+  }
 }
 
 void ListedImages::add(const Report& report, const std::vector<Finding>& findings) {
@@ -136,30 +141,82 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
 }  // namespace kshim::analysis
 
 namespace kshim::scan {
+namespace {
 
-std::vector<analysis::FleetPlan> fleet_plans(const Scan& scan) {
+using image::ComputeCapability;
+
+/// The lowest that the code begins at which a target lacks; none where nothing is known of it.
+std::optional<ComputeCapability> floor_of(const analysis::Finding& finding) {
+  std::optional<ComputeCapability> out;
+  for (const analysis::ImageVerdict& image : finding.images)
+    if (image.candidate.kind == image::ImageKind::cubin || image.candidate.kind == image::ImageKind::ptx)
+      out = std::min(out.value_or(image.candidate.arch.cc), image.candidate.arch.cc);
+  return out;
+}
+
+bool runs_on(const ScannedObject& object, ComputeCapability cc) {
+  return std::any_of(object.targets.begin(), object.targets.end(), [&](const TargetVerdict& verdict) {
+    return verdict.target.cc == cc && verdict.sass + verdict.jit != 0;
+  });
+}
+
+/// Code that begins above a GPU, built by people who do build for that GPU: as a rule its source needs what
+/// the newer ones have. So does what is locked to one of them. A small file beside it may be somebody else's
+/// (MAGMA in PyTorch's libtorch_cuda_linalg.so) and tells nothing.
+bool is_for_newer(const Scan& scan, const ScannedObject& object, const analysis::Finding& finding,
+                  ComputeCapability cc) {
+  const auto floor = floor_of(finding);
+  if (!floor || *floor <= cc) return false;
+  if (finding.cause == analysis::Cause::arch_specific_image || runs_on(object, cc)) return true;
+  return !object.package.empty() &&
+         std::any_of(scan.objects.begin(), scan.objects.end(), [&](const ScannedObject& other) {
+           return other.package == object.package && other.modules > object.modules && runs_on(other, cc);
+         });
+}
+
+struct Lacking {
+  const ScannedObject* object = nullptr;
+  std::vector<ComputeCapability> targets;
+  std::vector<ComputeCapability> left_out;
+};
+
+}  // namespace
+
+std::vector<analysis::FleetPlan> fleet_plans(Scan& scan) {
   constexpr std::size_t kMostPlans = 256;
-  std::vector<image::ComputeCapability> gpus;
-  for (const image::Arch& target : scan.targets) gpus.push_back(target.cc);
   std::unordered_map<std::string, const ScannedObject*> objects;
   for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
-  std::vector<std::pair<const ScannedObject*, std::vector<image::ComputeCapability>>> lacking;
+  std::vector<Lacking> lacking;
   std::unordered_map<const ScannedObject*, std::size_t> place;
   // In the order of the findings: the most severe first.
-  for (const analysis::Finding& finding : scan.findings) {
+  for (analysis::Finding& finding : scan.findings) {
     const auto need = image::parse_arch(finding.need);
     const auto object = objects.find(finding.object);
+    // Thousands of loose images are a program's, which picks one by GPU.
     if (finding.severity == analysis::Severity::info || !need || object == objects.end() ||
-        !analysis::is_for_fleet(finding))
+        !finding.other_objects.empty() || !analysis::is_for_fleet(finding))
       continue;
     const auto [at, first] = place.try_emplace(object->second, lacking.size());
-    if (first) lacking.push_back({object->second, {}});
-    lacking[at->second].second.push_back(need->cc);
+    if (first) lacking.push_back({object->second, {}, {}});
+    Lacking& row = lacking[at->second];
+    if (!is_for_newer(scan, *object->second, finding, need->cc)) {
+      row.targets.push_back(need->cc);
+      continue;
+    }
+    if (!runs_on(*object->second, need->cc)) row.left_out.push_back(need->cc);
+    if (finding.cause != analysis::Cause::arch_specific_image)
+      finding.remarks.push_back(
+          fmt::format("What lacks it begins at {}, beside code for older GPUs: its source may need {}.",
+                      image::to_name(*floor_of(finding)).view(), image::to_name(*floor_of(finding)).view()));
   }
   std::vector<analysis::FleetPlan> out;
-  for (auto& [object, targets] : lacking) {
+  for (auto& [object, targets, left_out] : lacking) {
     if (out.size() == kMostPlans) break;
-    auto plan = analysis::plan_fleet({gpus, std::move(targets), object->images});
+    if (targets.empty()) continue;
+    std::vector<ComputeCapability> gpus;
+    for (const image::Arch& target : scan.targets)
+      if (std::find(left_out.begin(), left_out.end(), target.cc) == left_out.end()) gpus.push_back(target.cc);
+    auto plan = analysis::plan_fleet({std::move(gpus), std::move(targets), object->images});
     if (!plan) continue;
     plan->object = object->name();
     plan->build_id = object->build_id;

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/input/report/report_index.h"
@@ -34,7 +30,8 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
 
 namespace kshim::scan {
 
-/// Of the files whose findings another list of architectures would mend, the most severe first.
-std::vector<analysis::FleetPlan> fleet_plans(const Scan& scan);
+/// Of the files whose findings another list of architectures would mend, the most severe first. A GPU that
+/// code was left out for on purpose, as far as that shows, is in no plan: the finding gets a remark.
+std::vector<analysis::FleetPlan> fleet_plans(Scan& scan);
 
 }  // namespace kshim::scan

@@ -2,13 +2,7 @@
 // The processes of all reports: which run each belongs to, where each ran, and in which of them a finding was
 // seen.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/input/report/report.h"

@@ -2,9 +2,14 @@
 #include "analyzer/verbs/report_files.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
+
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -12,28 +17,56 @@ namespace {
 namespace fs = std::filesystem;
 
 void add_file(const fs::path& path, std::vector<ReportFile>& out) {
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  out.push_back({path.string(), error ? 0 : bytes});
+  struct stat status {};
+  ReportFile& file = out.emplace_back(ReportFile{path.string()});
+  if (::stat(path.c_str(), &status) != 0) return;
+  if (S_ISREG(status.st_mode)) file.bytes = static_cast<std::uint64_t>(status.st_size);
+  file.changed_ns = status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+  file.owner = status.st_uid;
 }
 
-// Links to folders are not followed: a ring of them would never end.
+// Links to folders are not followed: a ring of them would never end. One folder is open at a time, and what
+// is wrong with one costs that one: in a spool others are another user's.
 void add_folder(const fs::path& folder, std::vector<ReportFile>& out, std::vector<std::string>& notes) {
+  constexpr unsigned kDeepest = 16;
   const std::size_t before = out.size();
-  std::error_code error;
-  fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied, error);
-  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
-    std::error_code ignored;
-    if (walk->path().extension() == ".jsonl" && !walk->is_directory(ignored)) add_file(walk->path(), out);
+  const std::size_t notes_before = notes.size();
+  bool deeper = false;
+  std::vector<std::pair<fs::path, unsigned>> left{{folder, 0}};
+  while (!left.empty()) {
+    const auto [at, depth] = std::move(left.back());
+    left.pop_back();
+    std::error_code error;
+    fs::directory_iterator walk(at, fs::directory_options::skip_permission_denied, error);
+    for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
+      std::error_code ignored;
+      const bool link = walk->is_symlink(ignored);
+      if (walk->is_directory(ignored)) {
+        deeper = deeper || (!link && depth == kDeepest);
+        if (!link && depth < kDeepest) left.emplace_back(walk->path(), depth + 1);
+      } else if (walk->path().extension() != ".jsonl") {
+        continue;
+      } else if (link && is_another_users_link(walk->path())) {
+        notes.push_back(fmt::format("{}: is a link of another user", walk->path().string()));
+      } else {
+        add_file(walk->path(), out);
+      }
+    }
+    if (error) notes.push_back(fmt::format("{}: cannot be listed: {}", at.string(), error.message()));
   }
-  if (error) {
-    notes.push_back(fmt::format("{}: cannot be listed: {}", folder.string(), error.message()));
-  } else if (out.size() == before) {
+  if (deeper)
+    notes.push_back(fmt::format("{}: folders below the {}th are not read", folder.string(), kDeepest));
+  if (out.size() == before && notes.size() == notes_before)
     notes.push_back(fmt::format("{}: holds no report (*.jsonl)", folder.string()));
-  }
 }
 
 }  // namespace
+
+bool is_another_users_link(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISLNK(status.st_mode) &&
+         report::is_another_user(status.st_uid, ::geteuid());
+}
 
 std::vector<ReportFile> find_report_files(const std::vector<fs::path>& paths,
                                           std::vector<std::string>& notes) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "analyzer/core/gpu_conditions.h"
@@ -57,22 +59,97 @@ std::string require_cuda(const Served& served) {
                      image::to_name(served.cuda).view());
 }
 
+constexpr const char* kMajor = "nvidia.com/gpu.compute.major";
+constexpr const char* kMinor = "nvidia.com/gpu.compute.minor";
+
 // github.com/kubernetes-sigs/node-feature-discovery, usage/image-compatibility: the labels are those of
-// NVIDIA's GPU feature discovery.
+// NVIDIA's GPU feature discovery. Its readers take JSON, which is YAML too.
 std::string nfd(const Served& served) {
-  std::string out =
-      "version: v1alpha1\ncompatibilities:\n- description: \"NVIDIA GPUs that the image has code for\"\n  "
-      "rules:\n  - name: \"nvidia gpu\"\n    matchAny:\n";
-  std::map<unsigned, std::vector<std::string>> minors;
+  using Json = nlohmann::ordered_json;
+  std::map<unsigned, Json> minors;
   for (std::size_t i = 0; i < served.known.size(); ++i)
-    if (served.runs[i]) minors[served.known[i].major].push_back(fmt::format("\"{}\"", served.known[i].minor));
+    if (served.runs[i]) minors[served.known[i].major].push_back(std::to_string(served.known[i].minor));
+  Json any = Json::array();
   for (const auto& [major, list] : minors)
-    out += fmt::format(
-        "    - matchFeatures:\n      - feature: local.label\n        matchExpressions:\n          "
-        "nvidia.com/gpu.compute.major: {{op: In, value: [\"{}\"]}}\n"
-        "          nvidia.com/gpu.compute.minor: {{op: In, value: [{}]}}\n",
-        major, fmt::join(list, ", "));
-  return out;
+    any.push_back(
+        {{"matchFeatures", Json::array({{{"feature", "local.label"},
+                                         {"matchExpressions",
+                                          {{kMajor, {{"op", "In"}, {"value", {std::to_string(major)}}}},
+                                           {kMinor, {{"op", "In"}, {"value", list}}}}}}})}});
+  const Json rule = {{"name", "nvidia gpu"}, {"matchAny", std::move(any)}};
+  const Json out = {
+      {"version", "v1alpha1"},
+      {"compatibilities", Json::array({{{"description", "NVIDIA GPUs that the image has code for"},
+                                        {"rules", Json::array({rule})}}})}};
+  return out.dump(2) + "\n";
+}
+
+// Whether an artifact allows a GPU. Expressions on other labels are taken to be met.
+class Artifact {
+ public:
+  Artifact(const nlohmann::json& json, ComputeCapability cc) : json_(json), cc_(cc) {}
+
+  bool allows() const {
+    const auto& sets = list(json_, "compatibilities");
+    return std::any_of(sets.begin(), sets.end(), [&](const Json& set) {
+      const auto& rules = list(set, "rules");
+      return std::all_of(rules.begin(), rules.end(), [&](const Json& rule) {
+        const auto& any = list(rule, "matchAny");
+        return matches(rule) && (any.empty() || std::any_of(any.begin(), any.end(),
+                                                            [&](const Json& each) { return matches(each); }));
+      });
+    });
+  }
+
+ private:
+  using Json = nlohmann::json;
+
+  static const Json& list(const Json& json, const char* key) {
+    static const Json none = Json::array();
+    const auto at = json.is_object() ? json.find(key) : json.end();
+    return json.is_object() && at != json.end() && at->is_array() ? *at : none;
+  }
+
+  bool matches(const Json& rule) const {
+    for (const Json& feature : list(rule, "matchFeatures"))
+      for (const auto& [key, number] : {std::pair{kMajor, cc_.major}, std::pair{kMinor, cc_.minor}}) {
+        const Json::json_pointer at = Json::json_pointer("/matchExpressions") / key;
+        if (feature.contains(at) && !meets(feature[at], number)) return false;
+      }
+    return true;
+  }
+
+  static bool meets(const Json& expression, unsigned have) {
+    const Json& values = list(expression, "value");
+    const std::string op = expression.is_object() ? expression.value("op", "") : "";
+    const auto is = [&](const Json& value) { return value == std::to_string(have) || value == have; };
+    if (op == "In") return std::any_of(values.begin(), values.end(), is);
+    if (op == "NotIn") return std::none_of(values.begin(), values.end(), is);
+    if (op == "Exists") return true;
+    unsigned than = 0;
+    const std::string first = !values.empty() && values[0].is_string() ? values[0].get<std::string>() : "";
+    std::from_chars(first.data(), first.data() + first.size(), than);
+    if (op == "Gt") return have > than;
+    if (op == "Lt") return have < than;
+    throw cli::UserError(fmt::format("--declared: {} is compared by `{}`; write In, NotIn, Gt or Lt", kMajor,
+                                     analysis::harmless(op)));
+  }
+
+  const Json& json_;
+  ComputeCapability cc_;
+};
+
+/// The GPUs that it allows, as conda would write them.
+Declaration declaration_of_nfd(std::string_view text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("compatibilities"))
+    throw cli::UserError(
+        "--declared: is no image compatibility artifact in JSON; `yq -o json` makes one of YAML");
+  std::string allowed;
+  for (const image::Arch& gpu : known_gpus())
+    if (Artifact(json, gpu.cc).allows())
+      allowed += fmt::format("{}=={}", allowed.empty() ? "" : "|", name_of(gpu.cc));
+  return {To::nfd, "--declared", {allowed.empty() ? "<0.0" : allowed}, {}};
 }
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
@@ -91,7 +168,7 @@ constexpr std::string_view kCudaArch = "__cuda_arch";
 
 bool promised(ComputeCapability cc, const Declaration& declared) {
   const auto form =
-      declared.to == To::conda ? analysis::Conditions::conda : analysis::Conditions::nvidia_require;
+      declared.to == To::nvidia_require ? analysis::Conditions::nvidia_require : analysis::Conditions::conda;
   return std::all_of(
       declared.conditions.begin(), declared.conditions.end(), [&](const std::string& condition) {
         const auto met = analysis::meets(cc, {}, form, condition);
@@ -135,9 +212,11 @@ std::vector<image::Arch> known_gpus() {
 Served served_by(const scan::Scan& scan) {
   Served out;
   // What a scan finds an error in does not run; a file for other GPUs beside others of its package is none.
-  std::set<std::string> broken;
+  std::set<ComputeCapability> broken;
   for (const analysis::Finding& finding : scan.findings)
-    if (finding.severity == analysis::Severity::error) broken.insert(finding.need);
+    if (finding.severity == analysis::Severity::error)
+      for (const analysis::Device& device : finding.devices)
+        if (device.cc) broken.insert(*device.cc);
   std::set<std::pair<image::Arch, bool>> archs;
   bool ptx = !scan.objects.empty();
   for (const scan::ScannedObject& object : scan.objects) {
@@ -165,7 +244,7 @@ Served served_by(const scan::Scan& scan) {
           });
         });
     out.known.push_back(gpu.cc);
-    out.runs.push_back(any && !broken.contains(std::string(image::to_name(ImageKind::cubin, gpu).view())));
+    out.runs.push_back(any && !broken.contains(gpu.cc));
     out.compiled.push_back(out.runs.back() && compiles(scan, gpu, out.cuda));
   }
   out.newer = ptx;
@@ -193,12 +272,23 @@ std::string text_of(const Served& served, To to) {
   return out;
 }
 
+void add_conda_spec(std::string_view spec, Declaration& declaration) {
+  const std::string_view name = spec.substr(0, spec.find_first_of(" <>=!~"));
+  const std::size_t at = spec.find_first_not_of(' ', name.size());
+  if ((name != kCudaArch && name != "__cuda") || at == std::string_view::npos) return;
+  (name == kCudaArch ? declaration.conditions : declaration.drivers)
+      .emplace_back(spec.substr(at, spec.find(' ', at) - at));
+}
+
 Declaration declaration_of(To to, std::string_view text) {
-  Declaration out{to, "--declared", {}};
+  if (to == To::nfd) return declaration_of_nfd(text);
+  Declaration out{to, "--declared", {}, {}};
   for (const std::string_view line : split(text, to == To::wheel_variant ? "\n," : "\n")) {
-    std::size_t at = to == To::wheel_variant ? line.find(kProperty)
-                     : to == To::conda       ? line.find(kCudaArch)
-                                             : line.find(kRequire);
+    if (to == To::conda && line.find("__cuda") != std::string_view::npos) {
+      add_conda_spec(line.substr(line.find("__cuda")), out);
+      continue;
+    }
+    std::size_t at = line.find(to == To::wheel_variant ? kProperty : kRequire);
     if (to == To::wheel_variant) {
       if (at != std::string_view::npos)
         out.conditions.emplace_back(
@@ -206,21 +296,48 @@ Declaration declaration_of(To to, std::string_view text) {
                         line.find_first_of(" \r\"]", at + kProperty.size()) - at - kProperty.size()));
       continue;
     }
-    at = at == std::string_view::npos ? 0 : to == To::conda ? at + kCudaArch.size() : line.find('=', at) + 1;
+    at = at == std::string_view::npos ? 0 : line.find('=', at) + 1;
     std::string condition(line.substr(at));
     std::erase(condition, '"');
     out.conditions.push_back(std::move(condition));
   }
-  if (out.conditions.empty())
+  if (out.conditions.empty() && out.drivers.empty())
     throw cli::UserError(
         fmt::format("--declared: `{}` declares nothing", analysis::harmless(text.substr(0, 40))));
   return out;
 }
 
+namespace {
+
+/// The oldest driver that the conditions allow.
+std::optional<image::Version> oldest_driver(const Declaration& declared) {
+  for (const image::PtxIsaRow& row : image::compat_tables().isas) {
+    const bool allowed =
+        std::all_of(declared.drivers.begin(), declared.drivers.end(), [&](const std::string& condition) {
+          const auto met =
+              analysis::meets({row.cuda.major, row.cuda.minor}, {}, analysis::Conditions::conda, condition);
+          if (!met)
+            throw cli::UserError(fmt::format("{}: `{}` is no version of CUDA; write >=12.8", declared.source,
+                                             analysis::harmless(condition)));
+          return *met;
+        });
+    if (allowed) return row.cuda;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Difference verify(const Served& served, const Declaration& declared) {
   Difference out;
-  if (declared.to == To::nfd)
-    throw cli::UserError("--declared: goes with nvidia-require, wheel-variant and conda");
+  // A driver that is allowed, and too old to compile the PTX that a GPU depends on.
+  const auto oldest = declared.drivers.empty() ? std::nullopt : oldest_driver(declared);
+  for (std::size_t i = 0; i < served.known.size() && oldest && *oldest < served.cuda; ++i)
+    if (served.compiled[i] && (declared.to == To::wheel_variant || promised(served.known[i], declared)))
+      out.broken.push_back(fmt::format("{} with a driver for CUDA {} (its PTX is for {})",
+                                       name_of(served.known[i]), image::to_name(*oldest).view(),
+                                       image::to_name(served.cuda).view()));
+  if (declared.conditions.empty()) return out;
   if (declared.to == To::wheel_variant) {
     const std::set<std::string> promise(declared.conditions.begin(), declared.conditions.end());
     for (const std::string& arch : promise)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What files ask of a machine, in the words of those who place them on machines: `kshim export --to`.
 #pragma once
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/verbs/scan.h"
 
@@ -31,17 +27,20 @@ struct Declaration {
   To to = To::conda;
   std::string source;                   ///< "lib.conda!info/index.json"
   std::vector<std::string> conditions;  ///< ">=7.5,<9.0"; of a wheel variant "90_real"
+  std::vector<std::string> drivers;     ///< ">=12.8", on the CUDA version of the driver
 };
 /// From a text: "__cuda_arch >=7.5", NVIDIA_REQUIRE_ARCH="arch>=7.5", lines of `nvidia :: sm_arch ::
-/// 90_real`. UserError where it is not of that kind.
+/// 90_real`, an artifact of Node Feature Discovery in JSON. UserError where it is not of that kind.
 Declaration declaration_of(To to, std::string_view text);
-/// From what the files themselves say: variant.json of a wheel (PEP 825), info/index.json of a conda package,
-/// the variables of an image's configuration.
+/// Of a dependency of conda: `__cuda_arch >=7.5` and `__cuda >=12.8`, nothing of others.
+void add_conda_spec(std::string_view spec, Declaration& declaration);
+/// From what the files themselves say: variant.json of a wheel (PEP 825), info/index.json and
+/// info/run_exports.json of a conda package, the variables of an image's configuration.
 std::vector<Declaration> declared_by(const std::filesystem::path& path);
 
 /// What is declared and the files do not keep, and the other way round.
 struct Difference {
-  std::vector<std::string> broken;  ///< promised, and nothing runs there
+  std::vector<std::string> broken;  ///< promised, and nothing runs there: "7.5", "12.0 with CUDA 12.0"
   std::vector<std::string> unused;  ///< runs there, and is not promised
 };
 /// UserError for conditions that cannot be read.

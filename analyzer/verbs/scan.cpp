@@ -22,8 +22,9 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/input/files/walk.h"
 #include "analyzer/owner/finder.h"
-#include "analyzer/owner/python_environment.h"
+#include "analyzer/owner/python_distributions.h"
 #include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/scan_findings.h"
 #include "analyzer/verbs/scan_images.h"
 #include "analyzer/verbs/scan_object.h"
 #include "kshim/base/bytes.h"
@@ -48,114 +49,6 @@ void let_go(Bytes passed) {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
-/// Findings about loose images (flashinfer-cubin has 16,000 cubins): those with the same cause, target and
-/// architectures become one, which names the other files. A few stay as they are.
-class LooseFindings {
- public:
-  void add(analysis::Finding finding);
-  void add(LooseFindings other);
-  std::vector<analysis::Finding> take() &&;
-
- private:
-  struct Group {
-    std::vector<analysis::Finding> first;
-    std::vector<std::string> others;
-  };
-  Group& group_of(const analysis::Finding& finding);
-  std::map<std::string, Group> groups_;
-};
-
-using analysis::Cause;
-using analysis::Finding;
-using analysis::Severity;
-
-constexpr std::size_t kByThemselves = 4;
-
-std::string target_name(image::Arch target) {
-  return std::string(image::to_name(image::ImageKind::cubin, {target.cc, image::Suffix::none}).view());
-}
-
-bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0; }
-
-LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
-  return groups_[fmt::format("{} {} {} {} {}", static_cast<int>(finding.cause),
-                             static_cast<int>(finding.severity), finding.need, finding.package.text(),
-                             analysis::join(finding.have, " "))];
-}
-
-void LooseFindings::add(Finding finding) {
-  Group& group = group_of(finding);
-  if (group.first.size() < kByThemselves) {
-    group.first.push_back(std::move(finding));
-  } else {
-    group.others.push_back(std::move(finding.object));
-  }
-}
-
-void LooseFindings::add(LooseFindings other) {
-  for (auto& [key, group] : other.groups_) {
-    Group& own = groups_[key];
-    for (Finding& finding : group.first) add(std::move(finding));
-    std::move(group.others.begin(), group.others.end(), std::back_inserter(own.others));
-  }
-}
-
-std::vector<Finding> LooseFindings::take() && {
-  std::vector<Finding> out;
-  for (auto& [key, group] : groups_) {
-    if (group.others.empty()) {
-      std::move(group.first.begin(), group.first.end(), std::back_inserter(out));
-      continue;
-    }
-    Finding finding = std::move(group.first.front());
-    for (std::size_t i = 1; i < group.first.size(); ++i)
-      group.others.push_back(std::move(group.first[i].object));
-    finding.other_objects = std::move(group.others);
-    std::sort(finding.other_objects.begin(), finding.other_objects.end());
-    finding.count = 1 + finding.other_objects.size();
-    const std::string files = fmt::format("{} and {}", analysis::basename_of(finding.object),
-                                          analysis::counted(finding.other_objects.size(), "other file"));
-    finding.headline =
-        finding.need.empty() || finding.have.empty()
-            ? fmt::format(
-                  "{}: {}", files,
-                  finding.headline.empty() ? std::string(row_of(finding.cause).headline) : finding.headline)
-            : fmt::format("{} have no code for {}: built for {}", files, finding.need,
-                          analysis::enumerate(finding.have));
-    out.push_back(std::move(finding));
-  }
-  return out;
-}
-
-/// A file with `a` or `f` code alone, in a package whose other files run on the target, is one that the
-/// package has for other GPUs: no problem.
-void excuse_files_for_other_gpus(Scan& scan) {
-  std::set<std::pair<std::string, std::string>> served;  // package, target
-  std::map<std::string, ScannedObject*> objects;
-  for (ScannedObject& object : scan.objects) {
-    objects.emplace(object.name(), &object);
-    if (object.package.empty()) continue;
-    for (const TargetVerdict& verdict : object.targets)
-      if (runs(verdict)) served.emplace(object.package.label(), target_name(verdict.target));
-  }
-  for (Finding& finding : scan.findings) {
-    if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
-    if (!served.contains({finding.package.label(), finding.need})) continue;
-    finding.severity = Severity::info;
-    finding.about.reset();
-    finding.remarks.push_back(fmt::format("Other files of {} have code for {}; this one is for other GPUs.",
-                                          finding.package.label(), finding.need));
-    finding.other_objects.push_back(finding.object);
-    for (const std::string& name : finding.other_objects) {
-      const auto at = objects.find(name);
-      if (at == objects.end()) continue;
-      for (TargetVerdict& verdict : at->second->targets)
-        verdict.picks = verdict.picks || target_name(verdict.target) == finding.need;
-    }
-    finding.other_objects.pop_back();
-  }
-}
-
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostMapped = std::uint64_t{64} << 20;
@@ -172,6 +65,7 @@ constexpr std::uint64_t kLeastOfThread = std::uint64_t{1} << 20;
 
 /// How far the shares of one file are.
 struct Reading {
+  Budget budget{Limits{}.total_bytes};  ///< of the layers of an image
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> ended{0};  ///< shares
 };
@@ -237,10 +131,10 @@ class Scanner {
       const auto& images = opened.archive.images();
       for (std::size_t number = 0; number < images.size(); ++number) {
         const ContainerImage& image = images[number];
-        std::vector<LayerFound> layers;
+        std::vector<const LayerFound*> layers;
         for (const ImageLayer& layer : image.layers)
-          layers.push_back(std::move(found_[task_of_.at(&layer)].layer));
-        MergedLayers merged = merge_layers(std::move(layers));
+          layers.push_back(&found_[task_of_.at({index, layer.bytes.data()})].layer);
+        MergedLayers merged = merge_layers(layers);
         scan.images.push_back({input.shown(), image.name, image.platform,
                                image.base.empty() ? merged.system : image.base, image.layers.size()});
         for (ObjectResult& result : merged.objects) {
@@ -295,14 +189,16 @@ class Scanner {
 
   void plan_layers(std::size_t index, const ImageArchive& archive) {
     std::vector<const ImageLayer*> layers;
+    // One that several images have, or one image several times, is read once.
     for (const ContainerImage& image : archive.images())
-      for (const ImageLayer& layer : image.layers) layers.push_back(&layer);
+      for (const ImageLayer& layer : image.layers)
+        if (task_of_.emplace(std::pair(index, layer.bytes.data()), 0).second) layers.push_back(&layer);
     std::stable_sort(layers.begin(), layers.end(), [](const ImageLayer* a, const ImageLayer* b) {
       return a->bytes.size() > b->bytes.size();
     });
     const auto reading = std::make_shared<Reading>();
     for (const ImageLayer* layer : layers) {
-      task_of_.emplace(layer, tasks_.size());
+      task_of_[{index, layer->bytes.data()}] = tasks_.size();
       tasks_.push_back({index, static_cast<unsigned>(layers.size()), nullptr, reading, layer});
     }
   }
@@ -381,6 +277,7 @@ class Scanner {
   void look_into_layer(const std::string& name, const Task& task, Found& out) {
     const std::string label = fmt::format("{}!{}", name, task.layer->name);
     ContainerVisitor visitor = visitor_of(label, task.layer->bytes, task, out);
+    visitor.budget = &task.reading->budget;
     visit_layer(visitor, name, options_, out.layer);
     if (!task.layer->bytes.empty()) each_tar_member(task.layer->bytes, Limits{}, visitor);
     out.named_unread = !out.notes.empty();
@@ -458,7 +355,8 @@ class Scanner {
   std::vector<Task> tasks_;                   ///< each taken by one thread
   std::vector<Found> found_;                  ///< by task; the first is of all
   std::map<std::size_t, OpenImages> images_;  ///< by input
-  std::map<const ImageLayer*, std::size_t> task_of_;
+  std::map<std::pair<std::size_t, const std::byte*>, std::size_t>
+      task_of_;  ///< by input and bytes of a layer
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> most_{SIZE_MAX};  ///< threads that go on
   std::atomic<std::uint64_t> done_{0};
@@ -557,8 +455,11 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   excuse_files_for_other_gpus(out);
   sort_results(out);
   note_newer(out);
+  const auto groups = of_one_file(out.findings);
+  tell_of_each_other(groups, out.findings);
   analysis::advise(out.findings);
   out.fleet = fleet_plans(out);
+  merge(groups, out);
   // A folder without device code was read all right; what was named and cannot be read was not.
   out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
   return out;

@@ -2,16 +2,9 @@
 // What files are built for, and whether that runs on given GPUs: what `kshim scan` calls. The names are those
 // of the scan JSON (docs/schema/scan.json).
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/advise/fleet.h"
 #include "analyzer/core/finding.h"
-#include "analyzer/core/python_environment.h"
 #include "analyzer/device_code/object_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/owner/package.h"

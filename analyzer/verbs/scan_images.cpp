@@ -89,18 +89,18 @@ void visit_layer(ContainerVisitor& visitor, const std::string& name, const Optio
   };
 }
 
-MergedLayers merge_layers(std::vector<LayerFound> layers) {
+MergedLayers merge_layers(const std::vector<const LayerFound*>& layers) {
   const TemporaryFolder root;
   MergedLayers merged;
   std::vector<ObjectResult>& out = merged.objects;
   for (std::size_t at = 0; at < layers.size(); ++at) {
     const auto hidden = [&](std::string_view path) {
       return std::any_of(layers.begin() + static_cast<std::ptrdiff_t>(at) + 1, layers.end(),
-                         [&](const LayerFound& above) { return above.names.hides(path); });
+                         [&](const LayerFound* above) { return above->names.hides(path); });
     };
-    for (ObjectResult& object : layers[at].objects)
-      if (!hidden(file_of(object.object.member))) out.push_back(std::move(object));
-    for (const PackageFile& file : layers[at].packages) {
+    for (const ObjectResult& object : layers[at]->objects)
+      if (!hidden(file_of(object.object.member))) out.push_back(object);
+    for (const PackageFile& file : layers[at]->packages) {
       if (hidden(file.path)) continue;
       if (is_os_release(file.path)) merged.system = doctor::pretty_name(file.text);
       if (!root.path().empty()) root.write(file.path, file.text);

@@ -2,8 +2,6 @@
 // The layers of an image, each read by itself, put together: what a later layer deletes or replaces does not
 // count, and files belong to the packages that the image has.
 #pragma once
-#include <string>
-#include <vector>
 
 #include "analyzer/input/files/container.h"
 #include "analyzer/input/files/image_archive.h"
@@ -30,6 +28,6 @@ struct MergedLayers {
   std::string system;                 ///< "Ubuntu 24.04.3 LTS"
 };
 /// `layers`: the lowest first.
-MergedLayers merge_layers(std::vector<LayerFound> layers);
+MergedLayers merge_layers(const std::vector<const LayerFound*>& layers);
 
 }  // namespace kshim::scan

@@ -332,11 +332,6 @@ Finding whole_file(const ObjectFacts& at, const TargetVerdict& verdict, const an
   return finding;
 }
 
-// "1 of 2 modules has".
-std::string share(std::uint64_t part, std::uint64_t all, std::string_view word) {
-  return fmt::format("{} of {} {}", part, analysis::counted(all, word), part == 1 ? "has" : "have");
-}
-
 std::string runs(std::uint64_t count, std::string_view word) {
   return fmt::format("{} {}", analysis::counted(count, word), count == 1 ? "runs" : "run");
 }
@@ -348,9 +343,7 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   const std::uint64_t served = verdict.sass + verdict.jit;
   if (kernels != nullptr) {
     finding.confidence = 0.9;
-    finding.headline =
-        fmt::format("{}: {} no code for {}", analysis::basename_of(finding.object),
-                    share(kernels->size(), at.kernels->kernels.size(), "kernel"), finding.need);
+    finding.headline = gap_headline(kernels->size(), at.kernels->kernels.size(), "kernel");
     finding.kernels_total = kernels->size();
     finding.evidence.push_back(
         {EvidenceId::kernels_served,
@@ -360,9 +353,8 @@ Finding part_of_file(const ObjectFacts& at, const TargetVerdict& verdict, const 
   } else {
     finding.confidence = 0.5;
     finding.kernels_complete = false;
-    finding.headline = fmt::format("{}: {} no code for {}{}", analysis::basename_of(finding.object),
-                                   share(verdict.lacking, served + verdict.lacking, "module"), finding.need,
-                                   unreadable(facts) ? " that this driver reads" : "");
+    finding.headline = gap_headline(verdict.lacking, served + verdict.lacking, "module") +
+                       (unreadable(facts) ? " that this driver reads" : "");
     finding.evidence.push_back(
         {EvidenceId::modules_served,
          fmt::format("{} on {}, {} {} not; kshim scan --kernels says which kernels these are.",
@@ -432,6 +424,11 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
 }
 
 }  // namespace
+
+std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most) {
+  return fmt::format("{{file}}: {}{} of {} {} no code for {{gpu}}", at_most ? "up to " : "", part,
+                     analysis::counted(all, word), part == 1 ? "has" : "have");
+}
 
 std::vector<Finding> findings_of(ObjectFacts at, image::Version driver) {
   std::vector<Finding> out;

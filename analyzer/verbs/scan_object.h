@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One file, or one member of an archive, from its bytes to what a scan says of it.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/diagnose/coverage.h"
@@ -35,6 +32,9 @@ struct ObjectFacts {
   const analysis::KernelTable* kernels = nullptr;  ///< with --kernels
   bool shared_library = false;
 };
+
+/// "{file}: 1 of 2 modules has no code for {gpu}": a pattern (Finding::headline).
+std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most = false);
 
 /// One finding a target at most, and one for damage.
 std::vector<analysis::Finding> findings_of(ObjectFacts facts, image::Version driver);

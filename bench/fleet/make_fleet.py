@@ -4,9 +4,11 @@
 
     make_fleet.py [--days D] [--seed S] PROCESSES FOLDER
 
-The records are those of a real report (tests/golden/no-image-for-arch), the libraries those of knowledge/wheels.json with the
-architectures that were measured there. Programs, users, GPUs and libraries are drawn in Zipf's proportions: the k-th is used 1/k as often
-as the first. A process fails where one of its libraries has nothing for its GPU, by the rules of docs/compatibility.md.
+FOLDER/scan.json is what `kshim scan --format json` says of the fleet's software; the reports are beside it, one folder a day. The records
+are those of a real report (tests/golden/no-image-for-arch), the libraries those of knowledge/wheels.json with the architectures that were
+measured there. Programs, users, GPUs, libraries and the numbers of loads are drawn in Zipf's proportions: the k-th is used 1/k as often as
+the first. A process fails where one of its libraries has nothing for its GPU, by the rules of docs/compatibility.md. As in real reports, no
+list of a file's images is in them. `package` records stand for what `kshim export` finds on a node that has the files.
 """
 import argparse
 import bisect
@@ -20,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "tests/golden/no-image-for-arch/report.jsonl"
 GPUS = [("NVIDIA A100-SXM4-80GB", "8.0"), ("NVIDIA H100 80GB HBM3", "9.0"), ("Tesla V100-SXM2-32GB", "7.0"), ("NVIDIA B200", "10.0"),
         ("NVIDIA L40S", "8.9"), ("Tesla T4", "7.5"), ("NVIDIA GeForce RTX 5090", "12.0"), ("NVIDIA A10", "8.6")]
+TIME = "@time"
 DRIVERS = [("12.4", "550.54.15"), ("12.8", "570.86.15"), ("13.0", "580.82.07")]
 
 
@@ -54,12 +57,20 @@ def number(arch):
 def choice(images, capability):
     """What the driver takes for a GPU: the image's name and whether it is compiled; none where nothing fits."""
     major, minor = map(int, capability.split("."))
-    plain = [image for image in images if not image["arch"].endswith(("a", "f"))]
-    fits = [image["arch"] for image in plain if image["kind"] == "cubin" and number(image["arch"])[0] == major and number(image["arch"])[1] <= minor]
-    if fits:
-        return max(fits, key=number), False
-    fits = [image["arch"] for image in plain if image["kind"] == "ptx" and number(image["arch"]) <= (major, minor)]
-    return (max(fits, key=number), True) if fits else None
+
+    def fits(image):
+        of = number(image["arch"])
+        if image["arch"].endswith("a"):
+            return of == (major, minor)
+        if image["kind"] == "cubin" or image["arch"].endswith("f"):
+            return of[0] == major and of[1] <= minor
+        return of <= (major, minor)
+
+    for kind in ("cubin", "ptx"):
+        names = [image["arch"] for image in images if image["kind"] == kind and fits(image)]
+        if names:
+            return max(names, key=lambda name: (number(name), name)), kind == "ptx"
+    return None
 
 
 def line(row):
@@ -75,40 +86,52 @@ class Fleet:
         self.libraries = list(libraries())
         count = max(20, min(5000, options.processes // 50))
         self.programs, self.users = Zipf(count, self.generator), Zipf(count // 4 + 5, self.generator)
-        self.gpus, shelf = Zipf(len(GPUS), self.generator), Zipf(len(self.libraries), self.generator)
-        self.shelves = [sorted({shelf.draw() for _ in range(1 + self.generator.randrange(6))}) for _ in range(count)]
+        self.gpus, shelf, loads = Zipf(len(GPUS), self.generator), Zipf(len(self.libraries), self.generator), Zipf(40, self.generator)
+        # By the distribution: no program has two releases of one.
+        shelves = [{self.libraries[at]["package"][0]: at for at in (shelf.draw() for _ in range(1 + self.generator.randrange(6)))} for _ in range(count)]
+        self.shelves = [[(at, 1 + loads.draw()) for at in sorted(held.values())] for held in shelves]
         self.bodies = {}
 
     def body(self, program, gpu, driver):
-        """All lines between those of the process, of the device and of the end, and how many loads and failures they have."""
+        """All lines between those of the process, of the device and of the end, cut where each load's time goes, whether it was compiled, and
+        how many lines and failures there are."""
         key = program, gpu, driver
         if key not in self.bodies:
             rows = [{**self.sample["driver"], "cuda_version": DRIVERS[driver][0], "kernel_module": DRIVERS[driver][1], "simulated": False},
                     self.sample["library"]]
-            failures, shelf = 0, self.shelves[program]
-            for at, library in enumerate(self.libraries[index] for index in shelf):
+            failures, loads = 0, []
+            for at, (index, turns) in enumerate(self.shelves[program]):
+                library = self.libraries[index]
                 images, taken = library["images"], choice(library["images"], GPUS[gpu][1])
-                rows.append({**self.sample["object"], "id": at + 1, "path": library["path"], "build_id": library["build_id"], "images": images})
+                rows.append({**self.sample["object"], "id": at + 1, "path": library["path"], "build_id": library["build_id"]})
                 rows.append({"type": "package", "object": at + 1, "name": library["package"][0], "version": library["package"][1], "manager": "pip"})
-                for turn in range(4):
-                    rows.append({**self.sample["module"], "id": at * 8 + turn + 1, "object": at + 1, "offset": 4096 * (turn + 1), "result": 0 if taken else 209,
-                                 "selected": taken[0] if taken else None, "jit": bool(taken and taken[1]), "ms": 180.5 if taken and taken[1] else 0.25,
-                                 "device": 0})
+                first = len(loads) + 1
+                for turn in range(turns if taken else 1):
+                    loads.append(bool(taken and taken[1]))
+                    rows.append({**self.sample["module"], "id": len(loads), "object": at + 1, "offset": 4096 * (turn + 1), "result": 0 if taken else 209,
+                                 "selected": taken[0] if taken else None, "jit": loads[-1], "ms": TIME, "device": 0})
                 if not taken:
                     failures += 1
-                    rows.append({**self.sample["failure"], "id": failures, "object": at + 1, "module": at * 8 + 1})
+                    rows.append({**self.sample["failure"], "id": failures, "object": at + 1, "module": first})
                     rows.append({**self.sample["gap"], "object": at + 1, "offset": 4096, "have": [image["arch"] for image in images],
                                  "need": "sm_" + GPUS[gpu][1].replace(".", "")})
             text = "".join(line({"type": row["type"], "seq": seq + 2, "t": (seq + 2) * 1000, **{key: value for key, value in row.items() if key not in ("type", "seq", "t")}})
                            for seq, row in enumerate(rows))
-            self.bodies[key] = text, len(rows) + 2, 4 * len(shelf), failures
+            self.bodies[key] = text.split(line(TIME).rstrip()), loads, len(rows) + 2, failures
         return self.bodies[key]
+
+    def filled(self, pieces, loads):
+        """A load takes a fraction of a millisecond, or tens to hundreds of them where the driver compiles."""
+        out = [pieces[0]]
+        for compiled, piece in zip(loads, pieces[1:]):
+            out += f"{self.generator.expovariate(1 / 90) + 5 if compiled else self.generator.expovariate(4) + 0.05:.3f}", piece
+        return "".join(out)
 
     def write(self, at, folder):
         program, user, gpu, draw = self.programs.draw(), self.users.draw(), self.gpus.draw(), self.generator.random
         day = int(draw() * self.days)
         driver = min(2, (3 * day) // self.days)
-        text, seq, modules, failures = self.body(program, gpu, driver)
+        pieces, loads, seq, failures = self.body(program, gpu, driver)
         host, pid, month = f"node{(user * 7 + gpu) % 997:03}", 1000 + at, 1 + day // 28 % 12
         date = f"{2025 + day // 336}-{month:02}-{1 + day % 28:02}"
         time = f"{date}T{int(draw() * 24):02}:{int(draw() * 60):02}:00.000Z"
@@ -116,13 +139,18 @@ class Fleet:
                    "argv": [f"/home/u{user}/envs/e{program}/bin/python3.11", f"train{program}.py"], "env": {"SLURM_JOB_ID": str(at // 4)}, "uid": str(10000 + user)}
         name, capability = GPUS[gpu]
         device = {**self.sample["device"], "ordinal": 0, "name": name, "compute_capability": capability, "uuid": f"GPU-{at:08x}-0000-0000-0000-000000000000"}
-        end = {**self.sample["end"], "seq": seq, "t": seq * 1000, "time": time, "failures": failures, "modules": modules, "dropped": 0}
+        end = {**self.sample["end"], "seq": seq, "t": seq * 1000, "time": time, "failures": failures, "modules": len(loads), "dropped": 0}
         place = folder / date
         if place not in self.made:
             place.mkdir(parents=True, exist_ok=True)
             self.made.add(place)
         with open(place / f"{host}.{pid}.jsonl", "w", encoding="utf-8") as file:
-            file.write(line(process) + line({**device, "seq": 1}) + text + line(end))
+            file.write(line(process) + line({**device, "seq": 1}) + self.filled(pieces, loads) + line(end))
+
+    def scan(self):
+        return {"schema": "kshim-scan/1", "findings": [],
+                "objects": [{"path": library["path"], "member": None, "build_id": library["build_id"], "fatbins": 1, "images": library["images"],
+                             "package": " ".join(library["package"])} for library in self.libraries]}
 
     made = set()
 
@@ -135,6 +163,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args()
     fleet = Fleet(options)
+    options.folder.mkdir(parents=True)
+    (options.folder / "scan.json").write_text(json.dumps(fleet.scan()))
     for at in range(options.processes):
         fleet.write(at, options.folder)
 

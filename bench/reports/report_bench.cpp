@@ -30,9 +30,9 @@ template <class Visit>
 void each_line(const fs::path& path, Visit&& visit) {
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  LineBuffer buffer(kChunk, simdjson::SIMDJSON_PADDING);
+  LineBuffer buffer(simdjson::SIMDJSON_PADDING);
   for (;;) {
-    const ssize_t got = ::read(fd, buffer.room(), kChunk);
+    const ssize_t got = ::read(fd, buffer.room(kChunk), kChunk);
     if (got <= 0) break;
     buffer.filled(static_cast<std::size_t>(got));
     buffer.drain([&](std::string_view line) {

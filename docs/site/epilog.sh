@@ -1,30 +1,43 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# For Slurm's Epilog, or cron on each node: exports what is new in the node's spool, then deletes what is old.
+# For Slurm's Epilog, or cron on each node: exports what is new in the node's spool, then deletes what is old. Nothing that users leave in the spool
+# fails it: an epilog that fails drains its node.
 #   KSHIM_SPOOL     folder of all users' reports: mode 1777, one folder a user in it      (/var/spool/kshim)
 #   KSHIM_FACTS     where the tables go, shared by all nodes                              (/data/kshim/facts)
 #   KSHIM_DAYS      reports are kept for so many days                                     (7)
-#   KSHIM_SPOOL_MB  and no longer than the spool is within this size; the oldest go first (1024)
+#   KSHIM_USER_MB   and no longer than its user's are within this size; the oldest go first (256)
 #   KSHIM_SETTLE    seconds without a change after which a report without its end is taken (600)
+#   KSHIM_LOCK      a file in a folder that nobody else can write to                      (/run/kshim/epilog)
 set -euo pipefail
 spool=${KSHIM_SPOOL:-/var/spool/kshim}
 facts=${KSHIM_FACTS:-/data/kshim/facts}
+lock=${KSHIM_LOCK:-/run/kshim/epilog}
 [ -d "$spool" ] || exit 0
 
-# One at a time; another node's export into the same folder is no concern of this one. 3: no report at all.
-exec 9>"${KSHIM_LOCK:-/run/lock/kshim-epilog}"
+# One at a time; another node's export into the same folder is no concern of this one.
+[ -d "$(dirname "$lock")" ] || mkdir -m 0700 "$(dirname "$lock")"
+exec 9>"$lock"
 flock -n 9 || exit 0
 status=0
 kshim export --zstd --settle "${KSHIM_SETTLE:-600}" "$spool" -o "$facts" || status=$?
-[ "$status" = 0 ] || [ "$status" = 3 ] || exit "$status"  # nothing is deleted that was not exported
+case $status in
+0) ;;
+3) exit 0 ;; # no report at all, or a file system that does not answer
+*) echo "kshim-epilog: the export failed ($status): nothing is deleted" >&2 && exit 0 ;;
+esac
 
-# find follows no link, and -delete goes by open folders: what users put there leads nowhere.
-find "$spool" -xdev -mindepth 2 -type f -name '*.jsonl' -mmin "+$((${KSHIM_DAYS:-7} * 1440))" -delete
-excess=$(($(du -sx --apparent-size -B1 "$spool" | cut -f1) - ${KSHIM_SPOOL_MB:-1024} * 1048576))
-if [ "$excess" -gt 0 ]; then
-  find "$spool" -xdev -mindepth 2 -type f -name '*.jsonl' -mmin +10 -printf '%T@\t%s\t%P\0' | sort -zn |
-    while [ "$excess" -gt 0 ] && IFS=$'\t' read -r -d '' _ size name; do
-      rm -f -- "$spool/$name"
-      excess=$((excess - size))
-    done
-fi
+# find follows no link, and -delete goes by open folders: what users put there leads nowhere. A user sets the times of files: those of the future are old.
+remove_older() { # folder, minutes
+  find "$1" -xdev -type f -name '*.jsonl' \( -mmin "+$2" -o -newermt tomorrow \) -delete
+}
+megabytes() { # of reports in a folder, as the disk has them
+  find "$1" -xdev -type f -name '*.jsonl' -printf '%b\n' | awk '{ blocks += $1 } END { print int(blocks / 2048) }'
+}
+for folder in "$spool"/*; do
+  [ -d "$folder" ] && [ ! -L "$folder" ] || continue
+  remove_older "$folder" "$((${KSHIM_DAYS:-7} * 1440))"
+  for minutes in 7200 5760 4320 2880 1440 720 360 180 120 60 30 10; do
+    [ "$(megabytes "$folder")" -ge "${KSHIM_USER_MB:-256}" ] || break
+    remove_older "$folder" "$minutes"
+  done
+done || echo "kshim-epilog: not all that is old could be deleted" >&2

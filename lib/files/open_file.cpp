@@ -186,7 +186,10 @@ std::optional<std::string> read_up_to(const fs::path& path, std::size_t most) {
 }
 
 std::optional<std::string> read_whole(const fs::path& path, std::size_t most) {
-  const OpenFile file = open_to_read(path);
+  return read_whole(open_to_read(path), most);
+}
+
+std::optional<std::string> read_whole(const OpenFile& file, std::size_t most) {
   if (!file || static_cast<std::uint64_t>(std::max<off_t>(file.status.st_size, 0)) > most)
     return std::nullopt;
   std::optional<std::string> out = read_open(file, most == std::string::npos ? most : most + 1);

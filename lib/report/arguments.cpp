@@ -65,7 +65,14 @@ Redacted ArgumentRedactor::next(Text argument, std::span<char> out) noexcept {
              : is_one_of(program, kShells)                                ? Program::shell
                                                                           : Program::other;
   part_ = ArgumentPart::program;
-  return redact(argument, out);
+  // setproctitle() writes whole command lines here.
+  const std::size_t blank = argument.find_first_of(" \t\n");
+  if (all || blank == Text::npos) return redact(argument, out);
+  Writer writer(out);
+  RedactedPieces pieces(part_of(argument, 0, blank + 1));
+  for (Text piece; pieces.next(piece);) writer.put(piece);
+  writer.put(kHidden);
+  return writer.done();
 }
 
 Redacted ArgumentRedactor::full(Text argument, std::span<char> out) noexcept {

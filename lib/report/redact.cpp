@@ -225,7 +225,8 @@ class Finder {
   /// name=value, name: value, "name": "value", name%3Dvalue.
   Span named_value() const noexcept {
     const char c = text_[at_];
-    const bool escaped = starts_at(text_, at_, "%3D") || starts_at(text_, at_, "%3d");
+    const bool escaped =
+        starts_at(text_, at_, "%3") && is_one_of(at_ + 2 < text_.size() ? text_[at_ + 2] : ' ', "DdAa");
     if (c == '%' && !escaped) return {};
     // A::b is a scope, https:// is a scheme.
     if (c == ':' &&
@@ -236,13 +237,27 @@ class Finder {
     const std::size_t separator = escaped ? at_ + 3 : at_ + 1;
     std::size_t start = separator;
     while (start < text_.size() && is_one_of(text_[start], "=:> \t\\")) ++start;
+    if (start + 1 < text_.size() && text_[start] == '[' && is_quote(text_[start + 1])) ++start;
     if (start == text_.size()) return {};
-    if (is_quote(text_[start]))
-      return {start + 1, std::min(text_.find(text_[start], start + 1), text_.size())};
-    if ((c == ':' && start != separator) || is_header(name)) return {start, find_any("\n\"'", start)};
+    if (is_quote(text_[start])) return {start + 1, end_of_quoted(start)};
+    if (is_header(name)) {
+      const auto before = static_cast<std::size_t>(name.data() - text_.data());
+      const bool quoted = before != 0 && is_quote(text_[before - 1]);
+      return {start, std::min(quoted ? text_.find(text_[before - 1], start) : text_.find('\n', start),
+                              text_.size())};
+    }
+    if (c == ':' && start != separator) return {start, find_any("\n\"'", start)};
     return {start, find_any("&; \t\n\"'", start)};
   }
-  /// A header's value has blanks and semicolons in it.
+  /// Where the quotes that open at `open` close: with a backslash before them, if the opening ones have one.
+  std::size_t end_of_quoted(std::size_t open) const noexcept {
+    const auto has_backslash = [this](std::size_t at) { return at != 0 && text_[at - 1] == '\\'; };
+    std::size_t end = text_.find(text_[open], open + 1);
+    while (end != Text::npos && !has_backslash(open) && has_backslash(end))
+      end = text_.find(text_[open], end + 1);
+    return std::min(end, text_.size());
+  }
+  /// A header's value has blanks, quotes and semicolons in it.
   static bool is_header(Text name) noexcept {
     constexpr Word kHeaders[] = {"authorization", "cookie"};
     for (const Word& header : kHeaders)

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/compilers.h"
 
-#include <array>
-#include <utility>
-
-#include "cuda/call_args.h"
-#include "failure/observer.h"
 #include "guest/errno_keeper.h"
 #include "guest/slices.h"
 #include "guest/text_buffer.h"
@@ -14,10 +9,6 @@
 
 namespace kshim::shim {
 namespace {
-
-/// The libraries' codes for internal errors: NVRTC_ERROR_INTERNAL_ERROR, NVJITLINK_ERROR_INTERNAL.
-constexpr abi::Result kNvrtcInternal = 11;
-constexpr abi::Result kNvJitLinkInternal = 6;
 
 /// The mapped libraries that define a function, in link order.
 struct Copies {
@@ -91,6 +82,8 @@ bool ask_importer(void* context, const LoadedObject& object) {
   return true;
 }
 
+}  // namespace
+
 // Searched at each call: a compilation takes milliseconds, and an earlier result may be unloaded. The caller
 // need not be the file that is linked to the library: PyTorch passes function pointers in a table, and
 // compilers turn tail calls into jumps.
@@ -98,67 +91,14 @@ AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) 
   const ErrnoKeeper keeper;
   PageCache pages;
   Copies copies{.row = row_of(hook), .node = node, .pages = pages};
-  for_each_loaded_object(collect_copy, &copies);
+  for_each_loaded_object_at_once(collect_copy, &copies);
   if (copies.count < 2 || copies.copies[0].global) return copies.copies[0].function;
   const LoadedObject from = find_object_in_use(caller);
   if (from && from.elf.imports(copies.row.name)) return copy_for(copies, from.elf);
   Importers importers{.copies = copies, .folder = folder_of(from.path)};
-  for_each_loaded_object(ask_importer, &importers);
+  for_each_loaded_object_at_once(ask_importer, &importers);
   if (importers.all == nullptr) return copies.copies[0].function;
   return importers.differ && importers.beside != nullptr ? importers.beside : importers.all;
-}
-
-abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program, unsigned count,
-                 const char* const* options) noexcept {
-  const abi::Result code = reinterpret_cast<abi::CompilerFunction>(real)(program, count, options);
-  if (code != 0) on_compiler_failed({hook, code, caller, address_of(real), count, options});
-  return code;
-}
-
-/// Wrappers for addresses that dlsym has returned. A library that is loaded again has another address, so
-/// there are several for each library. They are never reused: a thread may be inside one.
-struct Slot {
-  std::atomic<AnyFunction> real{nullptr};
-  std::atomic<Hook> hook{};
-};
-constexpr std::size_t kSlots = 32;
-constinit std::array<Slot, kSlots> g_slots;
-char g_being_taken = 0;  ///< its address stands in a slot that another thread is filling
-
-template <std::size_t kIndex>
-abi::Result routed(void* program, unsigned count, const char* const* options) noexcept {
-  const Slot& slot = g_slots[kIndex];
-  return call(slot.hook.load(std::memory_order_relaxed), slot.real.load(std::memory_order_acquire),
-              __builtin_return_address(0), program, count, options);
-}
-
-template <std::size_t... kIndex>
-abi::CompilerFunction wrapper_at(std::size_t index, std::index_sequence<kIndex...>) noexcept {
-  static constexpr abi::CompilerFunction kWrappers[] = {&routed<kIndex>...};
-  return kWrappers[index];
-}
-
-}  // namespace
-
-abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, void* program, unsigned count,
-                          const char* const* options) noexcept {
-  const AnyFunction real = find_compiler(hook, node, caller);
-  if (real == nullptr) return row_of(hook).layer == Layer::nvrtc ? kNvrtcInternal : kNvJitLinkInternal;
-  return call(hook, real, caller, program, count, options);
-}
-
-AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept {
-  for (std::size_t i = 0; i < kSlots; ++i) {
-    AnyFunction holder = nullptr;
-    if (g_slots[i].real.compare_exchange_strong(holder, &g_being_taken, std::memory_order_acq_rel)) {
-      g_slots[i].hook.store(hook, std::memory_order_relaxed);
-      g_slots[i].real.store(address, std::memory_order_release);
-      holder = address;
-    }
-    if (holder == address)
-      return reinterpret_cast<AnyFunction>(wrapper_at(i, std::make_index_sequence<kSlots>()));
-  }
-  return address;
 }
 
 bool has_compiler(Hook hook) noexcept { return find_compiler(hook, {}, nullptr) != nullptr; }

@@ -11,9 +11,9 @@
 
 namespace kshim::shim {
 
-/// For the exports: calls the library that defines `node` and that the caller is linked to.
-abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, void* program, unsigned count,
-                          const char* const* options) noexcept;
+/// The function in the library that defines `node` and that the caller is linked to; nullptr where there is
+/// none.
+AnyFunction find_compiler(Hook hook, std::string_view node, const void* caller) noexcept;
 /// For dlsym: a wrapper that calls `address` and nothing else, or `address` itself when all wrappers are
 /// taken.
 AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept;

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda/driver_table.h"
 
-#include <atomic>
 #include <cstring>
 
-#include "cuda/call_args.h"
 #include "cuda/cuda_libraries.h"
 #include "cuda/next_symbol.h"
-#include "failure/observer.h"
 #include "guest/options.h"
 #include "guest/safe_memory.h"
 #include "guest/text_buffer.h"
@@ -16,54 +13,12 @@
 #include "report/stderr_log.h"
 
 namespace kshim::shim {
+
+std::atomic<AnyFunction> g_table_real[kTableRows];
+
 namespace {
 
 using Word = std::uintptr_t;
-
-enum Row : std::size_t {
-#define KSHIM_SLOT(name, reported, slot, first, second) row_##name,
-#include "cuda/slots.def"
-#undef KSHIM_SLOT
-  kRows
-};
-/// The driver's functions. Each is written before its slot is, and never cleared: a thread may be about to
-/// call it.
-std::atomic<AnyFunction> g_real[kRows];
-
-// All words that the calling convention passes in registers are passed on, so that the driver receives
-// parameters that are not known here. The known functions have at most five.
-#if defined(__aarch64__)
-#define KSHIM_MORE_WORDS Word c, Word d, Word e, Word f, Word g, Word h
-#define KSHIM_PASS_WORDS c, d, e, f, g, h
-#else
-#define KSHIM_MORE_WORDS Word c, Word d, Word e, Word f
-#define KSHIM_PASS_WORDS c, d, e, f
-#endif
-template <Hook hook, Row row, class First, class Second>
-Word slot_wrapper(First first, Second second, KSHIM_MORE_WORDS) {
-  // Pairs with the release store of this function's address, which the runtime has read from the table.
-  std::atomic_thread_fence(std::memory_order_acquire);
-  const auto real = reinterpret_cast<decltype(&slot_wrapper<hook, row, First, Second>)>(
-      g_real[row].load(std::memory_order_relaxed));
-  const std::uint64_t begin = load_begins();
-  const Word answer = real(first, second, KSHIM_PASS_WORDS);
-  const auto code = static_cast<abi::Result>(answer);
-  on_load(args_of(hook, code, __builtin_return_address(0), first, second), begin,
-          code == 0 ? handle_written(first, second) : 0);
-  return answer;
-}
-
-AnyFunction wrapper_of(std::size_t row) noexcept {
-  switch (row) {
-#define KSHIM_SLOT(name, reported, slot, first, second) \
-  case row_##name:                                      \
-    return reinterpret_cast<AnyFunction>(&slot_wrapper<Hook::name, row_##name, first, second>);
-#include "cuda/slots.def"
-#undef KSHIM_SLOT
-    default:
-      return nullptr;
-  }
-}
 
 constexpr std::size_t kSlots[] = {
 #define KSHIM_SLOT(name, reported, slot, first, second) slot,
@@ -115,17 +70,17 @@ std::string_view watch_table(std::uintptr_t table) noexcept {
     else if (!driver.elf.is_code(words[slot]))
       return "a slot leads out of the driver's code";
   }
-  if (present == kRows) return {};
+  if (present == kTableRows) return {};
   // The wrappers call one driver.
   if (g_table != table && is_still_watched(g_table)) return "it is a second driver's";
   const ScopedWritable writable(table, table + sizeof words);
   if (!writable) return writable.refusal();
   auto* slots = reinterpret_cast<AnyFunction*>(table);
-  for (std::size_t row = 0; row < kRows; ++row) {
+  for (std::size_t row = 0; row < kTableRows; ++row) {
     if (is_shim(words[kSlots[row]])) continue;
-    g_real[row].store(slots[kSlots[row]], std::memory_order_release);
+    g_table_real[row].store(slots[kSlots[row]], std::memory_order_release);
     // One store: a thread that reads the slot at this moment gets the driver's function or ours.
-    std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(wrapper_of(row), std::memory_order_release);
+    std::atomic_ref<AnyFunction>(slots[kSlots[row]]).store(table_wrapper(row), std::memory_order_release);
   }
   g_table = table;
   return {};

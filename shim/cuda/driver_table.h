@@ -5,11 +5,27 @@
 // runtimes of the process share it: if anything in it is unexpected, it is left alone, one line says so under
 // KSHIM_LOG=info, and the shim does not try again.
 #pragma once
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda/cuda_abi.h"
+#include "cuda/next_symbol.h"
 
 namespace kshim::shim {
+
+/// The rows of slots.def.
+enum TableRow : std::size_t {
+#define KSHIM_SLOT(name, reported, slot, first, second) row_##name,
+#include "cuda/slots.def"
+#undef KSHIM_SLOT
+  kTableRows
+};
+/// The driver's functions. Each is written before its slot is, and never cleared: a thread may be about to
+/// call it.
+extern std::atomic<AnyFunction> g_table_real[kTableRows];
+/// What stands in a slot instead.
+AnyFunction table_wrapper(std::size_t row) noexcept;
 
 /// Whether the id is that of the table that these runtimes load through.
 bool is_load_table(const abi::Uuid& id) noexcept;

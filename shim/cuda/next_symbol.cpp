@@ -85,11 +85,11 @@ bool search_one(void* context, const LoadedObject& object) {
 }
 
 void run(Search& search) noexcept {
-  for_each_loaded_object(search_one, &search);
+  for_each_loaded_object_at_once(search_one, &search);
   if (search.library) return;
   search.any = true;
   search.after_shim = false;
-  for_each_loaded_object(search_one, &search);
+  for_each_loaded_object_at_once(search_one, &search);
 }
 
 /// Runs on a stack of the shim's, because a program may look a function up on a small stack. Takes no lock:

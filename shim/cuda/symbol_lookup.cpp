@@ -16,9 +16,6 @@
 #include "process/link_map.h"
 #include "report/run_socket.h"
 
-void* kshim_real_dlsym = nullptr;
-void* kshim_real_dlvsym = nullptr;
-
 namespace kshim::shim {
 namespace {
 
@@ -71,8 +68,14 @@ using namespace kshim::shim;
 // starts.
 void kshim_find_real_lookups(void) noexcept {
   on_new_stack([] {
-    kshim_real_dlvsym = find_after_shim("dlvsym");
-    kshim_real_dlsym = find_after_shim("dlsym");
+    NextFunction next[] = {{"dlvsym"}, {"dlsym"}};
+    if (last_map_at_start() == nullptr) {  // our constructor has not run
+      find_after_shim_at_start(next);
+    } else {
+      for (NextFunction& function : next) function.address = find_after_shim(function.name);
+    }
+    kshim_real_dlvsym = next[0].address;
+    kshim_real_dlsym = next[1].address;
   });
 }
 
@@ -138,7 +141,7 @@ bool may_reach_driver(std::size_t row) noexcept {
   if (g_driver.load(std::memory_order_relaxed) == user.driver.load &&
       is_still_loaded(g_address.load(std::memory_order_relaxed), g_load.load(std::memory_order_relaxed)))
     return true;
-  for_each_loaded_object(find_driver_user, &user);
+  for_each_loaded_object_at_once(find_driver_user, &user);
   if (!user.found) return false;
   g_driver.store(user.driver.load, std::memory_order_relaxed);
   g_load.store(user.load, std::memory_order_relaxed);

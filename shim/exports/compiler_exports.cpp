@@ -1,7 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exports that programs linked to libnvrtc and libnvJitLink bind to: one function for each row of
-// compilers.def and version node. None is the default version (see runtime_exports.cpp).
+// compilers.def and version node. None is the default version (see runtime_exports.cpp). And the wrappers for
+// addresses of these functions that dlsym has returned.
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "cuda/call_args.h"
 #include "cuda/compilers.h"
+#include "failure/observer.h"
+
+namespace kshim::shim {
+namespace {
+
+/// The libraries' codes for internal errors: NVRTC_ERROR_INTERNAL_ERROR, NVJITLINK_ERROR_INTERNAL.
+constexpr abi::Result kNvrtcInternal = 11;
+constexpr abi::Result kNvJitLinkInternal = 6;
+
+abi::Result call(Hook hook, AnyFunction real, const void* caller, void* program, unsigned count,
+                 const char* const* options) noexcept {
+  const abi::Result code = reinterpret_cast<abi::CompilerFunction>(real)(program, count, options);
+  if (code != 0) on_compiler_failed({hook, code, caller, address_of(real), count, options});
+  return code;
+}
+
+/// Wrappers for addresses that dlsym has returned. A library that is loaded again has another address, so
+/// there are several for each library. They are never reused: a thread may be inside one.
+struct Slot {
+  std::atomic<AnyFunction> real{nullptr};
+  std::atomic<Hook> hook{};
+};
+constexpr std::size_t kSlots = 32;
+constinit std::array<Slot, kSlots> g_slots;
+char g_being_taken = 0;  ///< its address stands in a slot that another thread is filling
+
+template <std::size_t kIndex>
+abi::Result routed(void* program, unsigned count, const char* const* options) noexcept {
+  const Slot& slot = g_slots[kIndex];
+  return call(slot.hook.load(std::memory_order_relaxed), slot.real.load(std::memory_order_acquire),
+              __builtin_return_address(0), program, count, options);
+}
+
+template <std::size_t... kIndex>
+abi::CompilerFunction wrapper_at(std::size_t index, std::index_sequence<kIndex...>) noexcept {
+  static constexpr abi::CompilerFunction kWrappers[] = {&routed<kIndex>...};
+  return kWrappers[index];
+}
+
+abi::Result call_compiler(Hook hook, std::string_view node, const void* caller, void* program, unsigned count,
+                          const char* const* options) noexcept {
+  const AnyFunction real = find_compiler(hook, node, caller);
+  if (real == nullptr) return row_of(hook).layer == Layer::nvrtc ? kNvrtcInternal : kNvJitLinkInternal;
+  return call(hook, real, caller, program, count, options);
+}
+
+}  // namespace
+
+AnyFunction compiler_wrapper(Hook hook, AnyFunction address) noexcept {
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    AnyFunction holder = nullptr;
+    if (g_slots[i].real.compare_exchange_strong(holder, &g_being_taken, std::memory_order_acq_rel)) {
+      g_slots[i].hook.store(hook, std::memory_order_relaxed);
+      g_slots[i].real.store(address, std::memory_order_release);
+      holder = address;
+    }
+    if (holder == address)
+      return reinterpret_cast<AnyFunction>(wrapper_at(i, std::make_index_sequence<kSlots>()));
+  }
+  return address;
+}
+
+}  // namespace kshim::shim
 
 using namespace kshim::shim;
 

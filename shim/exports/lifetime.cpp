@@ -10,9 +10,12 @@
 
 #include <atomic>
 
+#include "cuda/symbol_lookup.h"
+#include "exports/wait_exports.h"
 #include "failure/state.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
+#include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
 #include "process/link_map.h"
 #include "report/run_socket.h"
@@ -21,12 +24,20 @@
 #include "track/compiler_process.h"
 #include "track/coverage.h"
 
+void* kshim_real_dlsym = nullptr;
+void* kshim_real_dlvsym = nullptr;
+
 namespace kshim::shim {
+
+std::atomic<WaitFn> g_next_waitpid{nullptr};
+
 namespace {
 
 using ExitFn = void (*)(int);
-std::atomic<ExitFn> g_next_exit{nullptr};
-std::atomic<std::uint32_t> g_process{0};  ///< the process that ran the constructor
+// A library may define one of the two and call the other.
+std::atomic<ExitFn> g_next_exit{nullptr};    ///< _exit
+std::atomic<ExitFn> g_next_c_exit{nullptr};  ///< _Exit
+std::atomic<std::uint32_t> g_process{0};     ///< the process that ran the constructor
 
 /// exit() takes more than a parent sees of it.
 std::uint64_t seen_status(int status) noexcept { return static_cast<unsigned>(status) & 0xFFU; }
@@ -38,7 +49,7 @@ bool is_failing_compiler(int status) noexcept {
 }
 
 void write_compiler(State& state, int status) noexcept {
-  if (state.report.begin() == 0) return;
+  if (state.report.begin_at_failure() == 0) return;
   state.compiler.write(state.report, seen_status(status));
   state.report.end();
 }
@@ -54,17 +65,29 @@ void watch_compiler() noexcept {
   using OnExit = int (*)(void (*)(int, void*), void*);
   look_at_program();
   if (!is_compiler_process()) return;
-  if (const auto on_exit = reinterpret_cast<OnExit>(find_after_shim("on_exit")); on_exit != nullptr)
-    on_exit(end_compiler, nullptr);
+  NextFunction on_exit[] = {{"on_exit"}};
+  find_after_shim_at_start(on_exit);
+  if (on_exit[0].address != nullptr) reinterpret_cast<OnExit>(on_exit[0].address)(end_compiler, nullptr);
+}
+
+/// The next ones after ours in link order: libc's, or those of another tool. At the start this needs no
+/// system call, which a program may forbid to itself later.
+void find_next_functions() noexcept {
+  NextFunction next[] = {{"_exit"}, {"_Exit"}, {"waitpid"}, {"dlsym"}, {"dlvsym"}};
+  find_after_shim_at_start(next);
+  g_next_exit.store(reinterpret_cast<ExitFn>(next[0].address));
+  g_next_c_exit.store(reinterpret_cast<ExitFn>(next[1].address));
+  g_next_waitpid.store(reinterpret_cast<WaitFn>(next[2].address));
+  if (next[3].address != nullptr) kshim_real_dlsym = next[3].address;  // else libdl is not mapped yet
+  if (next[4].address != nullptr) kshim_real_dlvsym = next[4].address;
 }
 
 [[gnu::constructor]] void start() {
   const ErrnoKeeper keeper;
   remember_stderr();
+  find_next_functions();
   if (!options().enabled) return;
   g_process.store(raw::process());
-  // The next one after ours in link order: libc's, or that of another tool.
-  g_next_exit.store(reinterpret_cast<ExitFn>(find_after_shim("_exit")));
   watch_compiler();
   send_sign_of_life();
 }
@@ -81,16 +104,20 @@ void end_report(State& state, bool whole) noexcept {
   state.report.end();
 }
 
-/// For exit() and a return from main. A child of fork does not read the list of loaded files; one without a
-/// report does nothing.
+bool has_report() noexcept { return is_state_mapped() && current_report() != 0; }
+
+/// For exit() and a return from main. A process without CUDA makes no system call: it may have forbidden them
+/// to itself, on pain of death. A child of fork does not read the list of loaded files; one without a report
+/// does nothing.
 [[gnu::destructor]] void end() {
-  if (!options().enabled) return;
+  if (!options().enabled || (!has_report() && !may_be_bypassed())) return;
   const bool forked = g_process.load() != raw::process();
-  if (forked && (!is_state_mapped() || current_report() == 0)) return;
+  if (forked && !has_report()) return;
   const SlowPath path;
   if (!path) return;
-  const bool bypassed = !forked && find_bypasses();
-  if (!bypassed && (!is_state_mapped() || current_report() == 0)) return;
+  bool bypassed = false;
+  if (!forked) on_new_stack([&] { bypassed = find_bypasses(); });
+  if (!bypassed && !has_report()) return;
   path.run([&](State& state) {
     if (bypassed) write_bypasses(state.report, state.objects);
     end_report(state, !forked);
@@ -105,10 +132,16 @@ void end_now(int status) noexcept {
   }
   if (!options().enabled || !is_state_mapped() || current_report() == 0) return;
   // A vfork's child that could not exec ends itself, not its parent.
-  if (process_id() != raw::process()) return;
+  if (!is_process_of_report()) return;
   const SlowPath path;
   if (path && path.try_run([](State& state) { end_report(state, false); })) return;
   Report::end_immediately();
+}
+
+[[noreturn]] void end_by(const std::atomic<ExitFn>& next, int status) noexcept {
+  end_now(status);
+  if (const ExitFn real = next.load(std::memory_order_relaxed); real != nullptr) real(status);
+  for (;;) raw::call(SYS_exit_group, status);
 }
 
 }  // namespace
@@ -119,10 +152,9 @@ void end_now(int status) noexcept {
 // workers).
 extern "C" {
 [[gnu::visibility("default")]] void _exit(int status) {
-  kshim::shim::end_now(status);
-  if (const auto next = kshim::shim::g_next_exit.load(std::memory_order_relaxed); next != nullptr)
-    next(status);
-  for (;;) kshim::shim::raw::call(SYS_exit_group, status);
+  kshim::shim::end_by(kshim::shim::g_next_exit, status);
 }
-[[gnu::visibility("default")]] void _Exit(int status) noexcept { _exit(status); }
+[[gnu::visibility("default")]] void _Exit(int status) noexcept {
+  kshim::shim::end_by(kshim::shim::g_next_c_exit, status);
+}
 }

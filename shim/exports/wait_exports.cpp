@@ -3,9 +3,9 @@
 // ninja call it. It is a cancellation point and may be called in a signal handler, so the real function does
 // all of the work; what follows comes after it, for a child that ended with a status other than 0 or by a
 // signal in a process that has a report, and waits for nothing.
-#include <sys/wait.h>
+#include "exports/wait_exports.h"
 
-#include <atomic>
+#include <sys/wait.h>
 
 #include "failure/state.h"
 #include "guest/options.h"
@@ -14,22 +14,21 @@
 #include "process/link_map.h"
 
 namespace kshim::shim {
+
 namespace {
 
-using WaitFn = pid_t (*)(pid_t, int*, int);
-std::atomic<WaitFn> g_next{nullptr};
-
+/// For a call before the shim's constructor ran.
 [[gnu::noinline, gnu::cold]] WaitFn find_next() noexcept {
   const ErrnoKeeper keeper;
   const auto next = reinterpret_cast<WaitFn>(find_after_shim("waitpid"));
-  g_next.store(next, std::memory_order_relaxed);
+  g_next_waitpid.store(next, std::memory_order_relaxed);
   return next;
 }
 
 [[gnu::noinline, gnu::cold]] void note_child(pid_t child, int status) noexcept {
   const ErrnoKeeper keeper;
   if (!options().enabled || current_report() == 0) return;
-  if (process_id() != raw::process()) return;  // a vfork's child
+  if (!is_process_of_report()) return;  // a vfork's child
   const SlowPath path;
   if (!path) return;
   // Where another thread is in the shim, the report does without.
@@ -43,7 +42,7 @@ std::atomic<WaitFn> g_next{nullptr};
 // The cancellation of the real function unwinds this frame: it has nothing to clean up.
 extern "C" [[gnu::visibility("default")]] pid_t waitpid(pid_t pid, int* status, int options) {
   using namespace kshim::shim;
-  WaitFn next = g_next.load(std::memory_order_relaxed);
+  WaitFn next = g_next_waitpid.load(std::memory_order_relaxed);
   if (next == nullptr && (next = find_next()) == nullptr)
     return static_cast<pid_t>(raw::call(SYS_wait4, pid, status, options, nullptr));
   const pid_t child = next(pid, status, options);

@@ -242,7 +242,7 @@ void on_compiler_failed(const CompilerCall& call) noexcept {
   if (!examine_refusal(call, refusal)) return;  // asks the library
   const Device asked = ask_current_device();
   path.run([&](State& state) {
-    if (state.report.begin() == 0) return;
+    if (state.report.begin_at_failure() == 0) return;
     state.driver.announce(state.report);
     state.failures.add(state.failure_scene(), refusal, state.driver.device_or_only(asked));
   });

@@ -55,7 +55,7 @@ struct Scan {
 
 bool scan_file(void* context, const LoadedObject& object) {
   const Scan& scan = *static_cast<const Scan*>(context);
-  if (object.identity >= kMaxIdentities || is_shim(object.elf.low())) return true;
+  if (object.identity == 0 || is_shim(object.elf.low())) return true;
   if (scan.scanned[object.identity] == scan.number) return true;
   scan.scanned[object.identity] = scan.number;
   const Place place = wrappers_of(object.path);

@@ -5,9 +5,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "guest/errno_keeper.h"
 #include "guest/syscalls.h"
+
+// A weak reference: where the program's stack began, if the C library is glibc.
+extern "C" [[gnu::weak]] void* __libc_stack_end;
 
 namespace kshim::shim {
 namespace {
@@ -21,7 +25,27 @@ std::atomic<unsigned long> g_values[kTypes];
 enum State : int { unread, known, unknown };
 std::atomic<int> g_state{unread};
 
-// The file comes first: Valgrind and QEMU's user mode emulate it, but not prctl.
+/// Where the kernel put it: behind the number of arguments, the arguments and the environment. nullptr if
+/// that is not what lies there: the linker takes variables out of a privileged program's environment.
+const Pair* pairs_on_stack() noexcept {
+  constexpr unsigned long kNeeded[] = {AT_PHDR, AT_PAGESZ, AT_ENTRY, AT_SECURE, AT_RANDOM};
+  void* const* const begin = &__libc_stack_end;
+  if (begin == nullptr || *begin == nullptr) return nullptr;
+  const auto* word = static_cast<const unsigned long*>(*begin);
+  word += *word + 2;
+  while (*word != 0) ++word;
+  const auto* const pairs = reinterpret_cast<const Pair*>(word + 1);
+  std::uint64_t types = 0;
+  for (std::size_t i = 0; pairs[i].type != AT_NULL; ++i) {
+    if (pairs[i].type >= kTypes || i == kTypes) return nullptr;
+    types |= std::uint64_t{1} << pairs[i].type;
+  }
+  for (const unsigned long type : kNeeded)
+    if ((types >> type & 1U) == 0) return nullptr;
+  return pairs;
+}
+
+// The file comes before prctl: Valgrind and QEMU's user mode emulate it, but not prctl.
 std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
   constexpr long kGetAuxiliaryVector = 0x41555856;  // PR_GET_AUXV, Linux 6.4
   const int file = raw::open_file("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
@@ -32,15 +56,23 @@ std::size_t read_pairs(Pair* to, std::size_t size) noexcept {
 }
 
 // Threads that race here store the same values.
-int read() noexcept {
-  const ErrnoKeeper keeper;
-  Pair pairs[kTypes] = {};
-  const std::size_t count = read_pairs(pairs, sizeof pairs);
-  for (std::size_t i = 0; i < count && i < kTypes && pairs[i].type != AT_NULL; ++i)
-    if (pairs[i].type < kTypes) g_values[pairs[i].type].store(pairs[i].value, std::memory_order_relaxed);
-  const int state = count == 0 ? unknown : known;
+int keep(const Pair* pairs) noexcept {
+  for (const Pair* pair = pairs; pair != nullptr && pair->type != AT_NULL; ++pair)
+    if (pair->type < kTypes) g_values[pair->type].store(pair->value, std::memory_order_relaxed);
+  const int state = pairs == nullptr ? unknown : known;
   g_state.store(state, std::memory_order_release);
   return state;
+}
+
+[[gnu::noinline]] int ask_kernel() noexcept {
+  const ErrnoKeeper keeper;
+  Pair pairs[kTypes + 1] = {};
+  return keep(read_pairs(pairs, sizeof pairs - sizeof pairs[0]) == 0 ? nullptr : pairs);
+}
+
+int read() noexcept {
+  const Pair* const pairs = pairs_on_stack();
+  return pairs != nullptr ? keep(pairs) : ask_kernel();
 }
 
 int state() noexcept {

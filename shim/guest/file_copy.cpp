@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "guest/file_copy.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -29,9 +28,9 @@ bool is_modest(std::size_t size) noexcept {
 }  // namespace
 
 FileCopy::FileCopy(const char* path) noexcept {
-  file_ = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat facts {};
-  if (file_ < 0 || raw::status_of(file_, facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size <= 0) return;
+  file_ = raw::open_regular_file(path, facts);
+  if (file_ < 0 || facts.st_size <= 0) return;
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (!is_modest(size)) return;
   // Pages that are never written use no memory.

@@ -219,9 +219,12 @@ constinit OptionsStorage g_storage;
 constinit Options g_options;
 constexpr Options kPlainOptions{.report = default_of(OptionId::report)};
 
+// No large buffer on the stack: every process comes here, some with a stack of a few pages.
 void add_start_folder(OptionsStorage& storage, Options& out) noexcept {
-  char folder[4096];
-  if (raw::working_folder(folder, sizeof folder)) out.start_folder = copy_text(storage, folder);
+  char* const folder = storage.text + storage.used;
+  if (!raw::working_folder(folder, sizeof storage.text - storage.used)) return;
+  out.start_folder = folder;
+  storage.used += out.start_folder.size() + 1;
 }
 
 }  // namespace
@@ -266,6 +269,11 @@ std::string_view read_of_root(const char* path, char* to, std::size_t capacity) 
   return {to, size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
+[[gnu::noinline]] bool is_in_preload_file() noexcept {
+  char text[2048];
+  return read_of_root("/etc/ld.so.preload", text, sizeof text).find("libkshim") != std::string_view::npos;
+}
+
 /// A root process that is preloaded by /etc/ld.so.preload may have inherited any user's environment (sudo -E,
 /// cron helpers, daemons): it reads root's settings file only.
 bool is_preloaded_for_all() noexcept {
@@ -274,8 +282,7 @@ bool is_preloaded_for_all() noexcept {
     const std::string_view text(*entry);
     if (text.starts_with("LD_PRELOAD=") && text.find("libkshim") != std::string_view::npos) return false;
   }
-  char text[2048];
-  return read_of_root("/etc/ld.so.preload", text, sizeof text).find("libkshim") != std::string_view::npos;
+  return is_in_preload_file();
 }
 
 }  // namespace
@@ -293,23 +300,32 @@ void parse_settings(std::string_view text, OptionsStorage& storage, Options& out
   }
 }
 
+namespace {
+
+[[gnu::noinline]] void parse_settings_of_root() noexcept {
+  char text[4096];
+  parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
+}
+
+[[gnu::noinline]] bool is_this_program_watched() noexcept {
+  char program[4096];
+  const ssize_t size = raw::read_link("/proc/self/exe", program, sizeof program);
+  return size <= 0 || is_program_watched(g_options.programs, {program, static_cast<std::size_t>(size)});
+}
+
+}  // namespace
+
 const Options& options() noexcept {
   if (g_state.load(std::memory_order_acquire) == 2) return g_options;
   int expected = 0;
   if (__environ == nullptr || !g_state.compare_exchange_strong(expected, 1)) return kPlainOptions;
   const ErrnoKeeper keeper;
-  if (is_preloaded_for_all()) {
-    char text[4096];
-    parse_settings(read_of_root("/etc/kshim/options", text, sizeof text), g_storage, g_options);
-  } else {
+  if (is_preloaded_for_all())
+    parse_settings_of_root();
+  else
     parse_options(__environ, g_storage, g_options);
-  }
-  char program[4096];
-  if (!g_options.programs.empty() && g_options.run_id.data() == nullptr && g_options.enabled) {
-    const ssize_t size = raw::read_link("/proc/self/exe", program, sizeof program);
-    g_options.enabled =
-        size <= 0 || is_program_watched(g_options.programs, {program, static_cast<std::size_t>(size)});
-  }
+  if (!g_options.programs.empty() && g_options.run_id.data() == nullptr && g_options.enabled)
+    g_options.enabled = is_this_program_watched();
   // The caller of a privileged program must not choose where that program writes.
   if (has_raised_rights()) g_options.enabled = false;
   add_start_folder(g_storage, g_options);

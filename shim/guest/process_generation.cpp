@@ -17,9 +17,10 @@ constinit thread_local bool t_inside = false;
 
 namespace {
 
+constexpr std::size_t kPage = 4096;
+
 /// A page that reads as zero in a child of fork (Linux 4.14); null if the kernel does not support that.
 std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
-  constexpr std::size_t kPage = 4096;
   void* page = raw::map_memory(kPage);
   if (page == nullptr) return nullptr;
   if (raw::advise(page, kPage, MADV_WIPEONFORK) == 0) return ::new (page) std::atomic<std::uint32_t>(0);
@@ -27,41 +28,42 @@ std::atomic<std::uint32_t>* wiped_on_fork() noexcept {
   return nullptr;
 }
 
-/// The bits above the process id count the forks between the first process and this one.
-constexpr unsigned kProcessIdBits = 22;  // PID_MAX_LIMIT of 64-bit kernels
-std::atomic<std::atomic<std::uint32_t>*> g_process_mark{nullptr};
-std::atomic<bool> g_process_mark_tried{false};
+std::atomic<std::atomic<std::uint32_t>*> g_mark{nullptr};
+std::atomic<bool> g_no_mark{false};
+std::atomic<std::uint32_t> g_last{0};  ///< of this process, or of an ancestor
+
+/// nullptr where there is none.
+std::atomic<std::uint32_t>* mark() noexcept {
+  std::atomic<std::uint32_t>* kept = g_mark.load(std::memory_order_acquire);
+  if (kept != nullptr || g_no_mark.load(std::memory_order_relaxed)) return kept;
+  const ErrnoKeeper keeper;
+  std::atomic<std::uint32_t>* const fresh = wiped_on_fork();
+  if (fresh == nullptr) {
+    g_no_mark.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  if (g_mark.compare_exchange_strong(kept, fresh, std::memory_order_acq_rel)) return fresh;
+  raw::unmap_memory(fresh, kPage);
+  return kept;
+}
 
 }  // namespace
 
 std::uint32_t process_generation() noexcept {
-  std::atomic<std::uint32_t>* const kept = g_process_mark.load(std::memory_order_acquire);
-  if (kept == nullptr) {
-    if (!g_process_mark_tried.exchange(true)) {
-      const ErrnoKeeper keeper;
-      g_process_mark.store(wiped_on_fork(), std::memory_order_release);
-    }
-    return raw::process();
-  }
-  std::uint32_t mark = kept->load(std::memory_order_relaxed);
-  if (mark != 0) return mark;
-  // The value of an ancestor: this memory is not wiped.
-  static std::atomic<std::uint32_t> g_last{0};
-  const std::uint32_t last = g_last.load(std::memory_order_relaxed);
-  const std::uint32_t fresh =
-      raw::process() | (last == 0 ? 0 : ((last >> kProcessIdBits) + 1) << kProcessIdBits);
-  if (!kept->compare_exchange_strong(mark, fresh)) return mark;  // another thread was first
+  std::atomic<std::uint32_t>* const kept = mark();
+  if (kept == nullptr) return raw::process();
+  std::uint32_t number = kept->load(std::memory_order_relaxed);
+  if (number != 0) return number;
+  const std::uint32_t fresh = g_last.load(std::memory_order_relaxed) + 1;
   g_last.store(fresh, std::memory_order_relaxed);
-  return fresh;
+  return kept->compare_exchange_strong(number, fresh) ? fresh : number;  // another thread was first
 }
-
-std::uint32_t process_id() noexcept { return process_generation() & ((1U << kProcessIdBits) - 1); }
 
 std::uint64_t thread_token() noexcept {
   return std::uint64_t{process_generation()} << 32U |
          (reinterpret_cast<std::uintptr_t>(&t_inside) >> 6U & 0xffffffffU);
 }
 
-std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(raw::call(SYS_gettid)); }
+std::uint32_t thread_id() noexcept { return raw::thread(); }
 
 }  // namespace kshim::shim

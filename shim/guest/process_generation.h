@@ -6,10 +6,8 @@
 namespace kshim::shim {
 
 std::uint32_t thread_id() noexcept;
-/// The process id. Makes one system call in all; correct in a child of fork. In a child of vfork, which
-/// shares memory with its parent, it is the parent's: use getpid() where that matters.
-std::uint32_t process_id() noexcept;
-/// Differs between parent and child, even if both have the same process id (in different pid namespaces).
+/// Which copy of the memory this is: differs between parent and child, even if both have the same process id
+/// (in different pid namespaces). A child of vfork, which shares its parent's memory, has its parent's.
 std::uint32_t process_generation() noexcept;
 
 /// Identifies process and thread: unique among the live threads of a process, not 0. No system call.

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "guest/clock.h"
-#include "guest/process_generation.h"
+#include "guest/syscalls.h"
 #include "guest/text_buffer.h"
 #include "kshim/base/hash.h"
 
@@ -57,7 +57,7 @@ bool is_program_watched(std::string_view patterns, std::string_view executable) 
 }
 
 bool is_chosen(std::uint64_t sample) noexcept {
-  const std::uint64_t seed[] = {now_nanoseconds(), process_id()};
+  const std::uint64_t seed[] = {now_nanoseconds(), raw::process()};
   return sample <= 1 || key_hash(std::as_bytes(std::span(seed)), kHashSeed) % sample == 0;
 }
 

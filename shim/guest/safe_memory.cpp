@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "guest/clock.h"
 #include "guest/errno_keeper.h"
-#include "guest/process_generation.h"
 #include "guest/syscalls.h"
 
 namespace kshim::shim {
@@ -31,30 +31,62 @@ bool page_is_readable(std::uintptr_t page) noexcept {
 enum : int { unknown, yes, no };
 std::atomic<int> g_pages_can_be_asked{unknown};
 
-/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable. The last page
-/// of the address space, which is never mapped, tells.
+/// An emulator that checks `how` first (QEMU's user mode) would report every page as readable, and a sandbox
+/// may answer for the kernel. The last page of the address space, which is never mapped, and one of the stack
+/// tell.
 bool pages_can_be_asked() noexcept {
   int known = g_pages_can_be_asked.load(std::memory_order_relaxed);
   if (known == unknown) {
-    known = page_is_readable(~std::uintptr_t{0} / kPage * kPage) ? no : yes;
+    known = !page_is_readable(~std::uintptr_t{0} / kPage * kPage) &&
+                    page_is_readable(reinterpret_cast<std::uintptr_t>(&known) / kPage * kPage)
+                ? yes
+                : no;
     g_pages_can_be_asked.store(known, std::memory_order_relaxed);
   }
   return known == yes;
 }
 
-bool is_refusal(int error) noexcept { return error == EPERM || error == ENOSYS || error == EACCES; }
+/// By this thread's number the kernel reads this process's memory.
+constinit thread_local std::uint32_t t_own_number = 0;
+
+long read_by_number(std::uint32_t thread, const iovec* local, const iovec* remote,
+                    std::size_t count) noexcept {
+  return raw::call(SYS_process_vm_readv, thread, local, count, remote, count, 0UL);
+}
+
+/// A sandbox may refuse with any error, or answer gettid with another number, which may be another process's.
+bool is_own_number(std::uint32_t thread) noexcept {
+  const volatile std::uint64_t here = now_nanoseconds();
+  std::uint64_t copy = 0;
+  const iovec local{&copy, sizeof copy};
+  const iovec remote{const_cast<std::uint64_t*>(&here), sizeof copy};
+  return read_by_number(thread, &local, &remote, 1) == sizeof copy && copy == here;
+}
 
 }  // namespace
 
+KernelRead read_by_kernel(const iovec* local, const iovec* remote, std::size_t count,
+                          std::size_t size) noexcept {
+  const ErrnoKeeper keeper;
+  const std::uint32_t thread = raw::thread();  // not remembered: a child of vfork shares this memory
+  if (thread != t_own_number) {
+    if (!is_own_number(thread)) return KernelRead::refused;
+    t_own_number = thread;
+  }
+  const long got = read_by_number(thread, local, remote, count);
+  if (got == static_cast<long>(size)) return KernelRead::done;
+  return got >= 0 || (errno == EFAULT && is_own_number(thread)) ? KernelRead::unreadable
+                                                                : KernelRead::refused;
+}
+
 void never_ask_for_pages() noexcept { g_pages_can_be_asked.store(no, std::memory_order_relaxed); }
 
-// process_vm_readv on this process: a bad address gives EFAULT, not SIGSEGV.
 bool read_memory(std::uintptr_t from, void* to, std::size_t size) noexcept {
   const ErrnoKeeper keeper;
   const iovec local{to, size};
   const iovec remote{reinterpret_cast<void*>(from), size};
-  const long got = raw::call(SYS_process_vm_readv, process_id(), &local, 1UL, &remote, 1UL, 0UL);
-  if (got >= 0 || !is_refusal(errno)) return got == static_cast<long>(size);
+  const KernelRead answer = read_by_kernel(&local, &remote, 1, size);
+  if (answer != KernelRead::refused) return answer == KernelRead::done;
   if (!pages_can_be_asked() || readable_bytes(from, size) != size) return false;
   std::memcpy(to, reinterpret_cast<const void*>(from), size);
   return true;

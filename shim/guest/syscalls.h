@@ -131,10 +131,18 @@ inline void unmap_memory(void* memory, std::size_t size) noexcept { call(SYS_mun
 inline int advise(void* memory, std::size_t size, int advice) noexcept {
   return static_cast<int>(call(SYS_madvise, memory, size, advice));
 }
+/// By this number, a thread reads its own memory also if the main thread has ended, and in a child of vfork.
+inline std::uint32_t thread() noexcept { return static_cast<std::uint32_t>(call(SYS_gettid)); }
 inline std::uint32_t process() noexcept { return static_cast<std::uint32_t>(call(SYS_getpid)); }
 inline std::uint32_t parent_process() noexcept { return static_cast<std::uint32_t>(call(SYS_getppid)); }
 inline int system_names(utsname& out) noexcept { return static_cast<int>(call(SYS_uname, &out)); }
 inline uid_t user() noexcept { return static_cast<uid_t>(call(SYS_geteuid)); }
+/// For reading; -1 if it is no regular file. Nothing else is opened: a writer that waits for a pipe's reader
+/// would take the shim for it.
+inline int open_regular_file(const char* path, struct stat& info) noexcept {
+  if (status_of_path(path, info) != 0 || !S_ISREG(info.st_mode)) return -1;
+  return open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
 /// Sleeps; returns early if a signal interrupts it.
 inline void sleep_for(long nanoseconds) noexcept {
   const timespec time{0, nanoseconds};

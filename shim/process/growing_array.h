@@ -23,11 +23,15 @@ class GrowingArray {
   /// Copies an element while another thread may change the array; false past the end. The copy is valid only
   /// if the caller finds that nothing changed meanwhile.
   bool copy(std::size_t index, T& out) noexcept {
+    const T* const item = peek(index);
+    if (item != nullptr) std::memcpy(static_cast<void*>(&out), item, sizeof(T));
+    return item != nullptr;
+  }
+  /// The same for one that the caller reads in place; nullptr past the end.
+  const T* peek(std::size_t index) noexcept {
     // The size is read first: any array read later has room for that many elements.
-    if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return false;
-    const T* items = std::atomic_ref<T*>(items_).load(std::memory_order_acquire);
-    std::memcpy(static_cast<void*>(&out), items + index, sizeof(T));
-    return true;
+    if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return nullptr;
+    return std::atomic_ref<T*>(items_).load(std::memory_order_acquire) + index;
   }
   void clear() noexcept { size_ = 0; }
   void release() noexcept {

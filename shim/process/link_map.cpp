@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "guest/auxiliary_vector.h"
 #include "guest/errno_keeper.h"
@@ -55,6 +56,8 @@ const ElfW(Dyn) * program_dynamic() noexcept {
 
 std::atomic<const link_map*> g_last_at_start{nullptr};
 std::atomic<std::size_t> g_count_at_start{0};
+std::atomic<FindByLinker> g_find_by_linker{nullptr};
+void* g_last_dynamic_at_start = nullptr;
 
 /// Constructors run under the dynamic linker's lock, so the list does not change.
 [[gnu::constructor]] void note_start() {
@@ -64,8 +67,22 @@ std::atomic<std::size_t> g_count_at_start{0};
     if (map->l_name != nullptr && base_name(map->l_name).starts_with("vgpreload_")) never_ask_for_pages();
     map = map->l_next;
   }
+  if (map != nullptr) g_last_dynamic_at_start = map->l_ld;
+  NextFunction find[] = {{"_dl_find_object"}};
+  find_after_shim_at_start(find);
+  g_find_by_linker.store(reinterpret_cast<FindByLinker>(find[0].address));
   g_count_at_start.store(count, std::memory_order_relaxed);
   g_last_at_start.store(map, std::memory_order_relaxed);
+}
+
+/// Whether the last node of the start is still in use and the last one. An earlier constructor may have
+/// opened its file, so it may be gone.
+bool ends_as_at_start() noexcept {
+  const link_map* const last = last_map_at_start();
+  const FindByLinker find = linkers_look_up();
+  FoundByLinker found{};
+  return last != nullptr && find != nullptr && find(g_last_dynamic_at_start, &found) == 0 &&
+         found.map == last && last->l_next == nullptr;
 }
 
 }  // namespace
@@ -87,6 +104,8 @@ const link_map* first_map() noexcept {
   const r_debug* debug = linker_debug();
   return debug == nullptr ? nullptr : debug->r_map;
 }
+
+FindByLinker linkers_look_up() noexcept { return g_find_by_linker.load(std::memory_order_relaxed); }
 
 const link_map* last_map_at_start() noexcept { return g_last_at_start.load(std::memory_order_relaxed); }
 
@@ -128,13 +147,37 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept {
   return false;
 }
 
-void for_each_name(bool (*visit)(void*, std::string_view), void* context) noexcept {
+void for_each_name_at_end(bool (*visit)(void*, std::string_view), void* context) noexcept {
+  if (ends_as_at_start()) {
+    const link_map* const last = last_map_at_start();
+    for (const link_map* map = first_map(); map != nullptr; map = map == last ? nullptr : map->l_next)
+      if (map->l_name != nullptr && !visit(context, map->l_name)) return;
+    return;
+  }
   char name[512];
   MapNode node;
   bool broken = false;
   for (bool more = read_node(first_map(), node); more; more = next_node(node, broken))
     if (read_name(node, name, sizeof name) && !visit(context, name)) return;
 }
+
+namespace {
+
+/// A file as the linker itself uses it: by its dynamic section, and without bounds.
+LoadedElf trusted_elf(const link_map& map) noexcept {
+  std::size_t rows = 0;
+  while (map.l_ld[rows].d_tag != DT_NULL) ++rows;
+  ElfW(Phdr) headers[2] = {};
+  headers[0].p_type = PT_LOAD;
+  headers[0].p_flags = PF_R;
+  headers[0].p_memsz = ~map.l_addr;
+  headers[1].p_type = PT_DYNAMIC;
+  headers[1].p_vaddr = reinterpret_cast<std::uintptr_t>(map.l_ld) - map.l_addr;
+  headers[1].p_memsz = rows * sizeof map.l_ld[0];
+  return {map.l_addr, headers, std::size(headers), LoadedElf::Access::direct};
+}
+
+}  // namespace
 
 void* find_after_shim(std::string_view name) noexcept {
   MapNode node;
@@ -151,6 +194,22 @@ void* find_after_shim(std::string_view name) noexcept {
     after_shim = after_shim || node.map.l_ld == _DYNAMIC;
   }
   return nullptr;
+}
+
+void find_after_shim_at_start(std::span<NextFunction> functions) noexcept {
+  std::size_t missing = functions.size();
+  bool after_shim = false;
+  for (const link_map* map = first_map(); map != nullptr && missing != 0; map = map->l_next) {
+    if (after_shim) {
+      const LoadedElf elf = trusted_elf(*map);
+      for (NextFunction& function : functions) {
+        if (function.address != nullptr) continue;
+        function.address = elf.find_function(function.name, gnu_hash(function.name));
+        missing -= function.address != nullptr;
+      }
+    }
+    after_shim = after_shim || map->l_ld == _DYNAMIC;
+  }
 }
 
 namespace {
@@ -193,7 +252,8 @@ bool headers_of_program(const link_map& map, Headers& out) noexcept {
 /// A prelinked library has its address in the headers, and a few have no segment with them.
 bool headers_in_file(const link_map& map, const char* name, Headers& out) noexcept {
   if (name[0] != '/') return false;
-  const int file = raw::open_file(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat info {};
+  const int file = raw::open_regular_file(name, info);
   if (file < 0) return false;
   ElfW(Ehdr) header;
   bool read = raw::read_at(file, &header, sizeof header, 0) == sizeof header && is_elf(header);

@@ -7,11 +7,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "process/loaded_elf.h"
 
 namespace kshim::shim {
+
+/// glibc's struct dl_find_object (2.35 and later), which older headers lack.
+struct FoundByLinker {
+  unsigned long long flags;
+  void* map_start;
+  void* map_end;
+  const link_map* map;
+  void* eh_frame;
+  unsigned long long reserved[11];
+};
+/// _dl_find_object, which takes no lock and makes no system call: 0 where a file holds the address.
+using FindByLinker = int (*)(void* address, FoundByLinker* result);
+
+/// nullptr where there is none, and before our constructor ran.
+FindByLinker linkers_look_up() noexcept;
 
 /// nullptr where the program has none. Available before constructors run.
 const r_debug* linker_debug() noexcept;
@@ -34,12 +50,21 @@ bool read_node(const link_map* address, MapNode& out) noexcept;
 bool next_node(MapNode& node, bool& broken) noexcept;
 /// The name that the linker gives it: a path, or empty for the program. False where it cannot be read.
 bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
-/// Calls visit(context, name) for the name of each node until it answers false.
-void for_each_name(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
+/// Calls visit(context, name) for the name of each node until it answers false. For the library's destructor:
+/// while it runs, the linker keeps all files that were mapped before. Makes no system call if the C library
+/// has _dl_find_object and the last file is the one of the start.
+void for_each_name_at_end(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
 /// The next definition of a libc function after the shim in link order: libc's, or another preload's.
 /// Only for names that libc has, so the search ends among the libraries that the process started with.
 /// Available before constructors run.
 void* find_after_shim(std::string_view name) noexcept;
+/// The same for several names, in a constructor. It runs under the linker's lock, so nothing changes: makes
+/// no system call.
+struct NextFunction {
+  std::string_view name;
+  void* address = nullptr;
+};
+void find_after_shim_at_start(std::span<NextFunction> functions) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
 /// `pages`: what is read through, or nullptr.
 LoadedElf read_elf(const MapNode& node, const char* name, PageCache* pages) noexcept;

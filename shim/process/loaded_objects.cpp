@@ -28,17 +28,6 @@ extern "C" [[gnu::visibility("hidden")]] const char _end[];
 namespace kshim::shim {
 namespace {
 
-/// glibc's struct dl_find_object (2.35 and later), which older headers lack.
-struct FoundByLinker {
-  unsigned long long flags;
-  void* map_start;
-  void* map_end;
-  const link_map* map;
-  void* eh_frame;
-  unsigned long long reserved[11];
-};
-using FindByLinker = int (*)(void* address, FoundByLinker* result);
-
 /// What is compared before a record is used again. `hash` covers the end of the name, the build id and the
 /// beginning of the dynamic section: tables, needed libraries, soname.
 struct Proof {
@@ -93,6 +82,17 @@ struct Index {
 
   std::uint32_t number_of(const Record& of) noexcept { return static_cast<std::uint32_t>(&of - &records[0]); }
   bool walks_again = false;  ///< the list changed while it was read, and is read from its beginning
+  bool temporary = false;    ///< of one call: knows no identities
+
+  static constexpr std::size_t kTexts = std::size_t{1} << 20U;
+  char* texts = nullptr;  ///< of a temporary index
+  std::size_t texts_used = 0;
+  std::string_view keep(std::string_view text) noexcept {
+    if (texts == nullptr || text.size() > kTexts - texts_used) return {};
+    std::memcpy(texts + texts_used, text.data(), text.size());
+    texts_used += text.size();
+    return {texts + texts_used - text.size(), text.size()};
+  }
 
   // Buffers that are too large for the stack of a host's thread.
   Stack<std::size_t{256} << 10U> stack;
@@ -105,6 +105,7 @@ struct Index {
 TimedLock g_lock;
 std::atomic<Index*> g_index{nullptr};
 std::atomic<bool> g_ignore_linkers_look_up{false};
+std::atomic<bool> g_unnumbered_files{false};
 
 /// Signals are blocked while the lock is held, so a signal handler never interrupts the owner.
 class Access {
@@ -134,6 +135,8 @@ class Access {
       index->stack.prepare();
       g_index.store(index, std::memory_order_release);
     }
+    if (index->find_by_linker == nullptr && !g_ignore_linkers_look_up)
+      index->find_by_linker = linkers_look_up();
     return index;
   }
   const ErrnoKeeper keeper_;
@@ -345,8 +348,12 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
     executable_path(path);
   else
     make_absolute(given, path);
-  record.object.identity = identify(index, path.view(), record.object.build_id);
-  if (record.object.identity == 0) return;
+  if (!index.temporary) record.object.identity = identify(index, path.view(), record.object.build_id);
+  if (record.object.identity == 0) {
+    record.object.path = index.temporary ? index.keep(path.view()) : copy_to_storage(path.view());
+    if (!index.temporary) g_unnumbered_files.store(true, std::memory_order_relaxed);
+    return;
+  }
   Identity& known = index.identities[record.object.identity - 1];
   char soname[256];
   if (known.soname.data() == nullptr && cached.soname(soname, sizeof soname))
@@ -354,15 +361,6 @@ void read_record(Index& index, const MapNode& node, const char* name, bool first
   known.address = elf.dynamic();
   record.object.path = known.path;
   record.object.soname = known.soname;
-}
-
-/// The linker's own look-up, which takes no lock: glibc 2.35 and later.
-void find_linkers_look_up(Index& index, const Record& record) noexcept {
-  if (index.find_by_linker != nullptr || g_ignore_linkers_look_up || record.object.soname != "libc.so.6")
-    return;
-  constexpr std::string_view kName = "_dl_find_object";
-  index.find_by_linker =
-      reinterpret_cast<FindByLinker>(record.object.elf.find_function(kName, gnu_hash(kName), "GLIBC_2.35"));
 }
 
 /// The record of a node, or nullptr. Not checked.
@@ -391,7 +389,6 @@ Record* add(Index& index, const MapNode& node, bool first) noexcept {
     if (!index.records.push(record)) return nullptr;
   }
   add_ranges(index, number);
-  find_linkers_look_up(index, record);
   return &index.records[number];
 }
 
@@ -560,10 +557,24 @@ bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
   return found && index.version.load(std::memory_order_relaxed) == version;
 }
 
-/// Whether the linker has that object where the record says, by its own look-up.
-bool is_linkers(FindByLinker find_by_linker, const Record& record, std::uintptr_t address) noexcept {
+/// Whether the linker has the object of that node at the address, by its own look-up.
+bool is_linkers(FindByLinker find_by_linker, const link_map* node, std::uintptr_t address) noexcept {
   FoundByLinker found{};
-  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == record.node.address;
+  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == node;
+}
+
+/// The node of the record for an address, if that record has that number: read as copy_record() reads,
+/// without the copy.
+const link_map* node_of_load(Index& index, std::uintptr_t address, std::uint64_t load) noexcept {
+  const std::uint64_t version = index.version.load(std::memory_order_acquire);
+  Range range;
+  if ((version & 1U) != 0 || !index.ranges.copy(range_at(index, address), range) || address >= range.high)
+    return nullptr;
+  const Record* const record = index.records.peek(range.record);
+  const link_map* const node =
+      record != nullptr && record->object.load == load ? record->node.address : nullptr;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return index.version.load(std::memory_order_relaxed) == version ? node : nullptr;
 }
 
 enum class InUse : std::uint8_t { found, nothing, unknown };
@@ -581,7 +592,7 @@ InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
   if (out.permanent) return InUse::found;
   // The object is in use, so its build id can be read. An object without one is verified in full.
   const BuildId& id = out.object.build_id;
-  const bool same = id.size != 0 && is_linkers(find_by_linker, out, address) &&
+  const bool same = id.size != 0 && is_linkers(find_by_linker, out.node.address, address) &&
                     std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
   return same ? InUse::found : InUse::unknown;
 }
@@ -621,10 +632,9 @@ LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
 
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   if (Index* const known = g_index.load(std::memory_order_acquire); known != nullptr && load != 0) {
-    Record record;
-    if (known->find_by_linker != nullptr && copy_record(*known, address, record) &&
-        record.object.load == load && is_linkers(known->find_by_linker, record, address))
-      return true;
+    const link_map* const node =
+        known->find_by_linker == nullptr ? nullptr : node_of_load(*known, address, load);
+    if (node != nullptr && is_linkers(known->find_by_linker, node, address)) return true;
   }
   const Access index;
   if (!index || load == 0) return false;
@@ -686,6 +696,49 @@ std::uint64_t for_each_loaded_object(bool (*visit)(void*, const LoadedObject&), 
   list.release();
   return last;
 }
+
+namespace {
+
+/// Reads the list without the shared index: no lock, and nothing is kept.
+void visit_without_index(bool (*visit)(void*, const LoadedObject&), void* context) noexcept {
+  void* const memory = raw::map_memory(sizeof(Index), MAP_NORESERVE);
+  if (memory == nullptr) return;
+  auto* const index = ::new (memory) Index;
+  index->temporary = true;
+  index->find_by_linker = linkers_look_up();
+  index->texts = static_cast<char*>(raw::map_memory(Index::kTexts, MAP_NORESERVE));
+  bool more = true;
+  walk(*index, [&](const Record& record) {
+    if (record.visible && more && !index->walks_again) more = visit(context, record.object);
+  });
+  if (index->texts != nullptr) raw::unmap_memory(index->texts, Index::kTexts);
+  index->records.release();
+  index->free_records.release();
+  index->ranges.release();
+  index->~Index();
+  raw::unmap_memory(memory, sizeof(Index));
+}
+
+}  // namespace
+
+void for_each_loaded_object_at_once(bool (*visit)(void*, const LoadedObject&), void* context) noexcept {
+  struct Visit {
+    bool (*visit)(void*, const LoadedObject&);
+    void* context;
+    bool any = false;
+  };
+  Visit inner{visit, context};
+  for_each_loaded_object(
+      [](void* of, const LoadedObject& object) {
+        auto& given = *static_cast<Visit*>(of);
+        given.any = true;
+        return given.visit(given.context, object);
+      },
+      &inner);
+  if (!inner.any) on_new_stack([&] { visit_without_index(visit, context); });
+}
+
+bool has_unnumbered_files() noexcept { return g_unnumbered_files.load(std::memory_order_relaxed); }
 
 FileInfo file_of_identity(std::uint32_t identity) noexcept {
   const Access index;

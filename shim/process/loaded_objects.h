@@ -44,14 +44,20 @@ inline LoadedObject find_object_in_use(std::uintptr_t address) noexcept {
 /// call may pass.
 std::uint64_t for_each_loaded_object(bool (*visit)(void* context, const LoadedObject& object), void* context,
                                      std::uint64_t after = 0) noexcept;
+/// The same for work that may not fail because a thread keeps the index to itself (a host's debugger has
+/// stopped it): the list is read again, and `path`, `soname` and `load` mean nothing after visit().
+void for_each_loaded_object_at_once(bool (*visit)(void* context, const LoadedObject& object),
+                                    void* context) noexcept;
 /// Whether the mapping with that number still holds the address.
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept;
 
 /// For tests: behaves from now on as with a C library that has no _dl_find_object.
 void ignore_linkers_look_up() noexcept;
 
-/// Identities are below this number.
+/// Identities are below this number. Files beyond have none: their frames have path and build id, and no
+/// record refers to them.
 constexpr std::uint32_t kMaxIdentities = 16384;
+bool has_unnumbered_files() noexcept;
 /// What an identity stands for, whether it is still mapped or not. Empty for 0.
 struct FileInfo {
   std::string_view path;

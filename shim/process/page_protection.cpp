@@ -13,7 +13,7 @@ namespace {
 // A line of /proc/self/maps: "7f12a000-7f12c000 r--p 00000000 fe:01 1234 /path".
 std::optional<int> rights_of(std::uintptr_t begin, std::uintptr_t end) noexcept {
   constexpr std::size_t kMost = 64U << 20U;  // 65,530 mappings, the kernel's own limit, are a tenth of it
-  const int file = raw::open_file("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  const int file = raw::open_file("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
   MappingSearch search(begin, end);
   char text[2048];

@@ -9,7 +9,6 @@
 #include <new>
 
 #include "guest/errno_keeper.h"
-#include "guest/process_generation.h"
 #include "guest/safe_memory.h"
 #include "guest/syscalls.h"
 
@@ -18,19 +17,16 @@ namespace kshim::shim {
 bool read_scattered(const ReadPart* parts, std::size_t count) noexcept {
   const ErrnoKeeper keeper;
   if (count > kMaxReadParts) return false;
-  iovec local[kMaxReadParts];
-  iovec remote[kMaxReadParts];
+  iovec local[kMaxReadParts] = {};
+  iovec remote[kMaxReadParts] = {};
   std::size_t wanted = 0;
   for (std::size_t i = 0; i < count; ++i) {
     local[i] = {parts[i].to, parts[i].size};
     remote[i] = {reinterpret_cast<void*>(parts[i].from), parts[i].size};
     wanted += parts[i].size;
   }
-  const long got = raw::call(SYS_process_vm_readv, process_id(), local, count, remote, count, 0UL);
-  if (got == static_cast<long>(wanted)) return true;
-  // A short answer means an unmapped page; an error may also be a sandbox's, for which read_memory has
-  // another way.
-  if (got >= 0 || errno == EFAULT) return false;
+  const KernelRead answer = read_by_kernel(local, remote, count, wanted);
+  if (answer != KernelRead::refused) return answer == KernelRead::done;
   for (std::size_t i = 0; i < count; ++i)
     if (!read_memory(parts[i].from, parts[i].to, parts[i].size)) return false;
   return true;

@@ -27,11 +27,10 @@ namespace {
 using report::Field;
 
 std::size_t read_whole(const char* path, char* to, std::size_t capacity) noexcept {
-  const int fd = raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat info {};
+  const int fd = raw::open_regular_file(path, info);
   if (fd < 0) return 0;
   std::size_t size = 0;
-  struct stat info {};
-  if (raw::status_of(fd, info) != 0 || !S_ISREG(info.st_mode)) capacity = 0;
   while (size < capacity) {
     const ssize_t got = raw::read_file(fd, to + size, capacity - size);
     if (got <= 0) break;

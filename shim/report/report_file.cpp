@@ -26,8 +26,9 @@ using report::RecordType;
 
 /// The process_generation() that g_number belongs to: a child of fork inherits its parent's.
 std::atomic<std::uint32_t> g_process{0};
-std::atomic<std::uint32_t> g_number{0};   // 0 if no report could be made
-std::atomic<std::uint32_t> g_reports{0};  ///< begun in this process and its ancestors
+std::atomic<std::uint32_t> g_number{0};      // 0 if no report could be made
+std::atomic<std::uint32_t> g_process_id{0};  ///< of the process that began the report
+std::atomic<std::uint32_t> g_reports{0};     ///< begun in this process and its ancestors
 std::atomic<std::uint64_t> g_dropped{0};
 std::atomic<Report*> g_report{nullptr};
 
@@ -59,6 +60,10 @@ std::uint32_t current_report() noexcept {
                  g_process.load(std::memory_order_acquire) == process_generation()
              ? g_number.load(std::memory_order_relaxed)
              : 0;
+}
+
+bool is_process_of_report() noexcept {
+  return g_process_id.load(std::memory_order_relaxed) == raw::process();
 }
 
 void count_dropped() noexcept { g_dropped.fetch_add(1, std::memory_order_relaxed); }
@@ -110,7 +115,7 @@ void Report::open(std::uint64_t sample) noexcept {
   utsname system{};
   ProcessNames names;
   names.host = raw::system_names(system) == 0 && system.nodename[0] != 0 ? system.nodename : "localhost";
-  names.pid = process_id();
+  names.pid = raw::process();
   names.rank = rank_of(environment_).value_or(0);
   std::uint32_t number = 0;
   opened_ = open_report(options(), environment_, names, file_);
@@ -147,6 +152,7 @@ void Report::start(std::uint32_t process) noexcept {
     g_number.store(0, std::memory_order_relaxed);
   else
     open(options().sample);
+  g_process_id.store(raw::process(), std::memory_order_relaxed);
   g_process.store(process, std::memory_order_release);
 }
 

@@ -10,7 +10,6 @@
 #include <atomic>
 
 #include "guest/errno_keeper.h"
-#include "guest/process_generation.h"
 #include "guest/signals.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -39,7 +38,7 @@ bool is_stdout(const struct stat& file) noexcept {
 bool is_open_elsewhere(const struct stat& file) noexcept {
   constexpr int kFile = 0;      // KCMP_FILE of linux/kcmp.h
   constexpr int kLooked = 256;  // redirections have low numbers, and each look is a system call
-  const auto process = static_cast<long>(process_id());
+  const auto process = static_cast<long>(raw::thread());
   for (long fd = 0; fd < kLooked; ++fd) {
     if (fd == STDERR_FILENO) continue;
     const long order = raw::call(SYS_kcmp, process, process, kFile, static_cast<long>(STDERR_FILENO), fd);
@@ -55,6 +54,13 @@ bool is_terminal(const struct stat& file) noexcept {
   return S_ISCHR(file.st_mode) && number >= 136 && number <= 143;
 }
 
+/// A service that inetd starts has its connection as stdin, stdout and stderr.
+bool is_connection(const struct stat& file) noexcept {
+  struct stat in {};
+  return S_ISSOCK(file.st_mode) && raw::status_of(STDIN_FILENO, in) == 0 && in.st_dev == file.st_dev &&
+         in.st_ino == file.st_ino;
+}
+
 /// After a host has closed stderr, its next file or pipe may get descriptor 2. The shim must not write into
 /// that. After a redirection by dup2 (daemons, test runners), another descriptor usually refers to the same
 /// open file description, for instance stdout, or descriptor 2 is a terminal. Any other redirection (freopen,
@@ -63,7 +69,7 @@ bool is_stderr() noexcept {
   const Start start = g_start.load(std::memory_order_acquire);
   if (start == Start::closed) return false;
   struct stat now {};
-  if (raw::status_of(STDERR_FILENO, now) != 0) return false;
+  if (raw::status_of(STDERR_FILENO, now) != 0 || is_connection(now)) return false;
   if (start == Start::unknown || (now.st_dev == g_device && now.st_ino == g_inode)) return true;
   return is_terminal(now) || is_open_elsewhere(now);
 }

@@ -103,22 +103,24 @@ bool visit_binding(void* context, std::string_view name, std::uintptr_t address)
 }
 
 /// Whether a file that finds functions by itself means CUDA's: a static runtime and most other clients have
-/// the name of the driver's file.
-bool names_driver(const LoadedElf& elf) noexcept {
+/// the name of the driver's file. Reads constants first, and at most `budget` bytes of all files.
+bool names_driver(const LoadedElf& elf, std::size_t& budget) noexcept {
   constexpr std::string_view kDriver = "libcuda.so";
-  constexpr std::uint64_t kMost = 32ULL << 20U;  // text and constants come before device code
-  char chunk[4096];
+  char chunk[16384];
   bool found = false;
-  elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
-    end = std::min<std::uintptr_t>(end, start + kMost);
-    // A name may lie across the end of a chunk.
-    for (std::uintptr_t at = start; !found && at < end; at += sizeof chunk - kDriver.size()) {
-      const std::size_t size = std::min<std::size_t>(end - at, sizeof chunk);
-      if (!elf.copy(at, chunk, size)) break;
-      found = std::string_view(chunk, size).find(kDriver) != std::string_view::npos;
-      if (size < sizeof chunk) break;
-    }
-  });
+  for (const bool code : {false, true})
+    elf.each_segment([&](std::uintptr_t start, std::uintptr_t end) {
+      if (elf.is_code(start) != code || elf.is_writable(start)) return;
+      // A name may lie across the end of a chunk.
+      for (std::uintptr_t at = start; !found && at < end && budget != 0;
+           at += sizeof chunk - kDriver.size()) {
+        const std::size_t size = std::min({std::size_t{end - at}, sizeof chunk, budget});
+        budget -= size;
+        if (!elf.copy(at, chunk, size)) break;
+        found = std::string_view(chunk, size).find(kDriver) != std::string_view::npos;
+        if (size < sizeof chunk) break;
+      }
+    });
   return found;
 }
 
@@ -126,6 +128,7 @@ struct Look {
   LoadedObject shim;
   PageCache pages;
   Found& found;
+  std::size_t budget = std::size_t{4} << 20U;
 };
 
 bool visit_object(void* context, const LoadedObject& object) {
@@ -135,7 +138,8 @@ bool visit_object(void* context, const LoadedObject& object) {
   const LoadedElf elf = object.elf.through(look.pages);
   elf.each_binding(is_interposed, visit_binding, &bindings);
   Bypass& bypass = bindings.bypass;
-  if (bypass.lookup && !bypass.driver && !bypass.runtime) bypass.lookup = names_driver(object.elf);
+  if (bypass.lookup && !bypass.driver && !bypass.runtime)
+    bypass.lookup = names_driver(object.elf, look.budget);
   if (!bypass.lookup && !bypass.driver && !bypass.runtime) return true;
   bypass.path << object.path;
   bypass.how = kDeepbind;
@@ -164,17 +168,21 @@ bool is_system_library(std::string_view path) noexcept {
   return false;
 }
 
+bool has_namespaces() noexcept {
+  const r_debug* debug = linker_debug();
+  return debug != nullptr && debug->r_version >= 2;
+}
+
 // The dynamic linker's list for debuggers has all namespaces (glibc 2.35, struct r_debug_extended).
 void visit_namespaces(Found& found) noexcept {
-  const r_debug* debug = linker_debug();
-  if (debug == nullptr || debug->r_version < 2) return;
+  if (!has_namespaces()) return;
   struct Extended {
     r_debug base;
     const Extended* next;
   };
   constexpr int kMostNamespaces = 64;
   Extended space;
-  if (!read_memory(reinterpret_cast<std::uintptr_t>(debug), &space, sizeof space)) return;
+  if (!read_memory(reinterpret_cast<std::uintptr_t>(linker_debug()), &space, sizeof space)) return;
   for (int i = 0; i < kMostNamespaces && space.next != nullptr; ++i) {
     if (!read_memory(reinterpret_cast<std::uintptr_t>(space.next), &space, sizeof space)) return;
     // An auditor has a namespace, too, and no driver in it. The first file is what dlmopen was asked for, or,
@@ -208,22 +216,25 @@ void write(Report& report, const Bypass& bypass) noexcept {
   log_line(LogLevel::info, line.view());
 }
 
-/// Compares names only, because every process runs it at its end.
-bool driver_is_mapped() noexcept {
+bool is_driver_mapped() noexcept {
   bool found = false;
-  for_each_name([](void* context,
-                   std::string_view name) { return !(*static_cast<bool*>(context) = is_driver_name(name)); },
-                &found);
+  for_each_name_at_end(
+      [](void* context, std::string_view name) {
+        return !(*static_cast<bool*>(context) = is_driver_name(name));
+      },
+      &found);
   return found;
 }
 
 }  // namespace
 
+bool may_be_bypassed() noexcept { return has_namespaces() || is_driver_mapped(); }
+
 bool find_bypasses() noexcept {
   g_found = static_cast<Found*>(raw::map_memory(sizeof(Found)));
   if (g_found == nullptr) return false;
   visit_namespaces(*g_found);
-  if (driver_is_mapped()) {
+  if (is_driver_mapped()) {
     Look look{find_loaded_object(&g_found), {}, *g_found};
     for_each_loaded_object(visit_object, &look);
     drop_watched(*g_found);

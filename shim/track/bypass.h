@@ -7,7 +7,11 @@
 
 namespace kshim::shim {
 
-/// Whether such a file is mapped. For the end of a process through its destructors, once.
+// For the end of a process through its destructors.
+
+/// Whether a driver or a second namespace is mapped at all. All processes are asked that.
+bool may_be_bypassed() noexcept;
+/// Whether such a file is mapped. Call it once.
 bool find_bypasses() noexcept;
 /// A `bypass` record for each file found, in a report that is begun for it where there is none. Under the
 /// shim's lock.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "track/compiler_process.h"
 
+#include <elf.h>
 #include <fcntl.h>
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
+#include "guest/auxiliary_vector.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "kshim/image/compiler_program.h"
@@ -19,13 +21,12 @@ namespace {
 using report::Field;
 using report::RecordType;
 
-/// A regular file. Opened so that a pipe without a writer does not block.
+/// A regular file.
 class File {
  public:
-  explicit File(const char* path) noexcept
-      : fd_(raw::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+  explicit File(const char* path) noexcept {
     struct stat info {};
-    regular_ = fd_ >= 0 && raw::status_of(fd_, info) == 0 && S_ISREG(info.st_mode);
+    fd_ = raw::open_regular_file(path, info);
   }
   ~File() {
     if (fd_ >= 0) raw::close_file(fd_);
@@ -33,13 +34,12 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   std::size_t read(std::uint64_t offset, void* to, std::size_t size) const noexcept {
-    const ssize_t got = regular_ ? raw::read_at(fd_, to, size, offset) : 0;
+    const ssize_t got = fd_ >= 0 ? raw::read_at(fd_, to, size, offset) : 0;
     return got > 0 ? static_cast<std::size_t>(got) : 0;
   }
 
  private:
-  int fd_;
-  bool regular_ = false;
+  int fd_ = -1;
 };
 
 /// Of /proc, whose files have no size.
@@ -73,7 +73,19 @@ std::atomic<bool> g_compiler{false};
 
 }  // namespace
 
+namespace {
+
+/// By the name that the program was started by, which costs no system call. An open file was started by its
+/// number (fexecve).
+bool may_be_compiler(std::string_view name) noexcept {
+  return name.find_first_not_of("0123456789") == std::string_view::npos || image::is_compiler_program(name);
+}
+
+}  // namespace
+
 void look_at_program() noexcept {
+  const auto* const given = reinterpret_cast<const char*>(auxiliary_value(AT_EXECFN));
+  if (given != nullptr && !may_be_compiler(base_name(given))) return;
   char path[4096];
   const ssize_t size = raw::read_link("/proc/self/exe", path, sizeof path);
   g_compiler.store(size > 0 && image::is_compiler_program(base_name({path, static_cast<std::size_t>(size)})),

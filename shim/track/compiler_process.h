@@ -14,7 +14,7 @@
 
 namespace kshim::shim {
 
-/// At the start: finds out whether this process runs one.
+/// In a constructor: finds out whether this process runs one.
 void look_at_program() noexcept;
 bool is_compiler_process() noexcept;
 

@@ -155,6 +155,7 @@ struct FatbinRegistry::Tables {
   Number by_host[1U << kHostBits];
   Number fatbins_used, free_fatbin;
   Number kernels_used, free_kernel;
+  Number last_found;  ///< fatbin: the kernels of one are registered in a row
 
   Fatbin& fatbin(Number number) noexcept { return fatbins[number - 1]; }
   Kernel& kernel(Number number) noexcept { return kernels[number - 1]; }
@@ -167,9 +168,10 @@ struct FatbinRegistry::Tables {
   Number& host_bucket(std::uintptr_t host) noexcept { return by_host[bucket_of(host, kHostBits)]; }
 
   Number find(abi::FatbinHandle handle) noexcept {
+    if (last_found != 0 && fatbin(last_found).handle == handle) return last_found;
     Number at = handle_bucket(handle);
     while (at != 0 && fatbin(at).handle != handle) at = fatbin(at).next_of_handle;
-    return at;
+    return last_found = at;
   }
 
   void add_fatbin(const Registration& added) noexcept {
@@ -179,7 +181,7 @@ struct FatbinRegistry::Tables {
     Number& of_handle = handle_bucket(added.handle);
     Number& of_address = address_bucket(added.fatbin);
     fatbin(number) = {added.handle, added.address, added.fatbin, 0, 0, of_handle, of_address};
-    of_handle = of_address = number;
+    of_handle = of_address = last_found = number;
   }
 
   void add_kernel(const Registration& added) noexcept {
@@ -203,6 +205,7 @@ struct FatbinRegistry::Tables {
 
   void remove(Number number) noexcept {
     if (number == 0) return;
+    last_found = 0;
     Fatbin& gone = fatbin(number);
     for (Number at = gone.first; at != 0; at = kernel(at).next)
       unlink(host_bucket(kernel(at).host), at, [this](Number of) -> Number& { return next_of_host[of - 1]; });

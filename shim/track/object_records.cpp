@@ -10,6 +10,7 @@
 #include "process/loaded_objects.h"
 #include "process/scattered_read.h"
 #include "report/report_file.h"
+#include "report/stderr_log.h"
 
 namespace kshim::shim {
 namespace {
@@ -65,7 +66,7 @@ bool write_library(void* context, const LoadedObject& object) {
   if (!is_nvidia_library(object.path) && !is_driver_file(object.path) && !is_shared_runtime(object.path) &&
       !is_compiler(object.path))
     return true;
-  if (object.identity >= kMaxIdentities || out.written[object.identity] == out.number) return true;
+  if (object.identity == 0 || out.written[object.identity] == out.number) return true;
   out.written[object.identity] = out.number;
   NameText target;
   std::string_view version = version_of(object.path, target);
@@ -88,7 +89,11 @@ bool write_library(void* context, const LoadedObject& object) {
 
 void ObjectRecords::announce(Report& report, std::uint32_t identity, std::string_view runtime) noexcept {
   const std::uint32_t number = report.begin();
-  if (number == 0 || identity == 0 || identity >= kMaxIdentities || objects_[identity] == number) return;
+  if (identity == 0 && has_unnumbered_files() && !said_) {
+    said_ = true;
+    log_line(LogLevel::warn, "too many library files were mapped: the later ones have no object record");
+  }
+  if (number == 0 || identity == 0 || objects_[identity] == number) return;
   if (const LoadedObject object = find_object_of_identity(identity); object) {
     PageCache pages;
     if (object.elf.through(pages).imports("__cudaRegisterFatBinary")) runtime = "shared";

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import sys
 
@@ -66,6 +67,19 @@ class Environments(e2e.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.install()
         self.look("uv", platform.python_version(), self.prefix, self.prefix / "bin" / "python", CONDA_PREFIX="/elsewhere")
+
+    def test_the_systems(self):
+        """No environment at all: Debian's interpreter, by its path and by its name in PATH."""
+        [python] = [path for path in pathlib.Path("/usr/bin").glob("python3.*") if path.name.removeprefix("python3.").isdigit()][:1] or [None]
+        if python is None:
+            self.skipTest("no Python in /usr/bin")
+        for name, path in (("/usr/bin/python3", os.environ["PATH"]), ("python3", "/usr/bin:/bin"), (python, "/bin")):
+            done = self.kshim("doctor", "--format", "json", name, env=e2e.simulated("8.6", PATH=path, VIRTUAL_ENV="/elsewhere"))
+            [found] = json.loads(done.stdout)["pythons"]
+            self.assertEqual((found["manager"], found["version"], found["interpreter"]), ("system", python.name.removeprefix("python"), "/usr/bin/python3"), name)
+            done = self.kshim("doctor", "--format", "markdown", name, env=e2e.simulated("8.6", PATH=path))
+            self.assertRegex(done.stdout, rf"(?m)^\| Python \| .*{re.escape(found['version'])} \(system\)")
+            self.assertIn(platform.freedesktop_os_release()["PRETTY_NAME"], done.stdout)
 
     def test_conda(self):
         """The interpreter lies in it, and its packages stand in conda-meta; there is no conda on PyPI or in Debian to make one."""

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries of NVIDIA's name that crash, hang, leave and refuse: the doctor lives, and says which it was.
-#include "analyzer/input/machine/nvml.h"
-
 #include <gtest/gtest.h>
+
+#include "analyzer/input/machine/gather.h"
 
 namespace {
 

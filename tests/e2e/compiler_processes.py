@@ -68,6 +68,10 @@ class Compilers(e2e.Case):
                          ("ptxas", os.path.realpath(PTXAS), ["sm_61"], "6.3", done.returncode))
         self.assertEqual((row["parent"][0]["pid"], row["parent"][0]["exe"]), (os.getpid(), os.path.realpath(sys.executable)))
 
+    def test_one_that_a_sample_left_out(self):
+        (row,), _ = self.failed(PTXAS, "--gpu-name", "sm_61", self.ptx(), "-o", "out.cubin", env={"KSHIM_SAMPLE": "1000000"})
+        self.assertEqual(row["asked"], ["sm_61"])
+
     def test_what_nvcc_was_asked(self):
         source = self.folder / "k.cu"
         source.write_text("__global__ void k() {}\n")

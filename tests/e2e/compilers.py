@@ -99,6 +99,12 @@ class Refusals(e2e.Case):
         self.assertEqual(len([line for line in lines if line.startswith("kshim: NVRTC")]), 1)
         self.assertTrue(any(line.startswith("kshim:   compiles   compute_75,") for line in lines), done.stderr)
 
+    def test_in_a_process_that_a_sample_left_out(self):
+        self.run_program(REAL, "61", env=e2e.preloaded("6.1", KSHIM_SAMPLE="1000000"))
+        (report,) = self.reports()
+        (failure,) = e2e.of_type(report, "failure")
+        self.assertEqual((failure["asked"], report[0]["sample"]), ("compute_61", None))
+
     def test_without_the_driver_no_report(self):
         done = self.run_program(LINKER, "sm_61", "--no-driver", env=e2e.preloaded("6.1"))
         self.assertEqual(done.stderr, "")

@@ -199,6 +199,22 @@ reason = "a vendor's"
         self.write('expct = "8.0"\n')
         self.assertIn("`expect`", self.refused(SCALE))
 
+    # shows: a configuration whose keys have 500,000 parts, one that names a list behind a link
+    def test_hostile(self):
+        deep = "a" + ".a" * 500_000
+        nested = "x = " + "".join("[{a" + ".a" * 60 + " = " for _ in range(100)) + "1" + "}]" * 100
+        for text in (f"{deep} = 1\n", f"[{deep}]\n", nested + "\n"):
+            self.write(text)
+            self.refused(SCALE)
+            self.write("[tool.kshim]\n" + text, "pyproject.toml")
+            self.refused("--config", "pyproject.toml", SCALE)
+        (self.folder / "private").write_text("hunter2\n")
+        (self.folder / "list").symlink_to(self.folder / "private")
+        (self.folder / "lists").symlink_to(self.folder)
+        for name in ("list", "lists/private", "../private"):
+            self.write(f'expect = "@{name}"\n')
+            self.assertNotIn("hunter2", self.refused(SCALE))
+
     def test_first_configuration(self):
         """What --print-config writes of a wheel holds that wheel, and no other."""
         wheel = self.wheel(_C=SAXPY, _fa3_C=ATTENTION)
@@ -207,6 +223,10 @@ reason = "a vendor's"
         self.write(done.stdout)
         self.scan(wheel)
         self.assertEqual(self.kshim("scan", self.wheel("other.whl", _C=SCALE, _fa3_C=ATTENTION)).returncode, 1)
+        odd = self.wheel("odd.whl", _C=SAXPY, **{"_*[C]": ATTENTION})  # no pattern
+        self.write(self.kshim("scan", "--print-config", odd).stdout)
+        self.scan(odd)
+        self.assertEqual(self.kshim("scan", self.wheel("other.whl", _C=SAXPY, _xC=ATTENTION, **{"_*[C]": ATTENTION})).returncode, 1)
         self.write("", "kshim.toml")
         (self.folder / "kshim.toml").unlink()
         self.assertEqual(self.kshim("scan", "--print-config", "-o", "pyproject.toml", wheel).returncode, 0)

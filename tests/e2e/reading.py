@@ -5,12 +5,15 @@ costs no more than itself."""
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
 import unittest
+import zipfile
 
 import e2e
 import trust
@@ -122,13 +125,16 @@ class Reading(e2e.Case):
             while not stop.is_set():
                 for path, content in contents.items():
                     path.write_bytes(content)
+                    stop.wait(random.uniform(0, 0.05))  # time for a reader to open it while it is long
                     os.truncate(path, 4096)
 
         thread = threading.Thread(target=flip)
         thread.start()
         said = ""
         try:
-            for _ in range(30):
+            for attempt in range(300):
+                if attempt >= 10 and "became shorter" in said:
+                    break
                 done = self.kshim("scan", "--format", "json", folder)
                 self.assertIn(done.returncode, (0, 1), done.stderr)
                 self.assertIn(str(honest), {row["path"] for row in json.loads(done.stdout)["objects"]})
@@ -159,6 +165,72 @@ class Reading(e2e.Case):
                     self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn(str(dead), done.stderr)
+                self.assertIn("--io-timeout", done.stderr)
+
+    # shows: JSON that is nested 400,000 deep, escape sequences in what a wheel declares
+    def test_what_packages_declare(self):
+        deep = "[" * 400_000 + "]" * 400_000
+        for arch in (deep, '"9.0_real\\u001b[31m\\n::error::x"'):
+            wheel = self.folder / "a-1-py3-none-any.whl"
+            with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("a-1.dist-info/variant.json", '{"variants":{"x":{"nvidia":{"sm_arch":[%s]}}}}' % arch)
+            done = self.kshim("export", "--verify", wheel)
+            self.assertIn(done.returncode, (0, 1, 2, 3), done.stderr)
+            self.assertNotIn("\x1b", done.stdout)
+            self.assertNotIn("\n::error", done.stdout)
+        image = self.folder / "tree/image"
+        image.mkdir(parents=True)
+        (image / "manifest.json").write_text('[{"Layers":["x"],"Config":"c"}]')
+        (image / "c").write_text('{"config":{"Env":' + deep + "}}")
+        done = self.kshim("scan", self.folder / "tree")
+        self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+
+    # shows: a fatbin of 20 MB that unpacks to 640 GB
+    def test_a_bomb_of_images(self):
+        size, block = 64 << 20, 128 << 10
+        blocks = [struct.pack("<I", (1 << 1) | (block << 3))[:3] + b"\0"] * (size // block)  # RFC 8878: RLE, of zeros
+        blocks[-1] = struct.pack("<I", 1 | (1 << 1) | (block << 3))[:3] + b"\0"
+        frame = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", size) + b"".join(blocks)
+        frame += bytes(-len(frame) % 8)
+        entry = struct.pack("<HHIQIIHHIQQQQ", 2, 0x0101, 64, len(frame), len(frame), 0, 7, 1, 90, 0, 0x8000, 0, size) + frame
+        body = entry * 10_000
+        bomb = self.folder / "bomb.fatbin"
+        bomb.write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body)
+        report = self.folder / "r.jsonl"
+        report.write_text(trust.report(str(bomb)).replace('"build_id": "' + "ab" * 20 + '"', '"build_id": null'))
+        for words in (("scan", "--kernels", "--target", "9.0", bomb), ("scan", "--sizes", bomb), ("analyze", report)):
+            with self.subTest(words[0:2]):
+                done = subprocess.run([e2e.KSHIM, *map(str, words)], timeout=60, stdin=subprocess.DEVNULL, capture_output=True, env=e2e.clean_environment(),
+                                      check=False)
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+
+    # shows: a file system that no longer answers under `kshim run`: programs and files of CMD lie there
+    @unittest.skipUnless(e2e.SHIM.exists() and os.geteuid() == 0, "needs the shim, and root to mount")
+    def test_a_run_on_a_file_system_that_does_not_answer(self):
+        dead, program = self.folder / "dead", self.folder / "program"
+        report = self.folder / "report.jsonl"
+        report.write_text(trust.report(str(dead / "lib.so")))
+        leaves_report = f'cp {report} "$(dirname "$KSHIM_REPORT")/host.17.jsonl"; sed -i "s/\\"run\\": null/\\"run\\": \\"$KSHIM_RUN_ID\\"/" "$(dirname "$KSHIM_REPORT")/host.17.jsonl"'
+        # A program that is begun when another file system lies over its name.
+        covered = ("import os, subprocess, sys\n"
+                   f"os.mkdir('{program}')\n"
+                   f"open('{program}/lib.so', 'wb').write(open('/bin/sleep', 'rb').read())\n"
+                   f"os.chmod('{program}/lib.so', 0o755)\n"
+                   f"file = os.open('{program}/lib.so', os.O_RDONLY)\n"
+                   f"subprocess.run(['mount', '--bind', '{dead}', '{program}'], check=True)\n"
+                   "os.execve(file, ['sleep', '60'], os.environ)\n")
+        for silent, options, status, command in (
+                ("READ", (), 0, ("sh", "-c", leaves_report)), ("READ", (), 7, ("sh", "-c", leaves_report + "; exit 7")),
+                ("READ", ("--fail-on", "error"), 125, ("sh", "-c", leaves_report)),
+                ("ALL", ("--timeout", "2"), 128 + 15, (sys.executable, "-c", covered))):
+            with self.subTest(silent=silent, status=status):
+                dead.mkdir(exist_ok=True)
+                done = subprocess.run(["unshare", "--mount", sys.executable, e2e.SOURCE / "tests/support/silent_fs.py", dead, silent, e2e.KSHIM, "run",
+                                       "--io-timeout", "1", *options, "--", *command], timeout=100, stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, env=e2e.clean_environment(), check=False, cwd=self.folder)
+                if done.returncode == 77 or "unshare" in done.stderr:
+                    self.skipTest(f"no FUSE in a namespace of its own: {done.stderr}")
+                self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn("--io-timeout", done.stderr)
 
     # shows: a program of a run leaves a FIFO in its own name's place

@@ -110,6 +110,33 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
 
+class SlurmProlog(Recipe):
+    # shows: Slurm's prolog: a link or a folder that a user lays in the place of a coming job's
+    @unittest.skipUnless(os.getuid() == 0, "needs root")
+    def test_what_users_lay_there(self):
+        spool, target = self.folder / "spool", self.folder / "target"
+        target.mkdir(mode=0o700)
+        env = e2e.clean_environment(KSHIM_SPOOL=spool, KSHIM_KEPT=self.folder / "kept", SLURM_JOB_ID="42", SLURM_JOB_UID="4711")
+
+        def prolog():
+            self.assertEqual(self.run_program("sh", RECIPES / "slurm-prolog.sh", env=env).returncode, 0)
+
+        prolog()
+        self.assertEqual(((spool / "42").stat().st_uid, (spool / "42").stat().st_mode & 0o777), (4711, 0o700))
+        self.run_program("sh", RECIPES / "slurm-epilog.sh", env=env)
+        self.assertFalse((spool / "42").exists())
+        for mode in (0o755, 0o1777):
+            spool.chmod(mode)
+            (spool / "42").symlink_to(target)
+            prolog()
+            self.assertEqual((target.stat().st_uid, target.stat().st_mode & 0o777), (0, 0o700))
+            self.run_program("sh", RECIPES / "slurm-epilog.sh", env=env)
+            self.assertFalse((self.folder / "kept").exists())
+            (spool / "42").unlink()
+        prolog()
+        self.assertFalse((spool / "42").exists(), "anybody could have laid it there")
+
+
 class Slurm(Recipe):
     """The prolog, task prolog and epilog in a cluster of one node, this machine."""
 
@@ -243,6 +270,15 @@ class Kubernetes(Recipe):
         done = podman_here.run(self.folder, root, *container["command"], options=options)
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(self.causes(*volumes["reports"].iterdir()), ["no-image-for-arch"], done.stderr)
+
+
+class Said(e2e.Case):
+    def test_each_recipe_says_how_it_was_tried(self):
+        """In itself and on the page, so that a copy does not lose it."""
+        page = (e2e.SOURCE / "docs" / "containers.md").read_text()
+        for recipe in RECIPES.iterdir():
+            self.assertRegex(recipe.read_text(), r"(?m)^(#|--) Tried \(tests/e2e/recipes\.py\): (run|checked)", recipe.name)
+            self.assertIn(f"recipes/{recipe.name})", page)
 
 
 if __name__ == "__main__":

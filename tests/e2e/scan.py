@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kshim scan` on what nvcc built: files, archives, wheels, folders and Python environments. What it foretells of a sample is what
 the simulated driver then does with it."""
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 import zipfile
 
 import e2e
@@ -138,6 +143,32 @@ class Scan(e2e.Case):
         shutil.copy(SAXPY, self.folder / name)
         shutil.copy(SAXPY, self.folder / "other.so")
         self.assertIn(name, self.kshim("scan", "--target", "7.5,8.0,8.6,8.9,9.0,10.0,12.0", self.folder).stdout)
+
+    def test_the_table_takes_the_width_of_the_terminal(self):
+        """A name is cut where the terminal is narrow, and whole where it has room; no row is wider than the terminal."""
+        name = "vllm_flash_attn_of_some_length_with_an_extension_module.cpython-311-x86_64-linux-gnu.so"
+        for each in (name, "other.so"):
+            shutil.copy(SAXPY, self.folder / each)
+
+        def rows(columns):
+            pid, terminal = pty.fork()
+            if pid == 0:
+                fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+                os.chdir(self.folder)
+                os.execve(e2e.KSHIM, ["kshim", "scan", "--target", "8.0,9.0", "."], {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "vt100"})
+            out = b""
+            with contextlib.suppress(OSError):  # Linux says EIO at the end
+                while part := os.read(terminal, 65536):
+                    out += part
+            os.close(terminal)
+            os.waitpid(pid, 0)
+            return [row for row in out.decode().replace("\r", "\n").split("\n") if row.rstrip().endswith("ok    ok")]
+
+        for columns, whole in ((80, False), (160, True)):
+            shown = rows(columns)
+            self.assertEqual(len(shown), 2, shown)
+            self.assertLessEqual(max(map(len, shown)), columns)
+            self.assertEqual(any(name in row for row in shown), whole, shown)
 
     def test_files_for_one_family_stand_apart(self):
         shutil.copy(ATTENTION, self.folder / "a_first.so")

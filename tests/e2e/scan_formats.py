@@ -155,6 +155,32 @@ class Formats(e2e.Case):
         self.assertGreater(sum(1 for _ in root.iter("failure")), 0)
         self.assertTrue(any(case.find("failure") is None for case in root.iter("testcase")))
 
+    def test_one_finding_a_file(self):
+        """Whatever the number of GPUs: in every format, with one command that builds for all of them."""
+        asked = ("--target", "12.0,7.5,10.0,9.0", "saxpy")
+        lacking = ["7.5", "10.0", "12.0"]
+        data = json.loads(self.scan("json", *asked))
+        self.assertEqual(schemas.errors(schemas.validator("scan"), data), [])
+        [finding] = data["findings"]
+        self.assertEqual([gpu["compute_capability"] for gpu in finding["gpus"]], lacking)
+        self.assertEqual((finding["need"], finding["device"]["compute_capability"], len(finding["devices"])), ("sm_75", "7.5", 3))
+        names = [f"sm_{name.replace('.', '')}" for name in lacking]
+        for name in names:
+            self.assertIn(f"code={name}", finding["fixes"][0]["commands"][0])
+        self.assertEqual(sum(fix["commands"] == finding["fixes"][0]["commands"] for fix in finding["fixes"]), 1)
+        [result] = json.loads(self.scan("sarif", *asked))["runs"][0]["results"]
+        [line] = self.scan("github", *asked).splitlines()
+        text = self.scan("text", *asked)
+        [error] = [row for row in text.splitlines() if row.startswith("error:")]
+        for said in (result["message"]["text"], line, error):
+            for name in names:
+                self.assertIn(name, said)
+        cases = list(xml.etree.ElementTree.fromstring(self.scan("junit", *asked).encode()).iter("testcase"))
+        self.assertEqual({case.get("name"): case.find("failure") is not None for case in cases}, {"sm_75": True, "sm_90": False, "sm_100": True, "sm_120": True})
+        told = [case for case in cases if case.find("failure") is not None and "Fix:" in case.find("failure").text]
+        self.assertEqual(len(told), 1, "the whole finding once")
+        self.assertEqual(self.scan("markdown", *asked).count("no-image-for-arch"), 1)
+
     # What Jenkins' JUnit plugin and GitLab's reader take: https://plugins.jenkins.io/junit, GitLab's "Unit test reports".
     ATTRIBUTES = {"testsuites": {"name", "tests", "failures", "errors", "skipped"},
                   "testsuite": {"name", "tests", "failures", "errors", "skipped"}, "testcase": {"classname", "name"},

@@ -83,6 +83,18 @@ class Secrets(e2e.Case):
         shown = json.loads(self.kshim("analyze", "--format", "json", report).stdout)["processes"][0]["argv"]
         self.assertEqual(shown[1:], ["train.py"])
 
+    # shows: secrets: in a log that is explained
+    def test_of_a_log(self):
+        log = self.folder / "train.log"
+        hidden = secret("log")
+        log.write_text(f'  File "/home/u/token={hidden}/train.py", line 12, in <module>\n'
+                       "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation. "
+                       f"password={hidden}\nRuntimeError: CUDA error: no kernel image is available for execution on the device --api-key {hidden}\n")
+        for kind in ("text", "json"):
+            done = self.kshim("explain", "--format", kind, "--log", log)
+            self.assertIn("no-image-for-arch" if kind == "json" else "sm_120", done.stdout, done.stderr)
+            self.assert_none(done.stdout + done.stderr, {"log": hidden})
+
     def private_report(self, value):
         """Of a program of alice's, in her home folder, in her scratch folder's library path."""
         home = self.folder / "nfs" / "home" / "alice"

@@ -323,15 +323,43 @@ class Requirements(Plugged):
 
     def test_what_a_conda_package_declares(self):
         """.tar.bz2 of conda; a .conda is a zip of two such archives."""
-        for depends, status in (([self.export("conda", SAXPY).strip()], 0), (["python", "__cuda_arch >=7.5"], 1), (["__cuda >=12"], 3)):
-            path = self.folder / "libthings-1.2-h0_0.tar.bz2"
-            with tarfile.open(path, "w:bz2") as out:
-                for name, data in (("info/index.json", json.dumps({"name": "libthings", "version": "1.2", "depends": depends}).encode()), ("lib/libthings.so", SAXPY.read_bytes())):
-                    row = tarfile.TarInfo(name)
-                    row.size = len(data)
-                    out.addfile(row, io.BytesIO(data))
-            said = self.verify(path, status=status)
+        for depends, status in (([self.export("conda", SAXPY).strip()], 0), (["python", "__cuda_arch >=7.5"], 1), (["python"], 3)):
+            said = self.verify(self.conda(SAXPY, depends), status=status)
             self.assertEqual("7.5" in said, status == 1, said)
+
+    def conda(self, file, depends, run_exports=None):
+        path = self.folder / "libthings-1.2-h0_0.tar.bz2"
+        with tarfile.open(path, "w:bz2") as out:
+            for name, data in (("info/index.json", json.dumps({"name": "libthings", "version": "1.2", "depends": depends}).encode()),
+                               ("info/run_exports.json", json.dumps(run_exports or {}).encode()), ("lib/libthings.so", file.read_bytes())):
+                row = tarfile.TarInfo(name)
+                row.size = len(data)
+                out.addfile(row, io.BytesIO(data))
+        return path
+
+    def test_what_those_who_build_with_a_conda_package_get(self):
+        """run_exports become their dependencies: no GPU may be promised that the library has nothing for."""
+        for kind in ("weak", "strong_constrains"):
+            said = self.verify(self.conda(SAXPY, ["python"], {kind: ["libthings >=1.2", "__cuda_arch >=8.0"]}), status=1)
+            self.assertRegex(said, r"^error: .*!info/run_exports\.json .*\b10\.0\b")
+        self.verify(self.conda(SAXPY, ["python"], {"weak": ["__cuda_arch >=8.0,<=9.0"]}), status=0)
+
+    def test_the_driver_that_a_package_asks_for(self):
+        """`__cuda` and cuda_version_lower_bound let in drivers that have to read the PTX; SASS does without."""
+        needs = self.export("nvidia-require", HISTOGRAM).split("cuda>=")[1].split('"')[0]
+        older = f"{int(needs.partition('.')[0]) - 1}.0"
+        self.verify(self.conda(HISTOGRAM, [f"__cuda >={needs}"]), status=0)
+        self.assertRegex(self.verify(self.conda(HISTOGRAM, [f"__cuda >={older}"]), status=1), rf"^error: .*CUDA {older}\b.*\b{needs}\b")
+        self.verify(self.conda(SAXPY, [f"__cuda >={older}"]), status=0)
+        self.verify(self.conda(HISTOGRAM, [f"__cuda >={older}", "__cuda_arch <5.0"]), status=0)  # no GPU that compiles it
+        self.verify(self.conda(HISTOGRAM, ["__cuda twelve"]), status=2)
+        self.export("conda", "--declared", f"__cuda >={older}", HISTOGRAM, status=1)
+        for bound, status in ((needs, 0), (older, 1)):
+            wheel = self.wheel(_C=HISTOGRAM)
+            archs = [line.split()[-1] for line in self.export("wheel-variant", HISTOGRAM).splitlines()]
+            with zipfile.ZipFile(wheel, "a") as out:
+                out.writestr("things-1.2.dist-info/variant.json", json.dumps({"variants": {"x": {"nvidia": {"sm_arch": archs, "cuda_version_lower_bound": [bound]}}}}))
+            self.verify(wheel, status=status)
 
     def test_ptx_serves_what_comes(self):
         text = self.export("conda", HISTOGRAM)
@@ -343,6 +371,28 @@ class Requirements(Plugged):
         [rule] = compatibility["rules"]
         majors = [entry["matchFeatures"][0]["matchExpressions"]["nvidia.com/gpu.compute.major"]["value"] for entry in rule["matchAny"]]
         self.assertEqual(majors, [["8"], ["9"]])
+
+    def test_what_an_artifact_of_nfd_promises(self):
+        """As text that goes with the files: the artifact lies beside the image in its registry."""
+        def declared(rules, status):
+            (self.folder / "nfd.json").write_text(json.dumps({"version": "v1alpha1", "compatibilities": [{"rules": rules}]}))
+            return self.export("nfd", "--declared", "@nfd.json", SAXPY, status=status)
+
+        def gpu(major, minor=None, op="In"):
+            labels = {"nvidia.com/gpu.compute.major": {"op": op, "value": [major]}, "nvidia.com/gpu.product": {"op": "In", "value": ["any"]}}
+            if minor:
+                labels["nvidia.com/gpu.compute.minor"] = {"op": "In", "value": [minor]}
+            return {"matchFeatures": [{"feature": "local.label", "matchExpressions": labels}]}
+
+        self.export("nfd", "--declared", self.export("nfd", SAXPY), SAXPY)
+        self.assertRegex(declared([gpu("9", "0")], 0), r"(?m)^note: .*\b8\.6\b")
+        self.assertRegex(declared([gpu("12")], 1), r"(?m)^error: .*: 12\.0, 12\.1$")
+        declared([{"matchAny": [gpu("8", "0"), gpu("9", "0")]}], 0)
+        declared([{"matchAny": [gpu("8", "0"), gpu("12", "0")]}], 1)
+        declared([{**gpu("8"), "matchAny": [gpu("8", "0"), gpu("12", "0")]}], 0)  # both have to hold
+        declared([gpu("8", op="Gt"), gpu("10", op="Lt")], 0)
+        declared([gpu("8", op="Like")], 2)
+        self.export("nfd", "--declared", "version: v1alpha1", SAXPY, status=2)
 
     def test_nothing_to_say(self):
         self.export("conda", e2e.KSHIM, status=3)

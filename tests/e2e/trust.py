@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that another user wrote, or that came by mail: what they say is shown, and no command is made of it."""
+"""Reports that another user wrote, or that came by mail: what they say is shown, and no command is made of it. Links of another user."""
 import json
 import os
+import shutil
+import threading
+import time
 import unittest
 
 import e2e
@@ -126,6 +129,106 @@ class Trust(e2e.Case):
             self.assertFalse([note for note in analysis["notes"] if "another user" in note])
         _, analysis = self.commands(report("/srv/x/evillib.so"), owner=0)
         self.assertFalse([note for note in analysis["notes"] if "another user" in note])
+
+    # shows: a report and an environment of another user on this machine: what the environment's records say
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_the_environment_of_another_user(self):
+        packages = self.folder / "env/lib/python3.11/site-packages"
+        info = packages / "evilpkg-1.dist-info"
+        for folder in (packages / "evilpkg", info, self.folder / "env/conda-meta"):
+            folder.mkdir(parents=True)
+        (packages / "evilpkg/_C.so").write_bytes(b"x")
+        (info / "METADATA").write_text("Name: evilpkg\nVersion: 1\n")
+        (info / "INSTALLER").write_text("pip\n")
+        (info / "RECORD").write_text("evilpkg/_C.so,,\n")
+        (info / "direct_url.json").write_text('{"url": "https://evil.example/evilpkg.git", "vcs_info": {"vcs": "git", "commit_id": "0", "requested_revision": "main"}}')
+        text = report(str(packages / "evilpkg/_C.so"))
+        commands, _ = self.commands(text, owner=SOMEBODY)
+        self.assertTrue([command for command in commands if "evilpkg" in command], "the records are read where they are root's")
+        for path, mode, owner in ((packages, 0o755, SOMEBODY), (self.folder / "env", 0o755, SOMEBODY), (packages, 0o777, 0), (packages / "evilpkg/_C.so", 0o644, SOMEBODY)):
+            before = path.stat()
+            os.chown(path, owner, owner)
+            path.chmod(mode)
+            commands, _ = self.commands(text, owner=SOMEBODY)
+            self.assertFalse([command for command in commands if "evil" in command], path)
+            os.chown(path, 0, 0)
+            path.chmod(before.st_mode & 0o7777)
+
+    # shows: a link of another user among reports: to a file of the caller's, whose words would count as the caller's own
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_a_link_of_another_user(self):
+        cache = self.home / ".cache" / "torch_extensions" / "py311" / "mine"
+        cache.mkdir(parents=True)
+        (cache / "mine.so").write_bytes(b"x")
+        own = self.folder / "own.jsonl"
+        own.write_text(report(str(cache / "mine.so")))
+        spool = self.folder / "spool"
+        spool.mkdir()
+        for link, target in (("a.jsonl", own), ("folder", self.folder)):
+            (spool / link).symlink_to(target)
+            os.chown(spool / link, SOMEBODY, SOMEBODY, follow_symlinks=False)
+        (spool / "b.jsonl").symlink_to(own)
+
+        def analyze(path):
+            done = self.kshim("analyze", "--format", "json", path, env=e2e.clean_environment(HOME=self.home))
+            analysis = json.loads(done.stdout)
+            return [command for finding in analysis["findings"] for fix in finding["fixes"] for command in fix["commands"]], analysis["notes"]
+
+        for path in (spool / "a.jsonl", spool / "folder" / "own.jsonl"):
+            commands, notes = analyze(path)
+            self.assertFalse([command for command in commands if "rm " in command], path)
+            self.assertTrue([note for note in notes if "another user" in note], notes)
+        for path in (own, spool / "b.jsonl"):
+            commands, notes = analyze(path)
+            self.assertIn(f"rm -r {cache}", commands)
+            self.assertFalse(notes)
+        (spool / "b.jsonl").unlink()
+        done = self.kshim("analyze", spool)
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertIn("another user", done.stderr)
+
+    # shows: `kshim cdi`: the folder for reports is a link or a folder of another user, or becomes a link while it is made
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_the_folder_of_containers(self):
+        def cdi(folder, *before):
+            return self.run_program(*before, e2e.KSHIM, "cdi", "--shim", e2e.SHIM, "--report", folder, env=e2e.clean_environment())
+
+        victim = self.folder / "victim"
+        victim.mkdir(mode=0o700)
+        (self.folder / "link").symlink_to(victim)
+        (self.folder / "others").mkdir(mode=0o755)
+        (self.folder / "open").mkdir()
+        (self.folder / "open").chmod(0o777)
+        (self.folder / "way").symlink_to(self.folder)
+        for name in ("link", "others", "way"):
+            os.chown(self.folder / name, SOMEBODY, SOMEBODY, follow_symlinks=False)
+        for name in ("link", "others", "open", "way/new", "victim/../link"):
+            done = cdi(self.folder / name)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), name)
+        self.assertEqual(cdi(f"{self.folder}/a\udcff").returncode, 2)
+        for name in ("new/folder", "new/folder/", "new/folder"):
+            done = cdi(f"{self.folder}/{name}", "env", "--", "sh", "-c", 'umask 077; exec "$@"', "sh")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual((self.folder / "new/folder").stat().st_mode & 0o7777, 0o1777)
+            mounts = json.loads(done.stdout)["devices"][0]["containerEdits"]["mounts"]
+            self.assertIn(str(self.folder / "new/folder"), [mount["hostPath"] for mount in mounts])
+        if not shutil.which("strace"):
+            self.skipTest("needs strace, for the race")
+        made = self.folder / "race"
+
+        def flip():
+            while not made.exists():
+                time.sleep(0.001)
+            made.rename(self.folder / "away")
+            made.symlink_to(victim)
+            os.chown(made, SOMEBODY, SOMEBODY, follow_symlinks=False)
+
+        thread = threading.Thread(target=flip, daemon=True)
+        thread.start()
+        done = cdi(made, "strace", "-f", "-qq", "-o", self.folder / "strace", "-e", "inject=mkdir,mkdirat:delay_exit=300000")
+        thread.join()
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertEqual(victim.stat().st_mode & 0o7777, 0o700)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,51 @@ class Export(unittest.TestCase):
         self.assertEqual(row["exe"], evil)
         self.assertEqual({path.name for path in (self.out / "table=processes").iterdir()}, {"date=unknown"})
 
+    def test_values_that_no_column_holds(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        times = ["hello", "2026-02-31T00:00:00Z", "2026-11-21T25:00:00Z", "2026-11-21T09:00:00", "2026-11-21T09:00:00.5+01:00", "2026-11-21T09:00:00.Z"]
+        for number, text in enumerate([*times, "2026-02-28T23:59:59Z"]):
+            process, end = {**json.loads(lines[0]), "pid": number + 1, "time": text}, {**json.loads(lines[-1]), "dropped": 2**64 - 1}
+            (self.reports / f"{number}.jsonl").write_text("\n".join([json.dumps(process), *lines[1:-1], json.dumps(end)]) + "\n")
+        self.export(self.reports)
+        rows = {row["pid"]: row for row in self.rows("processes")}
+        self.assertEqual([rows[pid]["time"] for pid in sorted(rows)], [None] * len(times) + ["2026-02-28T23:59:59Z"])
+        self.assertEqual({row["dropped"] for row in rows.values()}, {None})
+        self.assertEqual(len({row["path"] for row in self.rows("rejected") if "`time`" in row["reason"]}), len(times))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can give a file away")
+    def test_another_users_report_is_his(self):
+        paths = self.put("no-image-for-arch", "root"), self.put("no-image-for-arch", "other")
+        for path in paths:
+            first, rest = path.read_text().split("\n", 1)
+            path.write_text(json.dumps({**json.loads(first), "uid": "0"}) + "\n" + rest)
+        os.chown(paths[1], 12345, -1)
+        self.export(self.reports)
+        rows = {pathlib.Path(row["report"]).stem: row for row in self.rows("processes")}
+        self.assertEqual([rows["root"]["user"], rows["other"]["user"]], ["root", "12345"])
+        self.assertNotEqual(rows["root"]["row_id"], rows["other"]["row_id"])
+
+    # What the reports of one export share is read once: no report gets another one's answer.
+    def test_reports_that_are_alike(self):
+        lines = (GOLDEN / "no-image-for-arch/report.jsonl").read_text().splitlines()
+        process, device = json.loads(lines[0]), json.loads(lines[2])
+        changes = [({}, {}), ({"pid": 2, "time": "2026-11-22T09:00:00.000Z", "env": {"SLURM_JOB_ID": "7"}, "host": "b"}, {}),
+                   ({"pid": 3, "argv": ["/other/program"]}, {}), ({"pid": 4}, {"compute_capability": "7.0"}), ({"pid": 5, "rank": 3}, {})]
+        said = {}
+        for number, (of_process, of_device) in enumerate(changes * 2):
+            path = self.reports / f"{number}.jsonl"
+            path.write_text("\n".join([json.dumps({**process, "start": number, **of_process}), lines[1], json.dumps({**device, **of_device}), *lines[3:]]) + "\n")
+            analysis = json.loads(subprocess.run([KSHIM, "analyze", "--format", "json", path], capture_output=True, check=False).stdout)
+            fixes = [(finding["fixes"] or [{"id": None, "commands": []}])[0] for finding in analysis["findings"]]
+            said[str(path)] = [analysis["verdict"], *[[finding["cause"], finding["need"], fix["id"], "\n".join(fix["commands"]) or None]
+                                                      for finding, fix in zip(analysis["findings"], fixes)]]
+        self.export(self.reports)
+        findings = self.rows("findings")
+        self.assertEqual({row["report"]: [row["verdict"], *[[finding["cause"], finding["need"], finding["fix"], finding["command"]]
+                                                            for finding in findings if finding["process_id"] == row["row_id"]]]
+                          for row in self.rows("processes")}, said)
+        self.assertGreater(len({json.dumps(answer) for answer in said.values()}), 1)
+
     def test_compressed(self):
         self.put("no-image-for-arch")
         self.export("--zstd", self.reports)
@@ -175,6 +220,59 @@ class Export(unittest.TestCase):
         done = self.export(self.reports, status=2, preexec_fn=limited)
         self.assertIn("too large", done.stderr)
         self.assertEqual([path for path in self.out.rglob("*") if path.is_file()], [])
+
+    # shows: `kshim export`: a user's folders within each other, deeper than descriptors reach
+    def test_a_deep_folder_costs_itself_alone(self):
+        import resource
+        deep = self.reports / "a"
+        for _ in range(300):
+            deep /= "a"
+        deep.mkdir(parents=True)
+        for number in range(20):  # folders have no order
+            (self.reports / str(number)).mkdir()
+            self.put("no-image-for-arch", f"{number}/r")
+        done = self.export("--settle", "0", self.reports, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        self.assertEqual(len(self.rows("processes")), 20, done.stderr)
+        self.assertIn(str(self.reports), done.stderr)
+
+    # shows: `kshim export`: links of another user among the reports and in the folder of the tables
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make what is another user's")
+    def test_links_of_another_user(self):
+        somebody = 4711
+
+        def link(path, target):
+            path.symlink_to(target)
+            os.chown(path, somebody, somebody, follow_symlinks=False)
+
+        private = self.folder / "private.jsonl"
+        shutil.copy(GOLDEN / "no-image-for-arch" / "report.jsonl", private)
+        link(self.reports / "a.jsonl", private)
+        done = self.export("--settle", "0", self.reports, status=3)
+        self.assertIn("another user", done.stderr)
+        self.assertFalse(self.rows("processes"))
+        self.export("--settle", "0", self.reports / "a.jsonl", status=3)
+        self.assertFalse(self.rows("processes"))
+        self.assertEqual(len(self.rows("rejected")), 1)
+        own = self.put("no-image-for-arch")
+        victim = self.folder / "victim"
+        victim.mkdir()
+        for name in ("manifest", "table=processes"):
+            shutil.rmtree(self.out)
+            self.out.mkdir()
+            link(self.out / name, victim)
+            self.export("--settle", "0", own, status=2)
+            self.assertEqual(list(victim.iterdir()), [], name)
+        (self.out / "table=processes").unlink()
+        link(self.folder / "way", self.out)
+        self.out = self.folder / "way"
+        self.export("--settle", "0", own, status=2)
+        self.out = self.folder / "facts"
+        self.export("--settle", "0", own)
+        [manifest] = (self.out / "manifest").iterdir()
+        shutil.rmtree(self.out / "table=processes")
+        os.chown(manifest, somebody, somebody)  # another user says that all is known
+        self.export("--settle", "0", own)
+        self.assertTrue(self.rows("processes"))
 
     def test_nothing_there(self):
         self.export(self.reports, status=3)

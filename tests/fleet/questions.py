@@ -132,13 +132,46 @@ class Questions(unittest.TestCase):
         facts, lake = self.folder / "facts2", self.folder / "lake2"
         reports = self.folder / "grown"
         shutil.copytree(self.reports, reports)
-        for _ in range(2):
+        first, *rest = (reports / "0.jsonl").read_text().splitlines()
+        for queue in ("c", "a", "b"):
+            (reports / "0.jsonl").write_text("\n".join([json.dumps({**json.loads(first), "job": {"queue": queue}}), *rest]) + "\n")
             subprocess.run([KSHIM, "export", reports, "-o", facts], check=True, capture_output=True)
-            with open(reports / "0.jsonl", "a", encoding="utf-8") as file:
-                file.write("torn")
+        self.fleet("ingest", facts, lake)
+        rows = json.loads(self.fleet("sql", lake, "select count(*) as n, max(queue) as queue from processes", "--format", "json").stdout)["rows"]
+        self.assertEqual(rows, [{"n": 12, "queue": "b"}], "the newest counts")
+
+    def copied(self, name):
+        facts = self.folder / name
+        shutil.copytree(self.folder / "facts", facts)
+        return facts, next((facts / "table=processes").glob("date=2026-11-21/*.ndjson")), self.folder / f"{name}-lake"
+
+    def test_a_value_of_another_type_does_not_end_the_ingestion(self):
+        facts, path, lake = self.copied("odd")
+        row, *rest = path.read_text().splitlines()
+        odd = [{**json.loads(row), "row_id": "a", "time": "hello"}, {**json.loads(row), "row_id": "b", "dropped": 2**64 - 1}, 7]
+        path.write_text("\n".join([json.dumps(line) for line in odd] + ['{"row_id": "torn', *rest]) + "\n")
+        self.fleet("ingest", facts, lake)
+        rows = json.loads(self.fleet("sql", lake, "select count(*) as n, count(time) as t, count(dropped) as d from processes", "--format", "json").stdout)["rows"]
+        self.assertEqual(rows, [{"n": 13, "t": 12, "d": 12}])
+
+    def test_names_are_no_patterns(self):
+        facts, path, lake = self.copied("pattern[1]*")
+        secret = self.folder / "secret"
+        secret.write_text(json.dumps({**json.loads(path.read_text().splitlines()[0]), "row_id": "secret"}) + "\n")
+        (path.parent / "linked.ndjson").symlink_to(secret)
+        (path.parent / "l*.ndjson").write_bytes(path.read_bytes())
         self.fleet("ingest", facts, lake)
         rows = json.loads(self.fleet("sql", lake, "select count(*) as n from processes", "--format", "json").stdout)["rows"]
         self.assertEqual(rows, [{"n": 12}])
+
+    def test_a_link_in_the_lake_is_not_followed(self):
+        facts, path, lake = self.copied("linked")
+        outside = self.folder / "outside"
+        outside.mkdir()
+        (lake / "processes").mkdir(parents=True)
+        (lake / "processes" / path.parent.name).symlink_to(outside)
+        self.assertIn(path.parent.name, self.fleet("ingest", facts, lake, status=2).stderr)
+        self.assertEqual(list(outside.iterdir()), [])
 
     def test_a_formula_is_no_formula(self):
         said = self.fleet("sql", self.lake, "select '=HYPERLINK(1)' as a, -1 as b", "--format", "csv").stdout

@@ -74,13 +74,31 @@ class Site(unittest.TestCase):
             file.write(" " * 900_000 + "\n")
         os.utime(paths[2], (time.time() - 9000,) * 2)
         os.utime(paths[1], (time.time() - 4000,) * 2)
-        self.epilog(KSHIM_SPOOL_MB="1")
+        bob = self.put("bob/old.jsonl", days=1)
+        with open(self.spool / "ada/sparse.bin", "wb") as file:
+            file.truncate(1 << 40)
+        self.epilog(KSHIM_USER_MB="1")
         self.assertEqual([path.exists() for path in paths], [True, True, False])
+        self.assertTrue(bob.exists(), "one user's flood is no other's")
+
+    # shows: a site's epilog: links, times of the future, a spool that somebody fills
+    def test_nothing_in_the_spool_leads_out_of_it(self):
+        outside = self.folder / "outside"
+        outside.mkdir()
+        data = outside / "data.jsonl"
+        for path in (data, self.put("ada/future.jsonl")):
+            shutil.copy(GOLDEN / "no-image-for-arch/report.jsonl", path)
+        os.utime(data, (1, 1))
+        os.utime(self.spool / "ada/future.jsonl", (1 << 32,) * 2)
+        (self.spool / "eve").symlink_to(outside)
+        (self.spool / "ada/folder").symlink_to(outside)
+        self.epilog()
+        self.assertEqual((data.exists(), (self.spool / "ada/future.jsonl").exists()), (True, False))
 
     def test_what_was_not_exported_stays(self):
         old = self.put("ada/old.jsonl", days=9)
         self.facts.write_text("a file")
-        self.epilog(status=2)
+        self.epilog()
         self.assertTrue(old.exists())
 
     def test_an_empty_spool(self):
@@ -108,6 +126,13 @@ class Site(unittest.TestCase):
         self.assertEqual(len(reports), 1)
         self.assertEqual(reports[0].stat().st_mode & 0o777, 0o640)
         self.assertGreaterEqual((self.folder / "log").read_text().count("end"), 2)
+        [own] = self.spool.iterdir()
+        if os.geteuid() == 0:  # another user made the folder first
+            shutil.rmtree(own)
+            own.mkdir(mode=0o777)
+            os.chown(own, 4711, 4711)
+            done = subprocess.run(["bash", "-c", profile + '\necho "$LD_PRELOAD"'], env=env, capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, env["LD_PRELOAD"] + "\n", ""))
 
     @unittest.skipUnless(has("sqlglot") and has("duckdb"), "no sqlglot beside DuckDB; KSHIM_FLEET_PYTHON names a Python that has both")
     def test_statements_for_other_engines(self):

@@ -171,14 +171,30 @@ def check_schema(kshim):
     for listed, def_file, macro in lists:
         if listed != names(def_file, macro):
             problems.append(f"the schema's list differs from {def_file}")
+    with open(os.path.join(SOURCE, "analyzer/core/formats.def"), encoding="utf-8") as formats, \
+            open(os.path.join(SOURCE, "docs/output.md"), encoding="utf-8") as page:
+        text = page.read()
+        problems += [f"docs/output.md has no row for {name}" for name in re.findall(r"^KSHIM_FORMAT\((\w+)", formats.read(), re.M)
+                     if f"| `{name}` |" not in text]
     for severity in set(severities()) - set(finding["severity"]["enum"]):
         problems.append(f"the schema has no severity {severity}, which causes.def uses")
+    seen = {"unmet-expectation"}  # of a scan: golden_scan.py
+    fixed = {"unmet-expectation", "benign-probe"}
     for case in cases():
         output = json.loads(analyze(kshim, case, "json"))
+        seen.update(found["cause"] for found in output["findings"])
+        fixed.update(found["cause"] for found in output["findings"] if found["fixes"])
         problems += [f"{case}: {error}" for error in schemas.errors(validator, output)]
         for number, found in enumerate(output["findings"]):
             problems += [f"{case}: finding {number}: evidence without report:line: {sentence}"
                          for sentence in found["evidence"] if not is_as_run(case) and not re.search(r"\([^()]+:\d+\)$", sentence)]
+    for cause in names("causes.def", "KSHIM_CAUSE"):
+        if cause not in seen:
+            problems.append(f"no case has the cause {cause}")
+        elif cause not in fixed:
+            problems.append(f"nothing fixes {cause}")
+        if not os.path.exists(os.path.join(SOURCE, "docs/causes", f"{cause}.md")):
+            problems.append(f"docs/causes/{cause}.md is missing")
     return problems
 
 

@@ -91,6 +91,14 @@ class CompilerEnds(hostile.Case):
         self.assertEqual(self.ends("closed", 3), (3, [3]))
         self.assertEqual(self.ends("return", 3, variables={"KSHIM_REPORT": "/dev/null"}), (3, []))
 
+    def test_a_compiler_whose_input_is_a_pipe(self):
+        """a program named ptxas fails whose input is a FIFO | nothing: who waits to write into it goes on waiting | the status"""
+        ptxas = self.folder / "ptxas"
+        shutil.copy(COMPILERS / "nvcc", ptxas)
+        pipe = self.folder / "in.ptx"
+        self.beside_a_writer(pipe, lambda: self.assertEqual(self.shimmed(ptxas, "return", 3, "-arch=sm_61", pipe).returncode, 3))
+        self.assertEqual([row["status"] for row in e2e.of_type(self.only(), "compiler")], [3])
+
     def test_an_on_exit_of_its_own(self):
         """a program named nvcc that defines on_exit | its own is called by it alone | the status"""
         self.assertEqual(self.ends("own", 3, program=COMPILERS / "own" / "nvcc"), (3, [3]))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Libraries that come, go, and define what others define."""
+import os
 import shutil
 import struct
 import sys
@@ -123,6 +124,26 @@ class Linker(hostile.Case):
         folder = self.copies(1200, "libcalls_back.so", "libcudnn_{}.so.9")
         self.plain("cudnn", folder)
 
+    def test_device_code_from_a_pipe(self):
+        """cuModuleLoad of a FIFO, which the driver does not open | nothing: who waits to write into it goes on waiting | the load"""
+        folder = self.folder / "code"
+        folder.mkdir()
+        self.beside_a_writer(folder / "pipe", lambda: self.plain("paths", folder, CALLS_BACK, CALLS_BACK))
+        self.failure(self.only(), "inside_1_0")
+
+    def test_more_files_than_are_numbered(self):
+        """a program opens and closes 17,000 library files before it uses the driver | nothing | frames have path and build id, but no record refers to their files; one line on stderr says so"""
+        folder = self.folder / "files"
+        folder.mkdir()
+        shutil.copy(hostile.HERE / "libasks.so", folder / "0.so")
+        for number in range(1, 17_000):
+            os.link(folder / "0.so", folder / f"{number}.so")
+        done = self.plain("many-files", folder, CALLS_BACK, CALLS_BACK)
+        self.assertEqual(done.stderr.count("have no object record"), 1)
+        failure = self.failure(self.only(), "inside_1_0")
+        self.assertIsNone(failure["object"])
+        self.assertIn(str(CALLS_BACK), [frame["object"] for frame in failure["native"]])
+
     def test_a_damaged_symbol_table(self):
         """a library with a damaged symbol hash table, which ld.so never has to read | nothing | all of it"""
         for offset, word in ((0, 0x7fffffff), (4, 0xffffff00), (16, 0xffffffff)):
@@ -181,6 +202,17 @@ class Names(hostile.Case):
         """a program defines its own `dl_iterate_phdr`, which lists only what was loaded at the start (ClickHouse, Seastar) | nothing | all of it"""
         self.assertEqual(self.plain(None, program=hostile.HERE / "own_iterate").stdout, "0 209 209\n")
         self.assertEqual(len(self.codes(self.only())), 2)
+
+    def test_ways_to_end_of_its_own(self):
+        """a library defines `_exit` or `_Exit`, also one by means of the other | its own are called, as without the shim | -"""
+        for library in ("own_lower", "own_upper", "own_both_ways"):
+            path = hostile.HERE / f"lib{library}.so"
+            for way in ("_exit", "_Exit"):
+                for disable in ("0", "1"):
+                    with self.subTest(library=library, way=way, disable=disable):
+                        done = self.same(hostile.HERE / "quick_ends", way, bare_preload=path, shim_preload=f"{e2e.SHIM}:{path}",
+                                         variables={"KSHIM_DISABLE": disable})
+                        self.assertEqual(done.returncode, 3)
 
 
 if __name__ == "__main__":

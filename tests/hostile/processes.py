@@ -3,6 +3,7 @@
 """Lives and deaths of processes, threads and signal handlers."""
 import os
 import shutil
+import socket
 import signal
 import time
 
@@ -131,6 +132,18 @@ class Processes(hostile.Case):
                     (self.folder / folder / "mine.txt").unlink(missing_ok=True)
                 self.same(*self.scenario("own-stderr", kind))
                 self.assertEqual(self.codes(self.found()[-1]), BOTH)
+
+    def test_a_service_of_inetd(self):
+        """stdin, stdout and stderr are one connection, as inetd and socat start a service | not a byte of the shim's in it | all of it"""
+        got = {}
+        for start in (self.bare, self.shimmed):
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                start(*self.scenario("once"), stdin=theirs, stdout=theirs, stderr=theirs)
+                theirs.shutdown(socket.SHUT_WR)
+                got[start] = b"".join(iter(lambda: ours.recv(65536), b""))
+        self.assertEqual(got[self.shimmed], got[self.bare])
+        self.assertEqual(self.codes(self.only()), BOTH)
 
     def test_stderr_redirected(self):
         """the host puts a log of its own in the place of stderr (`dup2`) | its lines are there | all of it"""

@@ -3,6 +3,7 @@
 """seccomp filters that refuse what the shim asks the kernel for: each system call that its sources name, in turn."""
 import errno
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -55,6 +56,32 @@ class Sandbox(hostile.Case):
                 for when in ("early", "late"):
                     if when == "late" or name not in HOSTS_OWN:
                         self.refuse(name, number, error, when)
+
+    def test_a_sandbox_from_the_start(self):
+        """a sandbox around the process answers a system call by which the shim reads memory, or getpid, with any error, or with success and 0 | nothing | the failure"""
+        calls = system_calls()
+        argv = self.scenario("once")
+        for name in ("process_vm_readv", "getpid", "rt_sigprocmask", "madvise", "getcwd", "readlinkat", "fstat"):
+            for error in (0, errno.EPERM, errno.EFAULT, errno.EINVAL, 1337):
+                with self.subTest(name=name, error=error):
+                    done = self.same(hostile.HERE / "box", calls[name], error, *argv)
+                    if done.returncode == 77:
+                        self.skipTest("no seccomp here")
+                    self.assertEqual((done.returncode, done.stdout), (3, "host: 0 0 500 209\n"))
+                    if name != "fstat":
+                        self.assertEqual([self.codes(records) for records in self.found()], [BOTH])
+
+    def test_a_program_that_seals_itself(self):
+        """a program without CUDA that forbids itself, and libraries, all system calls but a few, by a filter that ends it or raises SIGSYS, or by `PR_SET_SYSCALL_USER_DISPATCH` | nothing: the shim makes none there (glibc 2.35 or later) | none"""
+        if tuple(map(int, platform.libc_ver()[1].split("."))) < (2, 35):
+            self.skipTest("needs glibc 2.35")
+        for how in ("kill", "trap", "dispatch"):
+            for end in ("return", "exit", "_exit"):
+                with self.subTest(how=how, end=end):
+                    done = self.same(hostile.HERE / "sealed", how, end)
+                    if done.returncode == 77:
+                        self.skipTest(f"no {how} here")
+                    self.assertEqual((done.returncode, done.stdout), (3, "open\nsealed 1\n"))
 
 
 if __name__ == "__main__":

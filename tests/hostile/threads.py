@@ -92,6 +92,17 @@ class Ends(hostile.Case):
 
 
 class Threads(hostile.Case):
+    def test_the_main_thread_has_ended(self):
+        """the main thread ends (pthread_exit) before another one looks functions up and uses the driver for the first time | nothing | all of it"""
+        done = self.same(hostile.PLAIN_HOST, "main-ends", hostile.HERE / "libcalls_back.so", variables={"LD_LIBRARY_PATH": hostile.PLAIN})
+        self.assertEqual((done.returncode, done.stdout), (5, "1 1\n0 209\n"))
+        self.failure(self.only(), "main_ends")
+
+    def test_a_worker_that_starts_a_program(self):
+        """a child of fork starts a program that is not there (vfork), then uses the driver | nothing | a report for each process"""
+        self.assertEqual(self.plain("worker").stdout, "209\n7f00 0 0 0 0 0\n209\n500\n")
+        self.assertEqual(sorted(record["kernel"] for records in self.found() for record in e2e.of_type(records, "failure")), ["server", "worker"])
+
     def test_python_looks_for_thread_pools(self):
         """Python threads run `dl_iterate_phdr` with a Python callback (threadpoolctl) while another thread calls the driver and holds the GIL | nothing | every failure"""
         self.assertEqual(self.plain(None, "-c", IN_PYTHON, program=hostile.pathlib.Path(sys.executable), timeout=30).stdout, "done\n")

@@ -33,11 +33,19 @@ def main():
             where = (folder / name).relative_to(ROOT)
             table = json.loads(text)
             wrong += [f"{where}: {'/'.join(map(str, error.absolute_path))}: {error.message[:200]}" for error in validator.iter_errors(table)]
-            if text_of(table) != text:
+            if not list(validator.iter_errors(table)) and text_of(table) != text:
                 wrong.append(f"{where}: not in its form; tools/renew_knowledge --format")
             for section, rows in table.items():
                 for row in rows if isinstance(rows, list) else []:
                     wrong += [f"{where}: {section}: source {word} is not known" for word in row.get("sources", "").split() if word not in known]
+    gpus = json.loads((ROOT / "knowledge/gpus.json").read_text(encoding="utf-8"))["gpus"]
+    toolkits = json.loads((ROOT / "knowledge/toolkits.json").read_text(encoding="utf-8"))["toolkits"]
+    targets = {row["cuda"]: set(row["targets"].split()) for row in toolkits}
+    numbers = {gpu["cc"].replace(".", "") for gpu in gpus}
+    wrong += [f"knowledge/toolkits.json: CUDA {gpu['first_toolkit']} does not have {gpu['cc']}, and gpus.json says that it is the first"
+              for gpu in gpus if gpu["cc"].replace(".", "") not in targets.get(gpu["first_toolkit"], numbers)]
+    wrong += [f"knowledge/gpus.json: no GPU {number}, which CUDA {cuda} has as a target"
+              for cuda, known in targets.items() for number in sorted({target.rstrip("af") for target in known} - numbers) if int(number) >= min(map(int, numbers))]
     fixes = json.loads((ROOT / "knowledge/fixes.json").read_text(encoding="utf-8"))
     for call, table in (("fix_of", "fixes"), ("find_recipe", "recipes")):
         rows = {row["id"] for row in fixes[table]}

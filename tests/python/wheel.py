@@ -112,6 +112,15 @@ class Wheels(e2e.Case):
         self.assertEqual(self.kshim_in(venv, "path").stdout.strip(), self.library(venv))
         self.assert_says(self.kshim_in(venv, "run", "--", "true"), 125, "with blank", "move kshim")
 
+    def test_questions_about_a_fleet(self):
+        """The installed package finds its own; the packages for systems have the same files."""
+        said = self.run_program(self.venv / "bin" / "python", "-m", "kshim.fleet", "questions", env=e2e.clean_environment())
+        names = {line.split(":")[0] for line in said.stdout.splitlines() if not line.startswith(" ")}
+        staged.install("kshim", self.folder / "usr")
+        shared = {path.name: path.read_bytes() for path in (self.folder / "usr/share/kshim/sql").iterdir()}
+        self.assertEqual(shared, {path.name: path.read_bytes() for path in (staged.PACKAGE / "fleet/sql").iterdir()})
+        self.assertEqual(names, {pathlib.Path(name).stem for name in shared}, said.stderr)
+
     def test_run(self):
         if not SAXPY.exists():
             self.skipTest("the samples were not built")

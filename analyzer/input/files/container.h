@@ -2,24 +2,18 @@
 // Files inside files: members of wheels, zips, conda packages, tarballs and ar archives, without unpacking
 // anything to disk.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
 
+class Budget;
 class MemberQueue;
 
-enum class ContainerKind : std::uint8_t {
-  none,
-  ar,
-  thin_ar,
-  zip,
-  tar
-};  ///< tar: compressed in any way, or not
+/// tar: compressed in any way, or not.
+enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar };
 
 /// By the first bytes (512 tell all there is to tell) and the name, for what they do not tell: a tarball in a
 /// compressed stream.
@@ -27,10 +21,9 @@ ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept;
 
 struct Limits {
   std::uint64_t member_bytes = 8ULL << 30;  ///< a larger member is a note, not read
-  std::uint64_t total_bytes =
-      64ULL << 30;  ///< of one container, uncompressed, nested ones included: beyond lie bombs
-  std::uint64_t members = 1'000'000;  ///< nested ones included
-  unsigned depth = 4;                 ///< containers in containers
+  std::uint64_t total_bytes = 64ULL << 30;  ///< uncompressed, nested ones included: beyond lie bombs
+  std::uint64_t members = 1'000'000;        ///< nested ones included
+  unsigned depth = 4;                       ///< containers in containers
 };
 
 struct Member {
@@ -62,6 +55,8 @@ struct ContainerVisitor {
   std::function<void(Bytes passed)> passed;
   /// Shared by the threads that read this container. May be null.
   MemberQueue* queue = nullptr;
+  /// In place of Limits::total_bytes: shared by containers that count as one. May be null.
+  Budget* budget = nullptr;
   /// A member that inflates to more goes to a file without a name. Containers in containers have so much
   /// each.
   std::uint64_t member_memory = 64U << 20;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <utility>
 
 #include "kshim/base/bytes.h"
 

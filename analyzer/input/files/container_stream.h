@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that arrive block by block, and libarchive between two of such streams.
 #pragma once
-#include <cstdint>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,20 +13,20 @@ struct archive_entry;
 
 namespace kshim::scan {
 
-/// What may still be inflated.
+/// Bytes that may still be read, by several threads.
 class Budget {
  public:
   explicit Budget(std::uint64_t bytes) : left_(bytes) {}
   bool spend(std::uint64_t bytes) noexcept {
-    exhausted_ = exhausted_ || bytes > left_;
-    if (!exhausted_) left_ -= bytes;
-    return !exhausted_;
+    const bool enough = !exhausted_ && left_.fetch_sub(bytes) >= bytes;
+    if (!enough) exhausted_ = true;
+    return enough;
   }
   bool exhausted() const noexcept { return exhausted_; }
 
  private:
-  std::uint64_t left_;
-  bool exhausted_ = false;
+  std::atomic<std::uint64_t> left_;  ///< of no meaning once it is exhausted
+  std::atomic<bool> exhausted_{false};
 };
 
 class Source {

@@ -21,6 +21,99 @@ std::string full_name(const Place& place, std::string_view name) { return place.
 
 Bytes front(Bytes bytes, std::size_t size) { return bytes.first(std::min(bytes.size(), size)); }
 
+using image::ArchiveMember;
+using image::ArchiveReader;
+
+/// A thin archive's member is a file beside it, or a member of an archive beside it.
+void thin_member(Walk& walk, const Place& place, const Candidate& candidate, const ArchiveMember& member) {
+  const auto path = std::filesystem::path(walk.path()).parent_path() / std::string(member.name);
+  // The kernel would stop at a NUL and open something else.
+  if (member.name.find('\0') != std::string_view::npos)
+    return walk.note(place, candidate.name, candidate.offset, "has a name that no file has");
+  // Asked first: merely opening some devices does something.
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
+    return walk.note(place, candidate.name, candidate.offset, "is not a regular file with contents");
+  const auto file = analysis::MappedFile::open(path);
+  if (const auto* clause = std::get_if<std::string>(&file))
+    return walk.note(place, candidate.name, candidate.offset, *clause);
+  Bytes bytes = std::get<analysis::MappedFile>(file).bytes();
+  if (member.origin != 0) {
+    auto inner = ArchiveReader::open(bytes);
+    if (!inner) return walk.note(place, candidate.name, candidate.offset, describe(inner.error().code));
+    ArchiveReader reader = *inner;
+    const auto found = reader.at(member.origin);
+    if (!found) return walk.note(place, candidate.name, candidate.offset, describe(found.error().code));
+    bytes = found->bytes;
+    const std::string name = std::string(candidate.name) + "!" + std::string(found->name);
+    const Candidate named{name, bytes.size(), candidate.offset};
+    if (walk.wanted(place, named)) walk.member(place, named, bytes);
+    return;
+  }
+  if (bytes.size() > walk.limits().member_bytes)
+    return walk.note(place, candidate.name, candidate.offset, "is larger than what is read of one member");
+  walk.member(place, candidate, bytes);
+}
+
+constexpr std::uint64_t kHeaderBytes = 512;
+
+Candidate candidate_of(const Stream& stream) {
+  const char* name = archive_entry_pathname(stream.entry());
+  const bool sized =
+      archive_entry_size_is_set(stream.entry()) != 0 && archive_entry_size(stream.entry()) >= 0;
+  return {name == nullptr ? std::string_view() : std::string_view(name),
+          sized ? static_cast<std::uint64_t>(archive_entry_size(stream.entry())) : kUnknownSize,
+          stream.header_offset()};
+}
+
+bool is_file(archive_entry* entry) {
+  return archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr;
+}
+
+/// Where a member's bytes lie in the archive's own, if they do: an uncompressed tar without holes.
+Bytes in_place(Bytes memory, Bytes block, const Candidate& member, archive_entry* entry) {
+  if (block.data() < memory.data() || block.data() >= memory.data() + memory.size()) return {};
+  if (member.size == kUnknownSize || archive_entry_sparse_count(entry) != 0) return {};
+  return slice(memory, static_cast<std::uint64_t>(block.data() - memory.data()), member.size).value_or({});
+}
+
+void skip_rest(Stream& stream, EntrySource& source) {
+  if (!stream.compressed()) {
+    archive_read_data_skip(stream.handle());
+    return;
+  }
+  while (!source.next_stored().empty()) {
+  }
+}
+
+void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
+  const Candidate member = candidate_of(stream);
+  if (place.depth == 0 && walk.visitor().entry)
+    walk.visitor().entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
+  EntrySource source(stream, member.size, walk.budget());
+  if (!is_file(stream.entry()) || !walk.wanted(place, member)) return skip_rest(stream, source);
+  if (archive_entry_is_encrypted(stream.entry()) != 0) {
+    walk.note(place, member.name, member.offset, "is encrypted");
+    return skip_rest(stream, source);
+  }
+  const Bytes first = memory.empty() || stream.compressed() ? Bytes() : source.next();
+  const Bytes whole = in_place(memory, first, member, stream.entry());
+  if (!whole.empty()) {
+    walk.member(place, member, whole);
+  } else {
+    ResumedSource all(first, source);
+    walk.member(place, member, all, buffer);
+  }
+  if (!walk.stopped()) skip_rest(stream, source);
+}
+
+std::string_view link_of(archive_entry* entry) {
+  const char* link = archive_entry_hardlink(entry);
+  if (link == nullptr) link = archive_entry_symlink(entry);
+  return link == nullptr ? std::string_view() : std::string_view(link);
+}
+
 }  // namespace
 
 void Walk::note(const Place& place, std::string_view name, std::uint64_t offset, std::string clause) const {
@@ -163,45 +256,6 @@ std::optional<MemberQueue::Row> MemberQueue::take() noexcept {
   return rows_[index];
 }
 
-namespace {
-
-using image::ArchiveMember;
-using image::ArchiveReader;
-
-/// A thin archive's member is a file beside it, or a member of an archive beside it.
-void thin_member(Walk& walk, const Place& place, const Candidate& candidate, const ArchiveMember& member) {
-  const auto path = std::filesystem::path(walk.path()).parent_path() / std::string(member.name);
-  // The kernel would stop at a NUL and open something else.
-  if (member.name.find('\0') != std::string_view::npos)
-    return walk.note(place, candidate.name, candidate.offset, "has a name that no file has");
-  // Asked first: merely opening some devices does something.
-  std::error_code error;
-  const auto type = std::filesystem::status(path, error).type();
-  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
-    return walk.note(place, candidate.name, candidate.offset, "is not a regular file with contents");
-  const auto file = analysis::MappedFile::open(path);
-  if (const auto* clause = std::get_if<std::string>(&file))
-    return walk.note(place, candidate.name, candidate.offset, *clause);
-  Bytes bytes = std::get<analysis::MappedFile>(file).bytes();
-  if (member.origin != 0) {
-    auto inner = ArchiveReader::open(bytes);
-    if (!inner) return walk.note(place, candidate.name, candidate.offset, describe(inner.error().code));
-    ArchiveReader reader = *inner;
-    const auto found = reader.at(member.origin);
-    if (!found) return walk.note(place, candidate.name, candidate.offset, describe(found.error().code));
-    bytes = found->bytes;
-    const std::string name = std::string(candidate.name) + "!" + std::string(found->name);
-    const Candidate named{name, bytes.size(), candidate.offset};
-    if (walk.wanted(place, named)) walk.member(place, named, bytes);
-    return;
-  }
-  if (bytes.size() > walk.limits().member_bytes)
-    return walk.note(place, candidate.name, candidate.offset, "is larger than what is read of one member");
-  walk.member(place, candidate, bytes);
-}
-
-}  // namespace
-
 void walk_ar(Walk& walk, Bytes bytes, const Place& place) {
   const auto opened = ArchiveReader::open(bytes);
   if (!opened) return walk.note(place, {}, opened.error().offset, describe(opened.error().code));
@@ -226,68 +280,6 @@ void walk_ar(Walk& walk, Bytes bytes, const Place& place) {
       walk.member(place, candidate, member->bytes);
   }
 }
-
-namespace {
-
-constexpr std::uint64_t kHeaderBytes = 512;
-
-Candidate candidate_of(const Stream& stream) {
-  const char* name = archive_entry_pathname(stream.entry());
-  const bool sized =
-      archive_entry_size_is_set(stream.entry()) != 0 && archive_entry_size(stream.entry()) >= 0;
-  return {name == nullptr ? std::string_view() : std::string_view(name),
-          sized ? static_cast<std::uint64_t>(archive_entry_size(stream.entry())) : kUnknownSize,
-          stream.header_offset()};
-}
-
-bool is_file(archive_entry* entry) {
-  return archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr;
-}
-
-/// Where a member's bytes lie in the archive's own, if they do: an uncompressed tar without holes.
-Bytes in_place(Bytes memory, Bytes block, const Candidate& member, archive_entry* entry) {
-  if (block.data() < memory.data() || block.data() >= memory.data() + memory.size()) return {};
-  if (member.size == kUnknownSize || archive_entry_sparse_count(entry) != 0) return {};
-  return slice(memory, static_cast<std::uint64_t>(block.data() - memory.data()), member.size).value_or({});
-}
-
-void skip_rest(Stream& stream, EntrySource& source) {
-  if (!stream.compressed()) {
-    archive_read_data_skip(stream.handle());
-    return;
-  }
-  while (!source.next_stored().empty()) {
-  }
-}
-
-void present_entry(Walk& walk, Stream& stream, Bytes memory, Buffer& buffer, const Place& place) {
-  const Candidate member = candidate_of(stream);
-  if (place.depth == 0 && walk.visitor().entry)
-    walk.visitor().entry(member.name, archive_entry_filetype(stream.entry()) == AE_IFDIR);
-  EntrySource source(stream, member.size, walk.budget());
-  if (!is_file(stream.entry()) || !walk.wanted(place, member)) return skip_rest(stream, source);
-  if (archive_entry_is_encrypted(stream.entry()) != 0) {
-    walk.note(place, member.name, member.offset, "is encrypted");
-    return skip_rest(stream, source);
-  }
-  const Bytes first = memory.empty() || stream.compressed() ? Bytes() : source.next();
-  const Bytes whole = in_place(memory, first, member, stream.entry());
-  if (!whole.empty()) {
-    walk.member(place, member, whole);
-  } else {
-    ResumedSource all(first, source);
-    walk.member(place, member, all, buffer);
-  }
-  if (!walk.stopped()) skip_rest(stream, source);
-}
-
-std::string_view link_of(archive_entry* entry) {
-  const char* link = archive_entry_hardlink(entry);
-  if (link == nullptr) link = archive_entry_symlink(entry);
-  return link == nullptr ? std::string_view() : std::string_view(link);
-}
-
-}  // namespace
 
 void list_tar(Bytes tar, const std::function<bool(const TarEntry&)>& visit) {
   MemorySource input({}, tar);

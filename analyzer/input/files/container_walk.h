@@ -2,12 +2,8 @@
 // What the walks of the different containers share: limits, names, and what becomes of one member.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "analyzer/input/files/container.h"
@@ -35,7 +31,11 @@ bool is_container_name(std::string_view name) noexcept;
 class Walk {
  public:
   Walk(const Limits& limits, const ContainerVisitor& visitor, std::string path)
-      : limits_(limits), visitor_(visitor), path_(std::move(path)), budget_(limits.total_bytes) {}
+      : limits_(limits),
+        visitor_(visitor),
+        path_(std::move(path)),
+        own_(limits.total_bytes),
+        budget_(visitor.budget != nullptr ? *visitor.budget : own_) {}
 
   void container(ContainerKind kind, Bytes bytes, const Place& place);
 
@@ -70,7 +70,8 @@ class Walk {
   const Limits& limits_;
   const ContainerVisitor& visitor_;
   std::string path_;
-  Budget budget_;
+  Budget own_;
+  Budget& budget_;
   std::uint64_t members_ = 0;
   bool stopped_ = false;
 };

@@ -18,6 +18,8 @@ using Json = nlohmann::json;
 constexpr std::size_t kLargestManifest = std::size_t{8} << 20;
 constexpr std::size_t kMostLayers = 1024;  // of all images together; overlayfs stacks 500
 constexpr std::size_t kMostImages = 64;
+constexpr std::size_t kMostBlobs = 4096;  // read as JSON, each as often as it is named
+constexpr std::size_t kMostJson = std::size_t{64} << 20;
 constexpr int kDeepestIndex = 4;
 constexpr const char* kBase = "org.opencontainers.image.base.name";
 constexpr std::string_view kWhiteout = ".wh.";
@@ -70,14 +72,20 @@ class Reader {
          std::vector<std::string>& notes)
       : find_(find), images_(images), notes_(notes) {}
 
-  void read_index() { index(json_of("index.json"), kDeepestIndex, {}); }
+  void read() {
+    index(json_of("index.json"), kDeepestIndex, {});
+    if (images_.empty() && !full_) read_docker();
+    if (full_) notes_.emplace_back("holds more images, layers or manifests than are read");
+  }
 
+ private:
   void read_docker() {
     const Json manifest = json_of("manifest.json");
     flat_ = manifest.is_object();  // `skopeo copy ... dir:`: a manifest of the image, blobs beside it
     if (flat_) return this->manifest(manifest, {}, {});
     if (!manifest.is_array()) return;
     for (const Json& each : manifest) {
+      if (full_) break;
       ContainerImage image;
       const Json& tags = part_of(each, "RepoTags");
       if (tags.is_array() && !tags.empty() && tags[0].is_string()) image.name = tags[0].get<std::string>();
@@ -85,16 +93,17 @@ class Reader {
       const Json& layers = part_of(each, "Layers");
       if (!layers.is_array()) continue;
       for (const Json& layer : layers)
-        if (layer.is_string()) add_layer(layer.get<std::string>(), layer.get<std::string>(), image);
+        if (layer.is_string() && !full_) add_layer(layer.get<std::string>(), layer.get<std::string>(), image);
       keep(std::move(image));
     }
   }
 
- private:
   Json json_of(const std::string& name) {
-    const Bytes bytes = name.empty() ? Bytes() : find_(name);
-    if (bytes.empty() || bytes.size() > kLargestManifest) return {};
-    return Json::parse(kshim::text_of(bytes), nullptr, false);
+    const Bytes bytes = name.empty() || full_ ? Bytes() : find_(name);
+    if (bytes.size() > kLargestManifest) return {};
+    json_ += bytes.size();
+    full_ = full_ || ++blobs_ > kMostBlobs || json_ > kMostJson;
+    return bytes.empty() || full_ ? Json() : Json::parse(kshim::text_of(bytes), nullptr, false);
   }
 
   void index(const Json& json, int depth, const std::string& outer_name) {
@@ -109,6 +118,7 @@ class Reader {
       if (name.empty()) name = outer_name;
       const std::string digest = text_of(each, "digest");
       const Json blob = json_of(blob_name(digest));
+      if (full_) return;
       if (!blob.is_object()) {
         notes_.push_back(fmt::format("the manifest {} is not there or is no JSON", digest));
       } else if (part_of(blob, "manifests").is_array()) {
@@ -128,6 +138,7 @@ class Reader {
     configure(json_of(blob_of(text_of(part_of(json, "config"), "digest"))), image);
     if (!platform.empty()) image.platform = std::move(platform);
     for (const Json& layer : layers) {
+      if (full_) break;
       const std::string digest = text_of(layer, "digest");
       // Artifacts have "layers" that are no layers of a root.
       const std::string type = text_of(layer, "mediaType");
@@ -141,12 +152,15 @@ class Reader {
     const Json& config = part_of(json, "config");
     if (image.base.empty()) image.base = text_of(part_of(config, "Labels"), kBase);
     const Json& env = part_of(config, "Env");
-    for (const Json& variable : env.is_array() ? env : Json::array())
+    if (!env.is_array()) return;
+    // No Json is copied: a copy of one that is nested deeply takes all of the stack.
+    for (const Json& variable : env)
       if (variable.is_string()) image.env.push_back(variable.get<std::string>());
   }
 
   void add_layer(std::string name, const std::string& blob, ContainerImage& image) {
-    if (++layers_ > kMostLayers) return;
+    full_ = ++layers_ > kMostLayers;
+    if (full_) return;
     const Bytes bytes = blob.empty() ? Bytes() : find_(blob);
     if (bytes.empty()) notes_.push_back(fmt::format("the layer {} is not there", name));
     image.layers.push_back({std::move(name), bytes});
@@ -158,21 +172,42 @@ class Reader {
   }
 
   void keep(ContainerImage image) {
-    if (layers_ > kMostLayers || images_.size() >= kMostImages) {
-      if (!told_) notes_.emplace_back("holds more images or layers than are read");
-      told_ = true;
-    } else if (!image.layers.empty()) {
-      images_.push_back(std::move(image));
-    }
+    full_ = full_ || images_.size() >= kMostImages;
+    if (!full_ && !image.layers.empty()) images_.push_back(std::move(image));
   }
 
   const std::function<Bytes(std::string_view)>& find_;
   std::vector<ContainerImage>& images_;
   std::vector<std::string>& notes_;
   std::size_t layers_ = 0;
-  bool told_ = false;
+  std::size_t blobs_ = 0;
+  std::size_t json_ = 0;  ///< bytes
+  bool full_ = false;
   bool flat_ = false;
 };
+
+constexpr std::size_t kTarHeader = 512;
+
+bool is_tar(Bytes head) {
+  return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
+}
+
+/// The name of the first entry of a compressed tar; nothing where the bytes are none.
+std::optional<std::string> first_name(Bytes packed) {
+  constexpr std::size_t kEnough = std::size_t{1} << 20;  // headers before the first entry belong to it
+  std::vector<std::byte> head;
+  inflate(packed, UINT64_MAX, [&](Bytes block) {
+    head.insert(head.end(), block.begin(), block.end());
+    return head.size() < kEnough;
+  });
+  std::optional<std::string> out;
+  if (is_tar(head))
+    each_tar_entry(head, [&](const TarEntry& entry) {
+      out = entry.name;
+      return false;
+    });
+  return out;
+}
 
 }  // namespace
 
@@ -193,9 +228,7 @@ bool may_be_image_archive(std::string_view first_name) {
 }
 
 bool ImageArchive::read(const Find& find) {
-  Reader reader(find, images_, notes_);
-  reader.read_index();
-  if (images_.empty()) reader.read_docker();
+  Reader(find, images_, notes_).read();
   return !images_.empty() || !notes_.empty();
 }
 
@@ -277,33 +310,6 @@ bool LayerNames::hides(std::string_view path) const {
   }
   return files_.contains(hash_of(path));
 }
-
-namespace {
-
-constexpr std::size_t kTarHeader = 512;
-
-bool is_tar(Bytes head) {
-  return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
-}
-
-/// The name of the first entry of a compressed tar; nothing where the bytes are none.
-std::optional<std::string> first_name(Bytes packed) {
-  constexpr std::size_t kEnough = std::size_t{1} << 20;  // headers before the first entry belong to it
-  std::vector<std::byte> head;
-  inflate(packed, UINT64_MAX, [&](Bytes block) {
-    head.insert(head.end(), block.begin(), block.end());
-    return head.size() < kEnough;
-  });
-  std::optional<std::string> out;
-  if (is_tar(head))
-    each_tar_entry(head, [&](const TarEntry& entry) {
-      out = entry.name;
-      return false;
-    });
-  return out;
-}
-
-}  // namespace
 
 bool is_compressed_tar(Bytes bytes) { return is_compressed(bytes) && first_name(bytes).has_value(); }
 

@@ -3,14 +3,10 @@
 // image-layout.md) and what `docker save` writes (github.com/moby/docker-image-spec). Blobs are known by what
 // the manifests say and by their first bytes, never by their names' endings.
 #pragma once
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_set>
-#include <vector>
 
 #include "analyzer/device_code/mapped_file.h"
 #include "analyzer/input/files/walk.h"

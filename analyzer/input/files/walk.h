@@ -2,8 +2,6 @@
 // Which files there are behind the paths of a command line.
 #pragma once
 #include <array>
-#include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 

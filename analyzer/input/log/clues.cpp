@@ -36,6 +36,11 @@ std::string package_of_path(const std::string& path) {
   return {};
 }
 
+using analysis::Cause;
+
+// "Ignore the above" stands right below what it is about.
+constexpr std::uint64_t kNear = 2;
+
 }  // namespace
 
 // "cupy-cuda12x" tells more than "cupy"; "PyTorch" is no name of a package.
@@ -75,19 +80,6 @@ const PackageClue* package_that_failed(const Clues& clues, const Hit* hit) {
   return many == 1 ? versioned : find_package(clues, kCarrier);
 }
 
-namespace {
-
-using analysis::Cause;
-
-// "Ignore the above" stands right below what it is about.
-constexpr std::uint64_t kNear = 2;
-
-// What a program does without, on the CPU. After other failures, steps that go on being printed may count
-// results that nobody computed.
-bool may_do_without(Cause cause) { return has_trait(cause, analysis::cause_trait::optional); }
-
-}  // namespace
-
 std::string survived(const Course& course, const Hit& hit, Cause cause) {
   if (hit.goes_on) return "The line says itself that the program goes on without it";
   if (hit.thrown) return {};
@@ -99,7 +91,8 @@ std::string survived(const Course& course, const Hit& hit, Cause cause) {
   if (course.last_finished > hit.line)
     return fmt::format("The program came to its end: line {}: {}", course.last_finished,
                        course.last_finished_quote);
-  if (may_do_without(cause) && course.last_works > hit.line)
+  // After other failures, steps that go on being printed may count results that nobody computed.
+  if (has_trait(cause, analysis::cause_trait::optional) && course.last_works > hit.line)
     return fmt::format("The program went on: line {}: {}", course.last_works, course.last_works_quote);
   return {};
 }

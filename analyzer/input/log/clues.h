@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was read from a log or a message: the lines that tell of a failure, and the facts beside them.
 #pragma once
-#include <cstdint>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "kshim/image/select.h"
@@ -61,10 +58,11 @@ struct Hit {
 };
 
 /// A named group of the row; empty where it took no part.
-inline std::string group(const Hit& hit, const char* key) {
-  const auto found = hit.groups.find(key);
-  return found == hit.groups.end() ? std::string() : found->second;
+inline std::string group(const std::map<std::string, std::string>& groups, const char* key) {
+  const auto found = groups.find(key);
+  return found == groups.end() ? std::string() : found->second;
 }
+inline std::string group(const Hit& hit, const char* key) { return group(hit.groups, key); }
 
 /// A failure that is none of CUDA's.
 struct OtherFailure {
@@ -118,9 +116,8 @@ struct Clues {
   bool container = false;
   bool nccl = false;
   bool sanitizer = false;
-  bool run_time_compiler =
-      false;             ///< something that compiles for the GPU that is there: Triton, XLA, CuPy ...
-  std::string compiler;  ///< which
+  bool run_time_compiler = false;  ///< compiles for the GPU that is there: Triton, XLA, CuPy ...
+  std::string compiler;            ///< which
   bool python = false;
   bool windows = false;
   bool posix = false;  ///< paths of Linux stand there as well

@@ -42,6 +42,38 @@ const char* build_system_of(ClueKind kind) {
                                          : "bazel";
 }
 
+struct AnswerPatterns {
+  RE2 question;
+  RE2 answer;
+};
+const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
+  static const auto kPatterns = [] {
+    std::vector<std::unique_ptr<AnswerPatterns>> out;
+    for (const analysis::AnswerRow& row : analysis::answers())
+      out.push_back(std::unique_ptr<AnswerPatterns>(
+          new AnswerPatterns{RE2(std::string(row.question)), RE2(std::string(row.answer))}));
+    return out;
+  }();
+  return kPatterns;
+}
+
+// GPUs before Kepler have no rows any more, and users.
+bool is_known(ComputeCapability cc) {
+  return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
+}
+
+RE2::Options without_case() {
+  RE2::Options options;
+  options.set_case_sensitive(false);
+  options.set_encoding(RE2::Options::EncodingLatin1);
+  return options;
+}
+
+// The automaton of all patterns grows with what lines show it; beyond this RE2 starts it again.
+constexpr std::int64_t kMemory = std::int64_t{64} << 20;
+
+re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+
 }  // namespace
 
 FactPatterns::FactPatterns(PatternSet& patterns) : first(patterns.size()) {
@@ -69,10 +101,7 @@ std::optional<ComputeCapability> capability_in(std::string text) {
 }
 
 void FactReader::take_groups(const std::map<std::string, std::string>& groups) {
-  const auto get = [&](const char* key) {
-    const auto found = groups.find(key);
-    return found == groups.end() ? std::string() : found->second;
-  };
+  const auto get = [&](const char* key) { return group(groups, key); };
   if (const std::string cc = get("cc"); !cc.empty()) add_device(known_cc(cc));
   if (const std::string gpu = get("gpu"); !gpu.empty()) add_device(capability_in(gpu));
   if (const std::string built = get("built"); !built.empty())
@@ -118,9 +147,6 @@ void FactReader::add_capabilities(int pattern, const std::string& text) {
     }
   }
 }
-
-// "(8, 6)".
-void FactReader::add_cc2(std::string fact) { add_device(capability_in(std::move(fact))); }
 
 void FactReader::add_image(image::ImageKind kind, std::string_view arch_text, const std::string& owner,
                            bool by_itself) {
@@ -215,92 +241,79 @@ void FactReader::take(int index, const std::string& text) {
     add_software(index, text);
     return;
   }
-  const ClueKind kind = knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind;
   const std::string fact = patterns_.first_group(index, text);
-  if (fact.empty()) return;
+  if (!fact.empty())
+    take_clue(knowledge().clues[static_cast<std::size_t>(index - own_.first)].kind, index, fact, text);
+}
+
+void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, const std::string& text) {
+  constexpr auto kCubin = image::ImageKind::cubin;
   switch (kind) {
     case ClueKind::cc:
-      add_capabilities(index, text);
-      break;
+      return add_capabilities(index, text);
     case ClueKind::cc_found:
-      add_device(known_cc(fact));
-      break;
+      return add_device(known_cc(fact));
     case ClueKind::cc2:
-      add_cc2(fact);
-      break;
+      return add_device(capability_in(fact));
     case ClueKind::sm:
-      add_device(known_cc("sm_" + fact));
-      break;
+      return add_device(known_cc("sm_" + fact));
     case ClueKind::driver_module:
-      set_module(fact);
-      break;
+      return set_module(fact);
     case ClueKind::driver_cuda:
-      set_driver(leading_version(fact));
-      break;
+      return set_driver(leading_version(fact));
     case ClueKind::toolkit:
-      set_toolkit(leading_version(fact));
-      break;
+      return set_toolkit(leading_version(fact));
     case ClueKind::toolkit_tag:
-      set_tag(fact);
-      break;
+      return set_tag(fact);
     case ClueKind::cubin:
-      add_image(image::ImageKind::cubin, fact, file_, false);
-      break;
+      return add_image(kCubin, fact, file_, false);
     case ClueKind::ptx:
-      add_image(image::ImageKind::ptx, fact, file_, false);
-      break;
+      return add_image(image::ImageKind::ptx, fact, file_, false);
     case ClueKind::file:
       file_ = fact;
-      break;
+      return;
     case ClueKind::arch_list:
-      add_words(fact, file_);
-      break;
+      return add_words(fact, file_);
     case ClueKind::arch_words:
-      add_numbers(fact, image::ImageKind::cubin, file_, false);
-      break;
+      return add_numbers(fact, kCubin, file_, false);
     case ClueKind::ptx_words:
-      add_numbers(fact, image::ImageKind::ptx, file_, false);
-      break;
+      return add_numbers(fact, image::ImageKind::ptx, file_, false);
     case ClueKind::arch100:
-      add_numbers(fact, image::ImageKind::cubin, "ggml", true);
-      break;
+      return add_numbers(fact, kCubin, "ggml", true);
     case ClueKind::traceback:
-      traceback_.clear();
-      break;
+      return traceback_.clear();
     case ClueKind::frame:
-      add_frame(patterns_.groups(index, text));
-      break;
+      return add_frame(patterns_.groups(index, text));
     case ClueKind::env:
-      add_env(fact);
-      break;
-    case ClueKind::container:
-      clues_.container = true;
-      break;
-    case ClueKind::nccl:
-      clues_.nccl = true;
-      break;
-    case ClueKind::sanitizer:
-      clues_.sanitizer = true;
-      break;
+      return add_env(fact);
     case ClueKind::run_time_compiler:
       clues_.run_time_compiler = true;
       if (clues_.compiler.empty()) clues_.compiler = fact;
-      break;
-    case ClueKind::python:
-      clues_.python = true;
-      break;
-    case ClueKind::windows:
-      clues_.windows = true;
-      break;
-    case ClueKind::posix:
-      clues_.posix = true;
-      break;
+      return;
     case ClueKind::build_make:
     case ClueKind::build_cmake:
     case ClueKind::build_meson:
     case ClueKind::build_bazel:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
-      break;
+      return;
+    case ClueKind::container:
+      clues_.container = true;
+      return;
+    case ClueKind::nccl:
+      clues_.nccl = true;
+      return;
+    case ClueKind::sanitizer:
+      clues_.sanitizer = true;
+      return;
+    case ClueKind::python:
+      clues_.python = true;
+      return;
+    case ClueKind::windows:
+      clues_.windows = true;
+      return;
+    case ClueKind::posix:
+      clues_.posix = true;
+      return;
   }
 }
 
@@ -340,37 +353,6 @@ void FactReader::add_env(const std::string& fact) {
       value.end());
   if (clues_.env.size() < kMostEnv) clues_.env.emplace(std::move(key), std::move(value));
 }
-
-namespace {
-
-struct AnswerPatterns {
-  RE2 question;
-  RE2 answer;
-};
-const std::vector<std::unique_ptr<AnswerPatterns>>& answer_patterns() {
-  static const auto kPatterns = [] {
-    std::vector<std::unique_ptr<AnswerPatterns>> out;
-    for (const analysis::AnswerRow& row : analysis::answers())
-      out.push_back(std::unique_ptr<AnswerPatterns>(
-          new AnswerPatterns{RE2(std::string(row.question)), RE2(std::string(row.answer))}));
-    return out;
-  }();
-  return kPatterns;
-}
-
-// GPUs before Kepler have no rows any more, and users.
-bool is_known(ComputeCapability cc) {
-  return analysis::find_gpu(cc) != nullptr || cc.major == 1 || (cc.major == 2 && cc.minor < 2);
-}
-
-RE2::Options without_case() {
-  RE2::Options options;
-  options.set_case_sensitive(false);
-  options.set_encoding(RE2::Options::EncodingLatin1);
-  return options;
-}
-
-}  // namespace
 
 Version leading_version(std::string_view text) {
   // 2.1.0 and 13.0.96 are versions too: the first two numbers count.
@@ -430,36 +412,18 @@ void FactReader::begin_line(const std::string& text) {
 void FactReader::take_answer(int row, const std::string& fact) {
   switch (analysis::answers()[static_cast<std::size_t>(row)].kind) {
     case analysis::Answer::cc2:
-      add_cc2(fact);
-      break;
+      return add_device(capability_in(fact));
     case analysis::Answer::arch_list:
-      add_words(fact, file_);
-      break;
+      return add_words(fact, file_);
     case analysis::Answer::toolkit:
-      set_toolkit(leading_version(fact));
-      break;
+      return set_toolkit(leading_version(fact));
     case analysis::Answer::torch: {
-      const std::size_t plus = fact.find('+');
-      PackageClue package;
-      package.name = "torch";
-      package.written = "torch";
-      package.version = fact.substr(0, plus);
-      if (plus != std::string::npos) package.variant = fact.substr(plus + 1);
-      package.line = clues_.lines;
-      note_package(package);
-      break;
+      const std::size_t plus = std::min(fact.find('+'), fact.size());
+      const std::string variant = fact.substr(std::min(plus + 1, fact.size()));
+      return note_package({"torch", "torch", fact.substr(0, plus), variant, clues_.lines});
     }
   }
 }
-
-namespace {
-
-// The automaton of all patterns grows with what lines show it; beyond this RE2 starts it again.
-constexpr std::int64_t kMemory = std::int64_t{64} << 20;
-
-re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
-
-}  // namespace
 
 PatternSet::PatternSet() {
   options_.set_case_sensitive(false);

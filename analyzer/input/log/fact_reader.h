@@ -5,13 +5,7 @@
 #include <re2/re2.h>
 #include <re2/set.h>
 
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
+#include "analyzer/data/tables.h"
 #include "analyzer/input/log/clues.h"
 
 namespace kshim::explain {
@@ -89,7 +83,7 @@ class FactReader {
 
  private:
   void take_answer(int row, const std::string& fact);
-  void add_cc2(std::string fact);
+  void take_clue(analysis::ClueKind kind, int index, const std::string& fact, const std::string& text);
   void add_capabilities(int pattern, const std::string& text);
   void add_device(std::optional<image::ComputeCapability> cc, std::string name = {});
   void add_image(image::ImageKind kind, std::string_view arch, const std::string& owner, bool by_itself);

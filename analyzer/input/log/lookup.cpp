@@ -24,17 +24,32 @@ std::string folded(std::string_view name) {
   return out;
 }
 
+/// Calls visit(error) for every error of CUDA's.
+template <class Visit>
+void each_error(Visit&& visit) {
+  for (int code = 0; code < kLastCode; ++code)
+    if (const CudaError* error = find_cuda_error(code)) visit(*error);
+}
+
+/// Calls visit(error, name) for each name that a header has, "success" left out.
+template <class Visit>
+void each_name(Visit&& visit) {
+  each_error([&](const CudaError& error) {
+    for (const char* name : {error.driver_name, error.runtime_name})
+      if (name != nullptr && error.code != 0) visit(error, name);
+  });
+}
+
 // Longest texts first: an alternation takes the first that fits.
 const std::vector<std::pair<std::string, int>>& messages() {
   static const std::vector<std::pair<std::string, int>> kMessages = [] {
     std::vector<std::pair<std::string, int>> out;
-    for (int code = 0; code < kLastCode; ++code) {
-      const CudaError* error = find_cuda_error(code);
-      if (error == nullptr || (error->traits & code_trait::says_cuda) == 0) continue;
-      std::string text = folded(error->message);
+    each_error([&](const CudaError& error) {
+      if ((error.traits & code_trait::says_cuda) == 0) return;
+      std::string text = folded(error.message);
       while (!text.empty() && text.back() == '.') text.pop_back();
-      out.emplace_back(std::move(text), code);
-    }
+      out.emplace_back(std::move(text), error.code);
+    });
     std::stable_sort(out.begin(), out.end(),
                      [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
     return out;
@@ -53,16 +68,10 @@ std::vector<Near> near_names(std::string_view name) {
   const std::string key = folded(name.substr(0, kLongest));
   const std::size_t limit = key.size() / 4;
   std::vector<Near> out;
-  const auto look = [&](std::string_view known, int code) {
+  each_name([&](const CudaError& error, const char* known) {
     const std::size_t far = kshim::analysis::edit_distance(key, folded(known), limit);
-    if (far <= limit) out.push_back({std::string(known), code, far});
-  };
-  for (int code = 1; code < kLastCode; ++code) {
-    const CudaError* error = find_cuda_error(code);
-    if (error == nullptr) continue;
-    if (error->driver_name != nullptr) look(error->driver_name, code);
-    if (error->runtime_name != nullptr) look(error->runtime_name, code);
-  }
+    if (far <= limit) out.push_back({known, error.code, far});
+  });
   std::stable_sort(out.begin(), out.end(),
                    [](const Near& a, const Near& b) { return a.distance < b.distance; });
   return out;
@@ -72,17 +81,13 @@ std::vector<Near> near_names(std::string_view name) {
 NamedError find_by_beginning(std::string_view key) {
   constexpr std::size_t kShortest = 14;
   NamedError out;
-  if (key.size() < kShortest) return out;
-  for (int code = 1; code < kLastCode; ++code) {
-    const CudaError* error = find_cuda_error(code);
-    if (error == nullptr) continue;
-    for (const char* known : {error->driver_name, error->runtime_name}) {
-      if (known == nullptr || !folded(known).starts_with(key)) continue;
-      if (out.error != nullptr && out.error != error) return {};
-      if (out.error == nullptr) out = {error, known, true};
-    }
-  }
-  return out;
+  bool several = false;
+  each_name([&](const CudaError& error, const char* known) {
+    if (key.size() < kShortest || !folded(known).starts_with(key)) return;
+    several = several || (out.error != nullptr && out.error != &error);
+    if (out.error == nullptr) out = {&error, known, true};
+  });
+  return several ? NamedError() : out;
 }
 
 std::string header_name(const CudaError& error) {
@@ -174,13 +179,12 @@ const CudaError* find_whole_message(std::string_view text) {
   const std::string key = folded(text);
   const CudaError* best = nullptr;
   std::size_t longest = 0;
-  for (int code = 1; code < kLastCode; ++code) {
-    const CudaError* error = find_cuda_error(code);
-    const std::string message = error != nullptr ? folded(error->message) : std::string();
-    if (message.size() <= longest || !key.starts_with(message)) continue;
-    best = error;
+  each_error([&](const CudaError& error) {
+    const std::string message = folded(error.message);
+    if (error.code == 0 || message.size() <= longest || !key.starts_with(message)) return;
+    best = &error;
     longest = message.size();
-  }
+  });
   return best;
 }
 

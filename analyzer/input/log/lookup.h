@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which error of CUDA's a number, a name or a message is, also as people misquote it.
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/data/tables.h"
 #include "kshim/base/cuda_error.h"

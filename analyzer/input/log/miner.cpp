@@ -66,41 +66,6 @@ std::string cut(std::string text) {
   return text;
 }
 
-}  // namespace
-
-std::string plain_line(std::string_view text) {
-  // Most lines hold nothing to clean.
-  const bool clean = std::none_of(text.begin(), text.end(), [](char letter) {
-    const auto byte = static_cast<unsigned char>(letter);
-    return byte < ' ' || byte == 0x7f;
-  });
-  if (clean) {
-    const std::size_t end = text.find_last_not_of(' ');
-    return std::string(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
-  }
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto letter = static_cast<unsigned char>(text[i]);
-    if (letter == 0x1b && i + 1 < text.size()) {  // ECMA-48: CSI ... final byte; OSC ... BEL
-      const char kind = text[++i];
-      if (kind == '[') {
-        while (i + 1 < text.size() && (text[i + 1] < '@' || text[i + 1] > '~')) ++i;
-        ++i;
-      } else if (kind == ']') {
-        while (i + 1 < text.size() && text[i + 1] != '\a' && text[i + 1] != 0x1b) ++i;
-        ++i;
-      }
-      continue;
-    }
-    out += letter == '\t' || letter == '\r' ? ' ' : letter < ' ' || letter == 0x7f ? '?' : text[i];
-  }
-  while (!out.empty() && out.back() == ' ') out.pop_back();
-  return out;
-}
-
-namespace {
-
 // Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
@@ -149,6 +114,37 @@ const Vocabulary& vocabulary() {
 }
 
 }  // namespace
+
+std::string plain_line(std::string_view text) {
+  // Most lines hold nothing to clean.
+  const bool clean = std::none_of(text.begin(), text.end(), [](char letter) {
+    const auto byte = static_cast<unsigned char>(letter);
+    return byte < ' ' || byte == 0x7f;
+  });
+  if (clean) {
+    const std::size_t end = text.find_last_not_of(' ');
+    return std::string(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
+  }
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto letter = static_cast<unsigned char>(text[i]);
+    if (letter == 0x1b && i + 1 < text.size()) {  // ECMA-48: CSI ... final byte; OSC ... BEL
+      const char kind = text[++i];
+      if (kind == '[') {
+        while (i + 1 < text.size() && (text[i + 1] < '@' || text[i + 1] > '~')) ++i;
+        ++i;
+      } else if (kind == ']') {
+        while (i + 1 < text.size() && text[i + 1] != '\a' && text[i + 1] != 0x1b) ++i;
+        ++i;
+      }
+      continue;
+    }
+    out += letter == '\t' || letter == '\r' ? ' ' : letter < ' ' || letter == 0x7f ? '?' : text[i];
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
 
 struct Miner::State {
   const Vocabulary& words = vocabulary();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines and keeps what they tell. Memory does not grow with the log.
 #pragma once
-#include <memory>
-#include <string_view>
 
 #include "analyzer/input/log/clues.h"
 

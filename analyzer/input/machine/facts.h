@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What kshim doctor found on a machine, before anybody judges it.
 #pragma once
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "analyzer/core/finding.h"
 #include "analyzer/input/machine/loader.h"

@@ -8,7 +8,6 @@
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/input/machine/gather.h"
-#include "analyzer/input/machine/nvml.h"
 
 namespace kshim::doctor {
 namespace {

@@ -2,11 +2,6 @@
 // Which file the dynamic linker of the machine would load for a name, and why that one: ld.so(8), "dlopen and
 // the order of search".
 #pragma once
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/input/machine/machine.h"

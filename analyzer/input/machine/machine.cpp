@@ -13,6 +13,7 @@
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/input/machine/gather.h"
+#include "analyzer/owner/bounded.h"
 #include "kshim/files/open_file.h"
 
 namespace kshim::doctor {
@@ -20,138 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as Linux has it (path_resolution(7))
 constexpr std::size_t kMostNames = 4096;
-
-}  // namespace
-
-Machine::Machine(fs::path root, std::map<std::string, std::string> environment)
-    : root_(std::move(root)), environment_(std::move(environment)), live_(root_ == "/") {}
-
-std::string_view Machine::env(std::string_view name) const {
-  const auto found = environment_.find(std::string(name));
-  return found == environment_.end() ? std::string_view() : std::string_view(found->second);
-}
-
-bool Machine::has_env(std::string_view name) const { return environment_.count(std::string(name)) != 0; }
-
-std::string Machine::real(std::string_view path) const {
-  if (path.substr(0, 1) != "/" || path.find('\0') != std::string_view::npos) return {};
-  fs::path rest = fs::path(path).relative_path();
-  fs::path done = "/";
-  int links = 0;
-  while (!rest.empty()) {
-    const fs::path part = *rest.begin();
-    fs::path after;
-    for (auto it = std::next(rest.begin()); it != rest.end(); ++it) after /= *it;
-    rest = after;
-    if (part.empty() || part == ".") continue;
-    if (part == "..") {
-      done = done.parent_path();
-      continue;
-    }
-    std::error_code error;
-    const fs::path here = root_ / (done / part).relative_path();
-    const fs::file_status status = fs::symlink_status(here, error);
-    if (status.type() == fs::file_type::symlink) {
-      if (++links > kMostLinks) return {};
-      const fs::path target = fs::read_symlink(here, error);
-      if (error) return {};
-      rest = target.is_absolute() ? target.relative_path() / rest : target / rest;
-      if (target.is_absolute()) done = "/";
-      continue;
-    }
-    if (!fs::exists(status)) return {};
-    done /= part;
-  }
-  return done.string();
-}
-
-fs::path Machine::at(std::string_view path) const {
-  const std::string there = real(path);
-  return there.empty() ? fs::path() : root_ / fs::path(there).relative_path();
-}
-
-bool Machine::is_folder(std::string_view path) const {
-  std::error_code error;
-  const fs::path there = at(path);
-  return !there.empty() && fs::is_directory(there, error);
-}
-
-bool Machine::is_file(std::string_view path) const {
-  std::error_code error;
-  const fs::path there = at(path);
-  return !there.empty() && fs::is_regular_file(there, error);
-}
-
-bool Machine::is_executable(std::string_view path) const {
-  if (!is_file(path)) return false;
-  std::error_code error;
-  const fs::perms rights = fs::status(at(path), error).permissions();
-  constexpr fs::perms kAny = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
-  return !error && (rights & kAny) != fs::perms::none;
-}
-
-std::string Machine::read(std::string_view path, std::size_t most) const {
-  if (!is_file(path)) return {};
-  return files::read_up_to(at(path), most).value_or("");
-}
-
-std::vector<std::string> Machine::names(std::string_view folder) const {
-  std::vector<std::string> out;
-  std::error_code error;
-  const fs::path there = at(folder);
-  if (there.empty()) return out;
-  for (fs::directory_iterator entry(there, error), end; !error && entry != end && out.size() < kMostNames;
-       entry.increment(error))
-    out.push_back(entry->path().filename().string());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-std::vector<std::string> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string> out;
-  while (true) {
-    const std::size_t end = text.find_first_of(separators);
-    out.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
-  }
-}
-
-std::string join_path(std::string_view folder, std::string_view name) {
-  while (folder.size() > 1 && folder.back() == '/') folder.remove_suffix(1);
-  return std::string(folder) + (folder == "/" ? "" : "/") + std::string(name);
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-std::map<std::string, std::string> own_environment() {
-  std::map<std::string, std::string> out;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t mark = text.find('=');
-    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
-  }
-  // ld.so(8): parts that are no absolute paths begin in the working directory.
-  const auto folders = out.find("LD_LIBRARY_PATH");
-  if (folders == out.end()) return out;
-  std::string whole;
-  for (const std::string& folder : split(folders->second, ":;")) {
-    if (!whole.empty()) whole += ':';
-    whole += folder.empty() ? std::string() : std::filesystem::absolute(folder).lexically_normal().string();
-  }
-  folders->second = whole;
-  return out;
-}
-
-Machine this_machine() { return {"/", own_environment()}; }
-
-namespace {
 
 /// "GNU C Library (Debian GLIBC 2.36-9) stable release version 2.36." stands in libc.so.6 itself.
 std::string glibc_of(const Machine& machine, const Loader& loader) {
@@ -169,35 +39,6 @@ std::string glibc_of(const Machine& machine, const Loader& loader) {
   return version;
 }
 
-}  // namespace
-
-std::string pretty_name(std::string_view os_release) {
-  for (const std::string& line : split(os_release, "\n")) {
-    constexpr std::string_view kKey = "PRETTY_NAME=";
-    if (!line.starts_with(kKey)) continue;
-    std::string_view value = trim(std::string_view(line).substr(kKey.size()));
-    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
-      value = value.substr(1, value.size() - 2);
-    return std::string(value);
-  }
-  return {};
-}
-
-System look_at_system(const Machine& machine, const Loader& loader) {
-  System out;
-  for (const char* file : {"/etc/os-release", "/usr/lib/os-release"})
-    if (out.os.empty()) out.os = pretty_name(machine.read(file));
-  out.glibc = glibc_of(machine, loader);
-  struct utsname name {};
-  if (machine.live() && ::uname(&name) == 0) {
-    out.kernel = name.release;
-    out.machine = name.machine;
-  }
-  return out;
-}
-
-namespace {
-
 // What programs and libraries open by name. A soname that is not here is named where a program is linked to
 // it.
 constexpr std::string_view kNames[] = {
@@ -208,62 +49,6 @@ constexpr std::string_view kNames[] = {
     "libcudnn.so.8",      "libcudnn.so.9",      "libcufft.so.10",    "libcufft.so.11",
     "libcufft.so.12",     "libcurand.so.10",    "libcusolver.so.11", "libcusolver.so.12",
     "libcusparse.so.11",  "libcusparse.so.12",  "libnccl.so.2",      "libnvidia-ptxjitcompiler.so.1"};
-
-}  // namespace
-
-std::string version_in_name(std::string_view path) {
-  const std::string_view name = analysis::basename_of(path);
-  const std::size_t mark = name.find(".so.");
-  if (mark == std::string_view::npos) return {};
-  const std::string_view version = name.substr(mark + 4);
-  return version.find('.') == std::string_view::npos ? std::string() : std::string(version);
-}
-
-bool is_cuda_library(std::string_view name) {
-  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
-         (name.find(".so") != std::string_view::npos && analysis::find_vendor_library(name) != nullptr);
-}
-
-std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
-  std::vector<Library> out;
-  for (const std::string_view name : kNames) {
-    const auto found = loader.find(name);
-    if (!found) continue;
-    out.push_back({std::string(name), *found, version_in_name(machine.real(found->path))});
-  }
-  return out;
-}
-
-std::vector<Preload> find_preloads(const Machine& machine) {
-  std::vector<Preload> out;
-  std::vector<std::string> entries = split(machine.env("LD_PRELOAD"), ": ");
-  // ld.so(8): a list of libraries that are preloaded into every program of the machine.
-  for (const std::string& entry : split(machine.read("/etc/ld.so.preload"), ": \t\n"))
-    entries.push_back(entry);
-  for (const std::string& entry : entries) {
-    if (entry.empty()) continue;
-    Preload preload{.path = entry, .note = {}, .there = true};
-    if (entry.substr(0, 1) == "/") {
-      preload.there = machine.is_file(entry);
-      const auto file = preload.there ? analysis::elf_facts(machine.at(entry)) : std::nullopt;
-      const std::string_view name = analysis::basename_of(entry);
-      if (name == "libkshim.so") {
-        preload.note = "the shim";
-      } else if (name.starts_with("libasan.") || name.starts_with("libtsan.") ||
-                 name.starts_with("libclang_rt.")) {
-        preload.note = "a sanitizer's runtime, which must stand before libkshim.so";
-      } else if (file && !file->same_class) {
-        preload.note = "of another word size or machine";
-      } else if (file && file->defines_dlsym) {
-        preload.note = "stands in for dlsym, as libkshim.so does: whichever comes first is asked first";
-      }
-    }
-    out.push_back(std::move(preload));
-  }
-  return out;
-}
-
-namespace {
 
 constexpr int kScriptDepth = 5;           // Linux follows at most 5
 constexpr std::size_t kMostFiles = 2000;  // of one program's libraries
@@ -316,6 +101,167 @@ void walk_libraries(const Machine& machine, const Loader& loader, const Open& fi
 }
 
 }  // namespace
+
+Machine::Machine(fs::path root, std::map<std::string, std::string> environment)
+    : root_(std::move(root)), environment_(std::move(environment)), live_(root_ == "/") {}
+
+std::string_view Machine::env(std::string_view name) const {
+  const auto found = environment_.find(std::string(name));
+  return found == environment_.end() ? std::string_view() : std::string_view(found->second);
+}
+
+bool Machine::has_env(std::string_view name) const { return environment_.count(std::string(name)) != 0; }
+
+std::string Machine::real(std::string_view path) const {
+  if (path.substr(0, 1) != "/" || path.find('\0') != std::string_view::npos) return {};
+  const auto below = packages::resolve_in(root_, path);
+  return below ? ("/" / *below).string() : std::string();
+}
+
+fs::path Machine::at(std::string_view path) const {
+  const std::string there = real(path);
+  return there.empty() ? fs::path() : root_ / fs::path(there).relative_path();
+}
+
+bool Machine::is_folder(std::string_view path) const {
+  std::error_code error;
+  const fs::path there = at(path);
+  return !there.empty() && fs::is_directory(there, error);
+}
+
+bool Machine::is_file(std::string_view path) const {
+  std::error_code error;
+  const fs::path there = at(path);
+  return !there.empty() && fs::is_regular_file(there, error);
+}
+
+bool Machine::is_executable(std::string_view path) const {
+  if (!is_file(path)) return false;
+  std::error_code error;
+  const fs::perms rights = fs::status(at(path), error).permissions();
+  constexpr fs::perms kAny = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  return !error && (rights & kAny) != fs::perms::none;
+}
+
+std::string Machine::read(std::string_view path, std::size_t most) const {
+  if (!is_file(path)) return {};
+  return files::read_up_to(at(path), most).value_or("");
+}
+
+std::vector<std::string> Machine::names(std::string_view folder) const {
+  std::vector<std::string> out;
+  std::error_code error;
+  const fs::path there = at(folder);
+  if (there.empty()) return out;
+  for (fs::directory_iterator entry(there, error), end; !error && entry != end && out.size() < kMostNames;
+       entry.increment(error))
+    out.push_back(entry->path().filename().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string join_path(std::string_view folder, std::string_view name) {
+  while (folder.size() > 1 && folder.back() == '/') folder.remove_suffix(1);
+  return std::string(folder) + (folder == "/" ? "" : "/") + std::string(name);
+}
+
+std::map<std::string, std::string> own_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t mark = text.find('=');
+    if (mark != std::string_view::npos) out.emplace(text.substr(0, mark), text.substr(mark + 1));
+  }
+  // ld.so(8): parts that are no absolute paths begin in the working directory.
+  const auto folders = out.find("LD_LIBRARY_PATH");
+  if (folders == out.end()) return out;
+  std::string whole;
+  for (const std::string& folder : split(folders->second, ":;")) {
+    if (!whole.empty()) whole += ':';
+    whole += folder.empty() ? std::string() : std::filesystem::absolute(folder).lexically_normal().string();
+  }
+  folders->second = whole;
+  return out;
+}
+
+Machine this_machine() { return {"/", own_environment()}; }
+
+std::string pretty_name(std::string_view os_release) {
+  for (const std::string& line : split(os_release, "\n")) {
+    constexpr std::string_view kKey = "PRETTY_NAME=";
+    if (!line.starts_with(kKey)) continue;
+    std::string_view value = trim(std::string_view(line).substr(kKey.size()));
+    if (value.size() >= 2 && (value.front() == '"' || value.front() == '\'') && value.back() == value.front())
+      value = value.substr(1, value.size() - 2);
+    return std::string(value);
+  }
+  return {};
+}
+
+System look_at_system(const Machine& machine, const Loader& loader) {
+  System out;
+  for (const char* file : {"/etc/os-release", "/usr/lib/os-release"})
+    if (out.os.empty()) out.os = pretty_name(machine.read(file));
+  out.glibc = glibc_of(machine, loader);
+  struct utsname name {};
+  if (machine.live() && ::uname(&name) == 0) {
+    out.kernel = name.release;
+    out.machine = name.machine;
+  }
+  return out;
+}
+
+std::string version_in_name(std::string_view path) {
+  const std::string_view name = analysis::basename_of(path);
+  const std::size_t mark = name.find(".so.");
+  if (mark == std::string_view::npos) return {};
+  const std::string_view version = name.substr(mark + 4);
+  return version.find('.') == std::string_view::npos ? std::string() : std::string(version);
+}
+
+bool is_cuda_library(std::string_view name) {
+  return name.starts_with("libcuda.so") || name.starts_with("libnvidia-ml.so") ||
+         (name.find(".so") != std::string_view::npos && analysis::find_vendor_library(name) != nullptr);
+}
+
+std::vector<Library> find_libraries(const Machine& machine, const Loader& loader) {
+  std::vector<Library> out;
+  for (const std::string_view name : kNames) {
+    const auto found = loader.find(name);
+    if (!found) continue;
+    out.push_back({std::string(name), *found, version_in_name(machine.real(found->path))});
+  }
+  return out;
+}
+
+std::vector<Preload> find_preloads(const Machine& machine) {
+  std::vector<Preload> out;
+  std::vector<std::string> entries = split(machine.env("LD_PRELOAD"), ": ");
+  // ld.so(8): a list of libraries that are preloaded into every program of the machine.
+  for (const std::string& entry : split(machine.read("/etc/ld.so.preload"), ": \t\n"))
+    entries.push_back(entry);
+  for (const std::string& entry : entries) {
+    if (entry.empty()) continue;
+    Preload preload{.path = entry, .note = {}, .there = true};
+    if (entry.substr(0, 1) == "/") {
+      preload.there = machine.is_file(entry);
+      const auto file = preload.there ? analysis::elf_facts(machine.at(entry)) : std::nullopt;
+      const std::string_view name = analysis::basename_of(entry);
+      if (name == "libkshim.so") {
+        preload.note = "the shim";
+      } else if (name.starts_with("libasan.") || name.starts_with("libtsan.") ||
+                 name.starts_with("libclang_rt.")) {
+        preload.note = "a sanitizer's runtime, which must stand before libkshim.so";
+      } else if (file && !file->same_class) {
+        preload.note = "of another word size or machine";
+      } else if (file && file->defines_dlsym) {
+        preload.note = "stands in for dlsym, as libkshim.so does: whichever comes first is asked first";
+      }
+    }
+    out.push_back(std::move(preload));
+  }
+  return out;
+}
 
 Program look_at_program(const Machine& machine, const Loader& loader, const std::string& name) {
   Program program;

@@ -5,9 +5,8 @@
 #pragma once
 #include <filesystem>
 #include <map>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/text.h"
 
 namespace kshim::doctor {
 
@@ -46,10 +45,9 @@ class Machine {
 Machine this_machine();
 /// The environment of this process.
 std::map<std::string, std::string> own_environment();
-/// "a:b" at any of `separators`; empty parts are kept.
-std::vector<std::string> split(std::string_view text, std::string_view separators);
 /// Folder and name, with one slash between them.
 std::string join_path(std::string_view folder, std::string_view name);
-std::string_view trim(std::string_view text);
+using analysis::split;
+using analysis::trim;
 
 }  // namespace kshim::doctor

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/input/machine/nvml.h"
-
 #include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analyzer/device_code/own_process.h"
+#include "analyzer/input/machine/gather.h"
 
 namespace kshim::doctor {
 namespace {

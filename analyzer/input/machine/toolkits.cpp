@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Installed toolkits, by the variables and folders that build systems look at, and Python environments with
 // CUDA's wheels in them.
-#include <algorithm>
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/core/text.h"
 #include "analyzer/input/machine/gather.h"
 #include "analyzer/owner/package.h"
+#include "kshim/files/open_file.h"
+#include "kshim/image/compiler_program.h"
 
 namespace kshim::doctor {
 namespace {
@@ -51,33 +53,6 @@ std::string parent(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return std::string(slash == std::string_view::npos || slash == 0 ? "/" : path.substr(0, slash));
 }
-
-class Toolkits {
- public:
-  explicit Toolkits(const Machine& machine) : machine_(machine) {}
-
-  void add(std::string_view folder, std::string_view known_by) {
-    const std::string real = machine_.real(folder);
-    if (real.empty() || !machine_.is_folder(real)) return;
-    for (Toolkit& toolkit : found_) {
-      if (toolkit.folder != real) continue;
-      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
-        toolkit.known_by.emplace_back(known_by);
-      return;
-    }
-    Toolkit toolkit;
-    toolkit.folder = real;
-    toolkit.version = version_of_toolkit(machine_, real);
-    toolkit.compiler = machine_.is_executable(join_path(real, "bin/nvcc"));
-    toolkit.known_by.emplace_back(known_by);
-    if (toolkit.version.known() || toolkit.compiler) found_.push_back(std::move(toolkit));
-  }
-  std::vector<Toolkit> take() { return std::move(found_); }
-
- private:
-  const Machine& machine_;
-  std::vector<Toolkit> found_;
-};
 
 bool is_cuda_wheel(std::string_view name) {
   for (const std::string_view prefix :
@@ -128,6 +103,18 @@ void describe(const Machine& machine, const std::string& prefix, Python& python)
   }
 }
 
+/// Which CUDA release the program is of; unknown where its file does not tell. It is read and not run.
+image::Version version_of_compiler(const std::filesystem::path& path) {
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return {};
+  std::array<char, 65536> block;
+  return image::compiler_release(
+      [&](std::uint64_t offset, void* to, std::size_t size) {
+        return files::read_at(file.fd.get(), offset, {static_cast<char*>(to), size}).value_or(0);
+      },
+      block);
+}
+
 }  // namespace
 
 std::string in_path(const Machine& machine, std::string_view name) {
@@ -139,18 +126,32 @@ std::string in_path(const Machine& machine, std::string_view name) {
 }
 
 std::vector<Toolkit> find_toolkits(const Machine& machine) {
-  Toolkits toolkits(machine);
+  std::vector<Toolkit> found;
+  const auto add = [&](std::string_view folder, std::string_view known_by) {
+    const std::string real = machine.real(folder);
+    if (real.empty() || !machine.is_folder(real)) return;
+    for (Toolkit& toolkit : found) {
+      if (toolkit.folder != real) continue;
+      if (std::find(toolkit.known_by.begin(), toolkit.known_by.end(), known_by) == toolkit.known_by.end())
+        toolkit.known_by.emplace_back(known_by);
+      return;
+    }
+    Toolkit toolkit{.folder = real,
+                    .version = version_of_toolkit(machine, real),
+                    .known_by = {std::string(known_by)},
+                    .compiler = machine.is_executable(join_path(real, "bin/nvcc"))};
+    if (toolkit.version.known() || toolkit.compiler) found.push_back(std::move(toolkit));
+  };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT"})
-    toolkits.add(machine.env(variable), variable);
+    add(machine.env(variable), variable);
   if (const std::string nvcc = machine.real(in_path(machine, "nvcc")); !nvcc.empty())
-    toolkits.add(parent(parent(nvcc)), "PATH");
+    add(parent(parent(nvcc)), "PATH");
   for (const std::string& name : machine.names("/usr/local"))
-    if (name == "cuda" || name.starts_with("cuda-")) toolkits.add("/usr/local/" + name, "/usr/local/" + name);
-  toolkits.add("/opt/cuda", "/opt/cuda");
-  if (machine.is_executable("/usr/bin/nvcc")) toolkits.add("/usr/lib/cuda", "/usr/bin/nvcc");
-  if (const std::string_view conda = machine.env("CONDA_PREFIX"); !conda.empty())
-    toolkits.add(conda, "CONDA_PREFIX");
-  return toolkits.take();
+    if (name == "cuda" || name.starts_with("cuda-")) add("/usr/local/" + name, "/usr/local/" + name);
+  add("/opt/cuda", "/opt/cuda");
+  if (machine.is_executable("/usr/bin/nvcc")) add("/usr/lib/cuda", "/usr/bin/nvcc");
+  add(machine.env("CONDA_PREFIX"), "CONDA_PREFIX");
+  return found;
 }
 
 std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<Python>& pythons) {
@@ -185,7 +186,8 @@ std::vector<Compiler> find_compilers(const Machine& machine, const std::vector<P
   return out;
 }
 
-std::string environment_of(const Machine& machine, const std::string& path) {
+std::string environment_of(const Machine& machine, const std::string& name) {
+  const std::string path = name.find('/') == std::string::npos ? in_path(machine, name) : name;
   const auto is_one = [&](const std::string& prefix) {
     return machine.is_file(join_path(prefix, "pyvenv.cfg")) ||
            machine.is_folder(join_path(prefix, "conda-meta"));
@@ -193,7 +195,10 @@ std::string environment_of(const Machine& machine, const std::string& path) {
   if (is_one(path)) return path;
   // The path itself and not what it links to: that is the Python which made the environment.
   const std::string prefix = parent(parent(path));
-  return prefix != "/" && is_one(prefix) ? prefix : std::string();
+  if (prefix == "/") return {};
+  // An interpreter has packages of its own, also where nobody made an environment: the system's, pyenv's.
+  const bool interpreter = analysis::basename_of(path).starts_with("python") && machine.is_executable(path);
+  return interpreter || is_one(prefix) ? prefix : std::string();
 }
 
 std::vector<Python> find_pythons(const Machine& machine, const std::string& only) {
@@ -203,11 +208,14 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& only
     Python python;
     python.interpreter = interpreter;
     describe(machine, prefix, python);
-    for (const char* lib : {"lib", "lib64"}) {
+    if (python.manager.empty() && prefix == "/usr") python.manager = "system";
+    // Debian's Python has its own packages in python3, and pip's below /usr/local.
+    for (const char* lib : {"lib", "lib64", "local/lib"}) {
       const std::string libraries = join_path(prefix, lib);
       for (const std::string& name : machine.names(libraries)) {
         if (!name.starts_with("python3")) continue;
-        if (python.version.empty()) python.version = name.substr(std::string_view("python").size());
+        if (python.version.empty() && name.find('.') != std::string::npos)
+          python.version = name.substr(std::string_view("python").size());
         for (const char* site : {"site-packages", "dist-packages"}) {
           const std::string folder = machine.real(join_path(join_path(libraries, name), site));
           if (folder.empty() ||
@@ -236,6 +244,37 @@ std::vector<Python> find_pythons(const Machine& machine, const std::string& only
   if (const std::string prefix = parent(parent(python));
       !python.empty() && prefix != machine.env("VIRTUAL_ENV") && prefix != machine.env("CONDA_PREFIX"))
     add(prefix, python);
+  return out;
+}
+
+std::vector<CompilerProgram> find_compilers(const Machine& machine, std::string_view name,
+                                            const std::string& packages) {
+  std::vector<CompilerProgram> out;
+  const auto look_in = [&](const std::string& folder) {
+    for (const std::string_view tail : {"", "-blackwell"}) {
+      const std::string path = machine.real(join_path(folder, std::string(name).append(tail)));
+      if (path.empty() || !machine.is_executable(path) ||
+          std::any_of(out.begin(), out.end(),
+                      [&](const CompilerProgram& known) { return known.path == path; }))
+        continue;
+      if (const image::Version version = version_of_compiler(machine.at(path)); version.known())
+        out.push_back({path, version});
+    }
+  };
+  const auto look_in_packages = [&](const std::string& folder) {
+    for (const char* below : {"nvidia/cu13/bin", "nvidia/cu13/nvvm/bin", "nvidia/cuda_nvcc/bin",
+                              "nvidia/cuda_nvcc/nvvm/bin", "triton/backends/nvidia/bin"})
+      look_in(join_path(folder, below));
+  };
+  for (const std::string& folder : split(machine.env("PATH"), ":"))
+    if (folder.starts_with('/')) look_in(folder);
+  for (const Toolkit& toolkit : find_toolkits(machine)) {
+    look_in(join_path(toolkit.folder, "bin"));
+    look_in(join_path(toolkit.folder, "nvvm/bin"));
+  }
+  if (!packages.empty()) look_in_packages(packages);
+  for (const Python& python : find_pythons(machine))
+    for (const std::string& folder : python.folders) look_in_packages(folder);
   return out;
 }
 

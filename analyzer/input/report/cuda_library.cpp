@@ -88,26 +88,6 @@ void set_package(ObjectFiles& files, CudaLibrary& out) {
   take_longer(package->version, out);
 }
 
-/// The dynamic symbols of a file that its section headers still name.
-class Exports {
- public:
-  explicit Exports(const image::ElfReader& elf) : elf_(elf) {}
-
-  template <class Visit>
-  void each(Visit&& visit) const {
-    const auto table = elf_.section(".dynsym");
-    if (!table) return;
-    const std::uint64_t count = std::min(elf_.symbol_count(*table), kMostSymbols);
-    for (std::uint64_t i = 1; i < count; ++i) {
-      const auto symbol = elf_.symbol(*table, i);
-      if (symbol && symbol->section != SHN_UNDEF) visit(*symbol);
-    }
-  }
-
- private:
-  const image::ElfReader& elf_;
-};
-
 // cudnn_graph_version, cudnn_ops_infer_version ...: four bytes, 0x00091300 = 9.19.0.
 std::string version_in_datum(const image::ElfReader& elf, const image::ElfSymbol& symbol) {
   const auto bytes = elf.at_address(symbol.value, sizeof(std::uint32_t));
@@ -152,12 +132,16 @@ CudnnFacts read_cudnn(const std::string& path, std::string_view build_id) {
   const auto elf = image::ElfReader::open(file->bytes());
   if (!elf) return {};
   CudnnFacts out;
-  Exports(*elf).each([&](const image::ElfSymbol& symbol) {
-    if (symbol.name.starts_with("cudnn_") && symbol.name.ends_with("_version") &&
-        symbol.size == sizeof(std::uint32_t) && out.version.empty())
-      out.version = version_in_datum(*elf, symbol);
-    if (symbol.name == "cudnnGetCudartVersion") out.cuda = cuda_in_code(*elf, symbol);
-  });
+  const auto table = elf->section(".dynsym");
+  const std::uint64_t count = table ? std::min(elf->symbol_count(*table), kMostSymbols) : 0;
+  for (std::uint64_t i = 1; i < count; ++i) {
+    const auto symbol = elf->symbol(*table, i);
+    if (!symbol || symbol->section == SHN_UNDEF) continue;
+    if (symbol->name.starts_with("cudnn_") && symbol->name.ends_with("_version") &&
+        symbol->size == sizeof(std::uint32_t) && out.version.empty())
+      out.version = version_in_datum(*elf, *symbol);
+    if (symbol->name == "cudnnGetCudartVersion") out.cuda = cuda_in_code(*elf, *symbol);
+  }
   return out;
 }
 

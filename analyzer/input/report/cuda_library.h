@@ -3,10 +3,6 @@
 // more than the major version, and in wheels a file's name does not either: what is missing is read from the
 // file.
 #pragma once
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analyzer/input/report/report.h"
 #include "analyzer/input/report/report_index.h"

@@ -4,13 +4,6 @@
 #pragma once
 #include <simdjson.h>
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "analyzer/input/report/report.h"
 #include "kshim/report/writer.h"
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 
 #include "analyzer/data/knowledge.h"
-#include "analyzer/input/report/same_stacks.h"
 #include "kshim/base/hash.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
@@ -63,277 +62,79 @@ T filled(const Fields& from, std::uint32_t line) {
   return out;
 }
 
-}  // namespace
-
-std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) {
-  std::string_view name;
-  if (from["type"].get(name) != SUCCESS) return "no `type`, ignored";
-  const auto type = type_of(name);
-  ++records_;
-  if (!type) return {};
-  using Parse = std::string (RecordParser::*)(const Fields&, std::uint32_t);
-  static constexpr Parse kParse[] = {
-#define KSHIM_RECORD(type, meaning) &RecordParser::type,
-#define KSHIM_FIELD(record, field, kind, required, meaning)
-#include "kshim/report/schema.def"
-#undef KSHIM_RECORD
-#undef KSHIM_FIELD
-  };
-  Fields fields(*type, from);
-  bool hidden = false;
-  if (*type == RecordType::process) fields.get(Field::process_hidden, hidden);
-  if (hidden && expands_home_) home_ = own_home();
-  fields.set_home(home_);
-  count(fields);
-  if (report_.end && *type != RecordType::package) ++after_end_;  // those `kshim run` adds
-  std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);
-  const std::string odd = fields.odd();
-  if (what.empty()) return odd;
-  return odd.empty() ? what : fmt::format("{} ({})", what, odd);
-}
-
-bool RecordParser::full(RecordType type) {
-  Kept& kept = this->kept(type);
-  const RecordLimit limit = limit_of(type);
-  if (kept.records < limit.records && kept.bytes < limit.bytes) return false;
-  ++kept.left_out;
-  return true;
-}
-
-template <RecordType kType, class T>
-bool RecordParser::keep(std::vector<T>& list, T&& record) {
-  Kept& kept = this->kept(kType);
-  const std::size_t weight = weight_of<kType>(record);
-  if (kept.bytes + weight > limit_of(kType).bytes) {
-    ++kept.left_out;
-    return false;
+/// Records of which the same is to be said; the first is named.
+class Oddity {
+ public:
+  explicit Oddity(std::string_view how) : how_(how) {}
+  template <class... Arguments>
+  void add(std::uint32_t line, fmt::format_string<const Arguments&...> text, const Arguments&... arguments) {
+    if (count_++ != 0) return;
+    line_ = line;
+    text_ = fmt::format(text, arguments...);
   }
-  ++kept.records;
-  kept.bytes += weight;
-  report_.kept += weight;
-  list.push_back(std::move(record));
-  return true;
-}
-
-std::string RecordParser::process(const Fields& from, std::uint32_t line) {
-  if (report_.process.line != 0) return "a second `process` record, ignored";
-  ProcessRecord& out = report_.process = filled<RecordType::process, ProcessRecord>(from, line);
-  report_.kept += weight_of<RecordType::process>(out);
-  if (out.pid <= kLargestPid && out.ppid <= kLargestPid) return {};
-  if (out.pid > kLargestPid) out.pid = 0;
-  if (out.ppid > kLargestPid) out.ppid = 0;
-  return "`process`: a process id that no process can have, taken as not known";
-}
-
-std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
-  auto out = filled<RecordType::driver, DriverRecord>(from, line);
-  if (!report_.driver) {
-    report_.kept += weight_of<RecordType::driver>(out);
-    report_.driver = std::move(out);
-    return {};
+  void note(Report& report) const {
+    if (count_ == 0) return;
+    const std::string more = count_ > 1 ? fmt::format(" ({} more like this)", count_ - 1) : "";
+    report.notes.push_back({line_, fmt::format("{}, {}{}", text_, how_, more)});
   }
-  const DriverRecord& known = *report_.driver;
-  if (known.cuda_version == out.cuda_version && known.kernel_module == out.kernel_module) return {};
-  return fmt::format("a second `driver` record, for CUDA {} and not {}, ignored", out.cuda_version,
-                     known.cuda_version);
-}
 
-std::string RecordParser::device(const Fields& from, std::uint32_t line) {
-  std::optional<unsigned> ordinal;
-  from.get(Field::device_ordinal, ordinal);
-  if (!ordinal) return "`device` without `ordinal`, ignored";
-  if (full(RecordType::device)) return {};
-  auto out = filled<RecordType::device, DeviceRecord>(from, line);
-  const auto known = std::find_if(report_.devices.begin(), report_.devices.end(),
-                                  [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
-  if (known == report_.devices.end()) {
-    keep<RecordType::device>(report_.devices, std::move(out));
-    return {};
+ private:
+  std::string_view how_;
+  std::uint64_t count_ = 0;
+  std::uint32_t line_ = 0;
+  std::string text_;
+};
+
+class Filler {
+ public:
+  Filler(Report& report, std::size_t room) : report_(report), room_(room) {
+    for (const FailureRecord& row : report.failures) by_id_.emplace(row.id, &row);
   }
-  if (known->compute_capability == out.compute_capability && known->uuid == out.uuid) return {};
-  return fmt::format("GPU {} is of compute capability {} here and {} in line {}: the first counts",
-                     out.ordinal, out.compute_capability, known->compute_capability, known->line);
-}
 
-std::string RecordParser::object(const Fields& from, std::uint32_t line) {
-  const auto id = from.number(Field::object_id);
-  if (!id) return "`object` without `id`, ignored";
-  if (objects_.count(*id) != 0) return fmt::format("`object` {} for the second time, ignored", *id);
-  if (full(RecordType::object)) return {};
-  if (keep<RecordType::object>(report_.objects, filled<RecordType::object, ObjectRecord>(from, line)))
-    objects_.insert(*id);
-  return {};
-}
-
-std::string RecordParser::module(const Fields& from, std::uint32_t line) {
-  const auto id = from.number(Field::module_id);
-  if (!id) return "`module` without `id`, ignored";
-  if (modules_.count(*id) != 0) return fmt::format("`module` {} for the second time, ignored", *id);
-  if (full(RecordType::module)) return {};
-  auto out = filled<RecordType::module, ModuleRecord>(from, line);
-  constexpr double kLongest = 1e9;  // eleven days
-  std::string odd;
-  if (out.ms > kLongest) {
-    out.ms = 0;
-    odd = "`module`: a load that took more than a week, its time ignored";
+  template <class Frame>
+  void fill(std::string_view what, std::vector<Frame> FailureRecord::*frames,
+            std::optional<std::uint64_t> FailureRecord::*of) {
+    for (FailureRecord& row : report_.failures) {
+      if (!(row.*of)) continue;
+      if (!(row.*frames).empty()) {
+        add(both_, row, what, *(row.*of));
+        continue;
+      }
+      const auto named = by_id_.find(*(row.*of));
+      if (named == by_id_.end()) {
+        add(nowhere_, row, what, *(row.*of));
+      } else if ((named->second->*of) || (named->second->*frames).empty()) {
+        add(without_, row, what, *(row.*of));
+      } else if (const std::size_t weight = heap_of(named->second->*frames); weight > room_ - taken_) {
+        add(too_much_, row, what, *(row.*of));
+      } else {
+        if (named->second->line > row.line) add(later_, row, what, *(row.*of));
+        row.*frames = named->second->*frames;
+        taken_ += weight;
+      }
+    }
   }
-  if (keep<RecordType::module>(report_.modules, std::move(out))) modules_.insert(*id);
-  return odd;
-}
 
-std::string RecordParser::failure(const Fields& from, std::uint32_t line) {
-  const auto id = from.number(Field::failure_id);
-  if (!id) return "`failure` without `id`, ignored";
-  if (failures_.count(*id) != 0) return fmt::format("`failure` {} for the second time, ignored", *id);
-  if (full(RecordType::failure)) return {};
-  if (keep<RecordType::failure>(report_.failures, filled<RecordType::failure, FailureRecord>(from, line)))
-    failures_.emplace(*id, report_.failures.size() - 1);
-  return {};
-}
-
-std::string RecordParser::repeat(const Fields& from, std::uint32_t) {
-  const auto id = from.number(Field::repeat_id);
-  const auto times = from.number(Field::repeat_count);
-  if (!id || !times) return "`repeat` without `id` and `count`, ignored";
-  const auto at = failures_.find(*id);
-  if (at == failures_.end())
-    return left_out(RecordType::failure) != 0 ? "" : "`repeat` of a failure that is not there, ignored";
-  std::uint64_t& known = report_.failures[at->second].count;
-  known = std::max(known, *times);
-  return {};
-}
-
-std::string RecordParser::read(const Fields& from, std::uint32_t line) {
-  const auto failed = from.number(Field::read_failure);
-  if (!failed) return "`read` without `failure`, ignored";
-  if (failures_.count(*failed) == 0)
-    return left_out(RecordType::failure) != 0 ? "" : "`read` of a failure that is not there, ignored";
-  if (full(RecordType::read)) return {};
-  keep<RecordType::read>(report_.reads, filled<RecordType::read, ReadRecord>(from, line));
-  return {};
-}
-
-std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
-  if (full(RecordType::gap)) return {};
-  auto out = filled<RecordType::gap, GapRecord>(from, line);
-  const bool odd = out.total.value_or(0) > kMostKernels;
-  if (odd) out.total.reset();
-  keep<RecordType::gap>(report_.gaps, std::move(out));
-  return odd ? "`gap`: more kernels than a file has, their number ignored" : "";
-}
-
-std::string RecordParser::library(const Fields& from, std::uint32_t line) {
-  if (full(RecordType::library)) return {};
-  keep<RecordType::library>(report_.libraries, filled<RecordType::library, LibraryRecord>(from, line));
-  return {};
-}
-
-std::string RecordParser::bypass(const Fields& from, std::uint32_t line) {
-  if (full(RecordType::bypass)) return {};
-  keep<RecordType::bypass>(report_.bypasses, filled<RecordType::bypass, BypassRecord>(from, line));
-  return {};
-}
-
-std::string RecordParser::package(const Fields& from, std::uint32_t line) {
-  const auto id = from.number(Field::package_object);
-  if (!id) return "`package` without `object`, ignored";
-  if (full(RecordType::package)) return {};
-  keep<RecordType::package>(report_.packages, filled<RecordType::package, PackageRecord>(from, line));
-  return {};
-}
-
-std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
-  auto out = filled<RecordType::coverage, CoverageRecord>(from, line);
-  if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
-  out.launches = std::max<std::uint64_t>(out.launches, 1);
-  const std::uint64_t key = key_of(out);
-  const auto at = coverage_.find(key);
-  if (at != coverage_.end() && same_kernel(report_.coverage[at->second], out)) {
-    std::uint64_t& known = report_.coverage[at->second].launches;
-    known = std::max(known, out.launches);  // the last line has the sum
-    return {};
+  std::size_t finish() {
+    for (const Oddity* oddity : {&nowhere_, &without_, &too_much_, &later_, &both_}) oddity->note(report_);
+    return taken_;
   }
-  if (full(RecordType::coverage)) return {};
-  if (keep<RecordType::coverage>(report_.coverage, std::move(out)))
-    coverage_.insert_or_assign(key, report_.coverage.size() - 1);
-  return {};
-}
 
-std::string RecordParser::compiler(const Fields& from, std::uint32_t line) {
-  if (report_.compiler) return "a second `compiler` record, ignored";
-  report_.compiler = filled<RecordType::compiler, CompilerRecord>(from, line);
-  report_.kept += weight_of<RecordType::compiler>(*report_.compiler);
-  return {};
-}
-
-std::string RecordParser::child(const Fields& from, std::uint32_t line) {
-  if (full(RecordType::child)) return {};
-  keep<RecordType::child>(report_.children, filled<RecordType::child, ChildRecord>(from, line));
-  return {};
-}
-
-std::string RecordParser::end(const Fields& from, std::uint32_t line) {
-  if (report_.end) return "a second `end` record, ignored";
-  report_.end = filled<RecordType::end, EndRecord>(from, line);
-  return {};
-}
-
-void RecordParser::note(std::string text, std::uint32_t line) {
-  report_.notes.push_back({line, std::move(text)});
-}
-
-void RecordParser::count(const Fields& from) {
-  const auto seq = from.seq();
-  if (!seq) return;
-  unordered_ = unordered_ || (seq_ && *seq <= *seq_);
-  seq_ = std::max(*seq, seq_.value_or(0));
-}
-
-void RecordParser::note_left_out() {
-  for (const report::RecordRow& row : report::kRecords) {
-    const Kept& kept = this->kept(static_cast<RecordType>(&row - report::kRecords));
-    if (kept.left_out == 0) continue;
-    note(fmt::format("{} `{}` records are judged, {} more are left out: so many are in no report of a shim",
-                     kept.records, row.type, kept.left_out));
+ private:
+  static void add(Oddity& oddity, const FailureRecord& row, std::string_view frames, std::uint64_t of) {
+    oddity.add(row.line, "`failure` {} has the {} frames of failure {}", row.id, frames, of);
   }
-}
 
-// Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
-void RecordParser::note_missing(std::uint64_t skipped) {
-  if (unordered_)
-    note("the records are not in the order in which they were written, or some are there twice");
-  const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
-  if (dropped != 0)
-    note(fmt::format("{} could not be written, as the shim says at the end: there was no space left, or "
-                     "there were more than it keeps",
-                     dropped == 1 ? std::string("a record") : fmt::format("{} records", dropped)),
-         report_.end->line);
-  if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
-  const std::uint64_t missing = *seq_ - records_ - skipped + 1;
-  if (missing <= dropped) return;
-  report_.missing += missing - dropped;
-  note(fmt::format("{} that the shim wrote {} missing, as the numbers of the others tell",
-                   missing == 1 ? std::string("a record") : fmt::format("{} records", missing),
-                   missing == 1 ? "is" : "are"));
-}
-
-void RecordParser::finish(std::uint64_t skipped) {
-  const std::size_t used = kept(RecordType::failure).bytes;
-  report_.kept += fill_same_stacks(report_, limit_of(RecordType::failure).bytes - used);
-  note_left_out();
-  note_missing(skipped);
-  if (after_end_ != 0 && report_.end)
-    note(fmt::format(
-             "{} after it: of threads that outlived the end, or lines were moved",
-             after_end_ == 1 ? std::string("a record stands") : fmt::format("{} records stand", after_end_)),
-         report_.end->line);
-  check_report(report_, {.objects = left_out(RecordType::object) == 0,
-                         .modules = left_out(RecordType::module) == 0,
-                         .devices = left_out(RecordType::device) == 0,
-                         .failures = left_out(RecordType::failure) == 0});
-}
-
-namespace {
+  Report& report_;
+  std::size_t room_;
+  std::size_t taken_ = 0;
+  std::unordered_map<std::uint64_t, const FailureRecord*> by_id_;
+  Oddity nowhere_{"which is not there: its stack is not known"};
+  Oddity without_{"which has none itself: its stack is not known"};
+  Oddity too_much_{"and there is no room for so many: its stack is left out"};
+  Oddity later_{"which comes later: the lines are not in their order"};
+  Oddity both_{"and frames of its own: those count"};
+};
 
 /// References of one kind of record to another: how many lead nowhere, and how many to what comes later.
 class References {
@@ -344,32 +145,19 @@ class References {
     if (!id) return;
     const auto at = lines_.find(*id);
     if (at != lines_.end() && at->second <= from.line) return;
-    Wrong& wrong = at == lines_.end() ? nowhere_ : later_;
-    if (wrong.count++ == 0) {
-      wrong.line = from.line;
-      wrong.text = fmt::format("`{}` refers to {} {}", who, what_, *id);
-    }
+    (at == lines_.end() ? nowhere_ : later_).add(from.line, "`{}` refers to {} {}", who, what_, *id);
   }
   void note(bool whole) {
-    if (whole) say(nowhere_, ", which is not there");
-    say(later_, ", which comes later: the lines are not in their order");
+    if (whole) nowhere_.note(report_);
+    later_.note(report_);
   }
 
  private:
-  struct Wrong {
-    std::uint64_t count = 0;
-    std::uint32_t line = 0;
-    std::string text;
-  };
-  void say(const Wrong& wrong, std::string_view how) {
-    if (wrong.count == 0) return;
-    const std::string more = wrong.count > 1 ? fmt::format(" ({} more like this)", wrong.count - 1) : "";
-    report_.notes.push_back({wrong.line, fmt::format("{}{}{}", wrong.text, how, more)});
-  }
   Report& report_;
   std::string_view what_;
   std::unordered_map<std::uint64_t, std::uint32_t> lines_;
-  Wrong nowhere_, later_;
+  Oddity nowhere_{"which is not there"};
+  Oddity later_{"which comes later: the lines are not in their order"};
 };
 
 void check_references(Report& report, Whole whole) {
@@ -462,6 +250,307 @@ void check_end(Report& report, Whole whole) {
 }
 
 }  // namespace
+
+RecordLimit limit_of(report::RecordType type) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  switch (type) {
+    case RecordType::process:
+    case RecordType::driver:
+    case RecordType::end:
+    case RecordType::compiler:
+    case RecordType::repeat:  // are counted with their failures
+      return {1, 4 * kMiB};
+    case RecordType::device:
+      return {1024, 2 * kMiB};
+    case RecordType::object:
+      return {16384, 16 * kMiB};
+    case RecordType::module:
+      return {65536, 32 * kMiB};
+    case RecordType::failure:
+      return {4096, 32 * kMiB};
+    case RecordType::read:
+      return {4096, 16 * kMiB};
+    case RecordType::gap:
+      return {65536, 32 * kMiB};
+    case RecordType::library:
+      return {4096, 8 * kMiB};
+    case RecordType::bypass:
+    case RecordType::child:
+      return {256, 2 * kMiB};
+    case RecordType::package:
+      return {16384, 8 * kMiB};
+    case RecordType::coverage:
+      return {std::size_t{1} << 18, 80 * kMiB};
+  }
+  return {};
+}
+
+std::size_t fill_same_stacks(Report& report, std::size_t room) {
+  Filler filler(report, room);
+  filler.fill("native", &FailureRecord::native, &FailureRecord::native_of);
+  filler.fill("Python", &FailureRecord::python, &FailureRecord::python_of);
+  filler.fill("main thread's Python", &FailureRecord::python_main, &FailureRecord::python_main_of);
+  return filler.finish();
+}
+
+std::string RecordParser::parse(simdjson::dom::object from, std::uint32_t line) {
+  std::string_view name;
+  if (from["type"].get(name) != SUCCESS) return "no `type`, ignored";
+  const auto type = type_of(name);
+  ++records_;
+  if (!type) return {};
+  using Parse = std::string (RecordParser::*)(const Fields&, std::uint32_t);
+  static constexpr Parse kParse[] = {
+#define KSHIM_RECORD(type, meaning) &RecordParser::type,
+#define KSHIM_FIELD(record, field, kind, required, meaning)
+#include "kshim/report/schema.def"
+#undef KSHIM_RECORD
+#undef KSHIM_FIELD
+  };
+  Fields fields(*type, from);
+  bool hidden = false;
+  if (*type == RecordType::process) fields.get(Field::process_hidden, hidden);
+  if (hidden && expands_home_) home_ = own_home();
+  fields.set_home(home_);
+  count(fields);
+  if (report_.end && *type != RecordType::package) ++after_end_;  // those `kshim run` adds
+  std::string what = (this->*kParse[static_cast<std::size_t>(*type)])(fields, line);
+  const std::string odd = fields.odd();
+  if (what.empty()) return odd;
+  return odd.empty() ? what : fmt::format("{} ({})", what, odd);
+}
+
+bool RecordParser::full(RecordType type) {
+  Kept& kept = this->kept(type);
+  const RecordLimit limit = limit_of(type);
+  if (kept.records < limit.records && kept.bytes < limit.bytes) return false;
+  ++kept.left_out;
+  return true;
+}
+
+template <RecordType kType, class T>
+bool RecordParser::keep(std::vector<T>& list, T&& record) {
+  Kept& kept = this->kept(kType);
+  const std::size_t weight = weight_of<kType>(record);
+  if (kept.bytes + weight > limit_of(kType).bytes) {
+    ++kept.left_out;
+    return false;
+  }
+  ++kept.records;
+  kept.bytes += weight;
+  report_.kept += weight;
+  list.push_back(std::move(record));
+  return true;
+}
+
+template <RecordType kType, class T>
+bool RecordParser::add(std::vector<T>& list, const Fields& from, std::uint32_t line) {
+  return !full(kType) && keep<kType>(list, filled<kType, T>(from, line));
+}
+
+std::string RecordParser::process(const Fields& from, std::uint32_t line) {
+  if (report_.process.line != 0) return "a second `process` record, ignored";
+  ProcessRecord& out = report_.process = filled<RecordType::process, ProcessRecord>(from, line);
+  report_.kept += weight_of<RecordType::process>(out);
+  if (out.pid <= kLargestPid && out.ppid <= kLargestPid) return {};
+  if (out.pid > kLargestPid) out.pid = 0;
+  if (out.ppid > kLargestPid) out.ppid = 0;
+  return "`process`: a process id that no process can have, taken as not known";
+}
+
+std::string RecordParser::driver(const Fields& from, std::uint32_t line) {
+  auto out = filled<RecordType::driver, DriverRecord>(from, line);
+  if (!report_.driver) {
+    report_.kept += weight_of<RecordType::driver>(out);
+    report_.driver = std::move(out);
+    return {};
+  }
+  const DriverRecord& known = *report_.driver;
+  if (known.cuda_version == out.cuda_version && known.kernel_module == out.kernel_module) return {};
+  return fmt::format("a second `driver` record, for CUDA {} and not {}, ignored", out.cuda_version,
+                     known.cuda_version);
+}
+
+std::string RecordParser::device(const Fields& from, std::uint32_t line) {
+  std::optional<unsigned> ordinal;
+  from.get(Field::device_ordinal, ordinal);
+  if (!ordinal) return "`device` without `ordinal`, ignored";
+  if (full(RecordType::device)) return {};
+  auto out = filled<RecordType::device, DeviceRecord>(from, line);
+  const auto known = std::find_if(report_.devices.begin(), report_.devices.end(),
+                                  [&](const DeviceRecord& row) { return row.ordinal == out.ordinal; });
+  if (known == report_.devices.end()) {
+    keep<RecordType::device>(report_.devices, std::move(out));
+    return {};
+  }
+  if (known->compute_capability == out.compute_capability && known->uuid == out.uuid) return {};
+  return fmt::format("GPU {} is of compute capability {} here and {} in line {}: the first counts",
+                     out.ordinal, out.compute_capability, known->compute_capability, known->line);
+}
+
+template <RecordType kType, class T>
+std::string RecordParser::add_named(Field id_field, Ids& ids, std::vector<T>& list, const Fields& from,
+                                    std::uint32_t line) {
+  const auto id = from.number(id_field);
+  if (!id) return fmt::format("`{}` without `id`, ignored", report::name_of(kType));
+  if (ids.contains(*id))
+    return fmt::format("`{}` {} for the second time, ignored", report::name_of(kType), *id);
+  if (add<kType>(list, from, line)) ids.emplace(*id, list.size() - 1);
+  return {};
+}
+
+std::string RecordParser::object(const Fields& from, std::uint32_t line) {
+  return add_named<RecordType::object>(Field::object_id, objects_, report_.objects, from, line);
+}
+
+std::string RecordParser::module(const Fields& from, std::uint32_t line) {
+  constexpr double kLongest = 1e9;  // eleven days
+  const std::size_t before = report_.modules.size();
+  std::string odd = add_named<RecordType::module>(Field::module_id, modules_, report_.modules, from, line);
+  if (report_.modules.size() == before || report_.modules.back().ms <= kLongest) return odd;
+  report_.modules.back().ms = 0;
+  return "`module`: a load that took more than a week, its time ignored";
+}
+
+std::string RecordParser::failure(const Fields& from, std::uint32_t line) {
+  return add_named<RecordType::failure>(Field::failure_id, failures_, report_.failures, from, line);
+}
+
+std::string RecordParser::repeat(const Fields& from, std::uint32_t) {
+  const auto id = from.number(Field::repeat_id);
+  const auto times = from.number(Field::repeat_count);
+  if (!id || !times) return "`repeat` without `id` and `count`, ignored";
+  const auto at = failures_.find(*id);
+  if (at == failures_.end())
+    return left_out(RecordType::failure) != 0 ? "" : "`repeat` of a failure that is not there, ignored";
+  std::uint64_t& known = report_.failures[at->second].count;
+  known = std::max(known, *times);
+  return {};
+}
+
+std::string RecordParser::read(const Fields& from, std::uint32_t line) {
+  const auto failed = from.number(Field::read_failure);
+  if (!failed) return "`read` without `failure`, ignored";
+  if (failures_.count(*failed) == 0)
+    return left_out(RecordType::failure) != 0 ? "" : "`read` of a failure that is not there, ignored";
+  add<RecordType::read>(report_.reads, from, line);
+  return {};
+}
+
+std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
+  if (!add<RecordType::gap>(report_.gaps, from, line)) return {};
+  std::optional<std::uint64_t>& total = report_.gaps.back().total;
+  if (total.value_or(0) <= kMostKernels) return {};
+  total.reset();
+  return "`gap`: more kernels than a file has, their number ignored";
+}
+
+std::string RecordParser::library(const Fields& from, std::uint32_t line) {
+  add<RecordType::library>(report_.libraries, from, line);
+  return {};
+}
+
+std::string RecordParser::bypass(const Fields& from, std::uint32_t line) {
+  add<RecordType::bypass>(report_.bypasses, from, line);
+  return {};
+}
+
+std::string RecordParser::package(const Fields& from, std::uint32_t line) {
+  const auto id = from.number(Field::package_object);
+  if (!id) return "`package` without `object`, ignored";
+  add<RecordType::package>(report_.packages, from, line);
+  return {};
+}
+
+std::string RecordParser::coverage(const Fields& from, std::uint32_t line) {
+  auto out = filled<RecordType::coverage, CoverageRecord>(from, line);
+  if (out.kernel.empty()) return "`coverage` without `kernel`, ignored";
+  out.launches = std::max<std::uint64_t>(out.launches, 1);
+  const std::uint64_t key = key_of(out);
+  const auto at = coverage_.find(key);
+  if (at != coverage_.end() && same_kernel(report_.coverage[at->second], out)) {
+    std::uint64_t& known = report_.coverage[at->second].launches;
+    known = std::max(known, out.launches);  // the last line has the sum
+    return {};
+  }
+  if (full(RecordType::coverage)) return {};
+  if (keep<RecordType::coverage>(report_.coverage, std::move(out)))
+    coverage_.insert_or_assign(key, report_.coverage.size() - 1);
+  return {};
+}
+
+std::string RecordParser::compiler(const Fields& from, std::uint32_t line) {
+  if (report_.compiler) return "a second `compiler` record, ignored";
+  report_.compiler = filled<RecordType::compiler, CompilerRecord>(from, line);
+  report_.kept += weight_of<RecordType::compiler>(*report_.compiler);
+  return {};
+}
+
+std::string RecordParser::child(const Fields& from, std::uint32_t line) {
+  add<RecordType::child>(report_.children, from, line);
+  return {};
+}
+
+std::string RecordParser::end(const Fields& from, std::uint32_t line) {
+  if (report_.end) return "a second `end` record, ignored";
+  report_.end = filled<RecordType::end, EndRecord>(from, line);
+  return {};
+}
+
+void RecordParser::note(std::string text, std::uint32_t line) {
+  report_.notes.push_back({line, std::move(text)});
+}
+
+void RecordParser::count(const Fields& from) {
+  const auto seq = from.seq();
+  if (!seq) return;
+  unordered_ = unordered_ || (seq_ && *seq <= *seq_);
+  seq_ = std::max(*seq, seq_.value_or(0));
+}
+
+void RecordParser::note_left_out() {
+  for (const report::RecordRow& row : report::kRecords) {
+    const Kept& kept = this->kept(static_cast<RecordType>(&row - report::kRecords));
+    if (kept.left_out == 0) continue;
+    note(fmt::format("{} `{}` records are judged, {} more are left out: so many are in no report of a shim",
+                     kept.records, row.type, kept.left_out));
+  }
+}
+
+// Numbers run from 0 without gaps but where a record could not be written, which `end` counts.
+void RecordParser::note_missing(std::uint64_t skipped) {
+  if (unordered_)
+    note("the records are not in the order in which they were written, or some are there twice");
+  const std::uint64_t dropped = report_.end ? report_.end->dropped : 0;
+  if (dropped != 0)
+    note(fmt::format("{} could not be written, as the shim says at the end: there was no space left, or "
+                     "there were more than it keeps",
+                     dropped == 1 ? std::string("a record") : fmt::format("{} records", dropped)),
+         report_.end->line);
+  if (!seq_ || unordered_ || *seq_ < records_ + skipped) return;
+  const std::uint64_t missing = *seq_ - records_ - skipped + 1;
+  if (missing <= dropped) return;
+  report_.missing += missing - dropped;
+  note(fmt::format("{} that the shim wrote {} missing, as the numbers of the others tell",
+                   missing == 1 ? std::string("a record") : fmt::format("{} records", missing),
+                   missing == 1 ? "is" : "are"));
+}
+
+void RecordParser::finish(std::uint64_t skipped) {
+  const std::size_t used = kept(RecordType::failure).bytes;
+  report_.kept += fill_same_stacks(report_, limit_of(RecordType::failure).bytes - used);
+  note_left_out();
+  note_missing(skipped);
+  if (after_end_ != 0 && report_.end)
+    note(fmt::format(
+             "{} after it: of threads that outlived the end, or lines were moved",
+             after_end_ == 1 ? std::string("a record stands") : fmt::format("{} records stand", after_end_)),
+         report_.end->line);
+  check_report(report_, {.objects = left_out(RecordType::object) == 0,
+                         .modules = left_out(RecordType::module) == 0,
+                         .devices = left_out(RecordType::device) == 0,
+                         .failures = left_out(RecordType::failure) == 0});
+}
 
 void check_report(Report& report, Whole whole) {
   check_references(report, whole);

@@ -84,7 +84,8 @@ struct FailureRecord : Record {
   std::optional<std::uint64_t> module, object;
   std::vector<NativeFrame> native;
   std::vector<PythonFrame> python, python_main;
-  /// The failure whose frames these are, where the record names one; filled in by the reader (same_stacks.h).
+  /// The failure whose frames these are, where the record names one; filled in by the reader
+  /// (record_parser.h).
   std::optional<std::uint64_t> native_of, python_of, python_main_of;
   std::string asked, compiler;      ///< of a compiler library: the architecture, the library's version
   std::vector<std::string> known;   ///< what it compiles for, where it tells
@@ -148,7 +149,8 @@ struct ReportNote {
 
 struct Report {
   std::string path;
-  bool foreign = false;  ///< the file is of another user: neither the caller nor root
+  bool foreign = false;  ///< the file is of another user (neither the caller nor root), or linked
+  bool linked = false;   ///< a link of another user leads to the file
   ProcessRecord process;
   std::optional<DriverRecord> driver;
   std::vector<DeviceRecord> devices;

@@ -8,6 +8,7 @@
 
 #include "analyzer/core/log.h"
 #include "analyzer/core/text.h"
+#include "analyzer/owner/bounded.h"
 #include "kshim/base/hash.h"
 
 namespace kshim::analysis {
@@ -29,6 +30,85 @@ const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optiona
   const auto before = std::find_if(std::make_reverse_iterator(middle), gaps.rend(), suits);
   if (before == gaps.rend()) return after == gaps.end() ? nullptr : *after;
   return after != gaps.end() && (*after)->line - line < line - (*before)->line ? *after : *before;
+}
+
+// Failures whose frames tell where packages are installed.
+constexpr std::size_t kMostAsked = 64;
+constexpr std::size_t kMostBuildIds = 50'000;
+constexpr std::size_t kMostPlaces = 4;
+constexpr std::size_t kMostAddresses = 64;
+// Each costs a process of its own.
+constexpr std::size_t kMostSourceReads = 200;
+
+/// Whether the path is one of another root than ours; what lies below that root already is not.
+bool is_of_root(const std::filesystem::path& root, const std::string& path) {
+  return root != "/" && !path.starts_with(root.string() + "/");
+}
+
+/// Where the file of a report lies below another root than ours.
+std::string below_root(const std::filesystem::path& root, const std::string& path) {
+  if (!is_of_root(root, path)) return path;
+  return (root / packages::resolve_in(root, path).value_or(std::filesystem::path(path).relative_path()))
+      .string();
+}
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostQuestions = 256;
+constexpr int kDeepest = 8;
+// Some write a checksum in front of the code (CuPy), or end a text with a NUL.
+constexpr std::uint64_t kMostAround = 256;
+constexpr std::uint64_t kLargest = std::uint64_t{256} << 20;
+
+// The folders that a row stands for: what the variable says, else the default.
+std::vector<fs::path> folders_of(const CacheRow& row, const CacheSearch::Environment& environment) {
+  const auto set = environment.find(std::string(row.variable));
+  if (set != environment.end() && !set->second.empty()) return {fs::path(set->second)};
+  fs::path place(row.fallback);
+  if (place.is_relative()) {
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0') return {};
+    return {fs::path(home) / place};
+  }
+  const std::string pattern = place.filename().string();
+  if (!pattern.ends_with('*')) return {place};
+  std::vector<fs::path> out;
+  std::error_code error;
+  fs::directory_iterator at(place.parent_path(), error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->path().filename().string().starts_with(pattern.substr(0, pattern.size() - 1)) &&
+        at->symlink_status(ignored).type() == fs::file_type::directory)
+      out.push_back(at->path());
+  }
+  return out;
+}
+
+bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size) {
+  const auto opened = MappedFile::open(path);
+  const auto* file = std::get_if<MappedFile>(&opened);
+  if (file == nullptr || file->bytes().size() < size) return false;
+  const Bytes bytes = file->bytes();
+  const auto at = [&](std::uint64_t offset) {
+    return content_hash(bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size))) ==
+           hash;
+  };
+  return at(0) || (bytes.size() > size && at(bytes.size() - size));
+}
+
+// Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
+bool is_key(std::string_view folder) {
+  constexpr std::size_t kShortest = 26;
+  return folder.size() >= kShortest && std::all_of(folder.begin(), folder.end(), [](char letter) {
+           return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+                  (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
+         });
+}
+
+std::string entry_of(const CacheRow& row, const std::string& file, const std::string& folder) {
+  const fs::path parent = fs::path(file).parent_path();
+  const bool whole = row.whole_folder && parent != fs::path(folder) && is_key(parent.filename().string());
+  return whole ? parent.string() : file;
 }
 
 }  // namespace
@@ -108,51 +188,6 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
   if (const GapRecord* exact = in(gaps_at_, std::pair(object, offset))) return exact;
   return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
 }
-
-namespace {
-
-// Failures whose frames tell where packages are installed.
-constexpr std::size_t kMostAsked = 64;
-constexpr std::size_t kMostBuildIds = 50'000;
-constexpr std::size_t kMostPlaces = 4;
-constexpr std::size_t kMostAddresses = 64;
-// Each costs a process of its own.
-constexpr std::size_t kMostSourceReads = 200;
-
-/// Whether the path is one of another root than ours; what lies below that root already is not.
-bool is_of_root(const std::filesystem::path& root, const std::string& path) {
-  return root != "/" && !path.starts_with(root.string() + "/");
-}
-
-/// Where the file of a report lies below another root than ours. Links are that root's own: an absolute one
-/// begins at it, and none leads out of it.
-std::string below_root(const std::filesystem::path& root, const std::string& path) {
-  namespace fs = std::filesystem;
-  if (!is_of_root(root, path)) return path;
-  constexpr int kMostLinks = 40;
-  std::string rest = fs::path(path).lexically_normal().relative_path().string();
-  for (int link = 0; link < kMostLinks; ++link) {
-    fs::path here;
-    bool moved = false;
-    for (const fs::path& part : fs::path(rest)) {
-      if (moved) {
-        here /= part;
-        continue;
-      }
-      std::error_code error;
-      const fs::path target = fs::read_symlink(root / here / part, error);
-      moved = !error;
-      here = error
-                 ? here / part
-                 : (target.is_absolute() ? target : ("/" / here / target)).lexically_normal().relative_path();
-    }
-    rest = here.string();
-    if (!moved) break;
-  }
-  return (root / rest).string();
-}
-
-}  // namespace
 
 void ObjectFiles::learn(const Report& report) {
   const auto add = [this](const std::string& path, const std::string& build_id) {
@@ -267,69 +302,6 @@ const source::SourceFrames& ObjectFiles::source_at(const ObjectRecord& object, s
   const auto at = file->second.find(address);
   return at == file->second.end() ? none : at->second;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::size_t kMostQuestions = 256;
-constexpr int kDeepest = 8;
-// Some write a checksum in front of the code (CuPy), or end a text with a NUL.
-constexpr std::uint64_t kMostAround = 256;
-constexpr std::uint64_t kLargest = std::uint64_t{256} << 20;
-
-// The folders that a row stands for: what the variable says, else the default.
-std::vector<fs::path> folders_of(const CacheRow& row, const CacheSearch::Environment& environment) {
-  const auto set = environment.find(std::string(row.variable));
-  if (set != environment.end() && !set->second.empty()) return {fs::path(set->second)};
-  fs::path place(row.fallback);
-  if (place.is_relative()) {
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == '\0') return {};
-    return {fs::path(home) / place};
-  }
-  const std::string pattern = place.filename().string();
-  if (!pattern.ends_with('*')) return {place};
-  std::vector<fs::path> out;
-  std::error_code error;
-  fs::directory_iterator at(place.parent_path(), error);
-  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
-    if (at->path().filename().string().starts_with(pattern.substr(0, pattern.size() - 1)) &&
-        at->symlink_status(ignored).type() == fs::file_type::directory)
-      out.push_back(at->path());
-  }
-  return out;
-}
-
-bool has_content(const std::string& path, std::uint64_t hash, std::uint64_t size) {
-  const auto opened = MappedFile::open(path);
-  const auto* file = std::get_if<MappedFile>(&opened);
-  if (file == nullptr || file->bytes().size() < size) return false;
-  const Bytes bytes = file->bytes();
-  const auto at = [&](std::uint64_t offset) {
-    return content_hash(bytes.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size))) ==
-           hash;
-  };
-  return at(0) || (bytes.size() > size && at(bytes.size() - size));
-}
-
-// Triton's folders are named by a hash. Whatever else lies around a file is not ours to name for deletion.
-bool is_key(std::string_view folder) {
-  constexpr std::size_t kShortest = 26;
-  return folder.size() >= kShortest && std::all_of(folder.begin(), folder.end(), [](char letter) {
-           return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-                  (letter >= 'A' && letter <= 'Z') || letter == '_' || letter == '-';
-         });
-}
-
-std::string entry_of(const CacheRow& row, const std::string& file, const std::string& folder) {
-  const fs::path parent = fs::path(file).parent_path();
-  const bool whole = row.whole_folder && parent != fs::path(folder) && is_key(parent.filename().string());
-  return whole ? parent.string() : file;
-}
-
-}  // namespace
 
 const std::multimap<std::uint64_t, CacheSearch::Known>& CacheSearch::files_in(const std::string& folder,
                                                                               const CacheRow& cache) {

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A report's records joined by their ids, and the files behind its objects.
 #pragma once
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <tuple>
-#include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include "analyzer/data/tables.h"
 #include "analyzer/device_code/host_lines.h"

@@ -15,6 +15,7 @@
 #include "analyzer/core/text.h"
 #include "analyzer/input/report/record_parser.h"
 #include "kshim/files/open_file.h"
+#include "kshim/report/libc_calls.h"
 #include "kshim/report/schema.h"
 #include "kshim/report/trusted_folder.h"
 
@@ -100,7 +101,8 @@ class LineNotes {
 
 class LineReader {
  public:
-  LineReader(Report& report, bool expands_home) : report_(report), records_(report, expands_home) {}
+  LineReader(Report& report, bool expands_home, simdjson::dom::parser& parser)
+      : report_(report), records_(report, expands_home), parser_(parser) {}
 
   /// An empty string, or why the file is no report. Behind `text` there is room for simdjson to read.
   std::string line(std::string_view text, bool complete) {
@@ -114,18 +116,16 @@ class LineReader {
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) return {};
     simdjson::dom::element element;
     auto error = parser_.parse(text.data(), text.size(), false).get(element);
-    if (error == simdjson::UTF8_ERROR) {
-      notes_.add("is not UTF-8 in places, which were replaced", number_);
-      repaired_ = utf8_of(text);
+    const auto parse_repaired = [&](std::string repaired, const char* note) {
+      notes_.add(note, number_);
+      repaired_ = std::move(repaired);
       repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
-    if (error == simdjson::STRING_ERROR) {
-      notes_.add("has escapes of half a character, which were replaced", number_);
-      repaired_ = whole_escapes(text);
-      repaired_.reserve(repaired_.size() + simdjson::SIMDJSON_PADDING);
-      error = parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
-    }
+      return parser_.parse(repaired_.data(), repaired_.size(), false).get(element);
+    };
+    if (error == simdjson::UTF8_ERROR)
+      error = parse_repaired(utf8_of(text), "is not UTF-8 in places, which were replaced");
+    if (error == simdjson::STRING_ERROR)
+      error = parse_repaired(whole_escapes(text), "has escapes of half a character, which were replaced");
     simdjson::dom::object object;
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (error != simdjson::SUCCESS) return broken(why_not_json(error), complete);
@@ -187,7 +187,7 @@ class LineReader {
   Report& report_;
   RecordParser records_;
   LineNotes notes_;
-  simdjson::dom::parser parser_{kLongestLine + kChunk};
+  simdjson::dom::parser& parser_;
   std::string repaired_;
   std::uint32_t number_ = 0;
   std::uint64_t skipped_ = 0;
@@ -195,19 +195,25 @@ class LineReader {
   bool torn_ = false;  ///< the last line
 };
 
-std::string read_lines(const files::OpenFile& file, LineReader& reader,
+/// What reading needs, kept from one report of a thread to the next: most are smaller than the time that it
+/// takes to allocate it.
+struct Workspace {
+  LineBuffer buffer{simdjson::SIMDJSON_PADDING};
+  simdjson::dom::parser parser{kLongestLine + kChunk};
+};
+
+std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineReader& reader,
                        const std::function<void(std::uint64_t)>& read) {
   const int fd = file.fd.get();
   // The buffer is zeroed, which takes longer than reading a small report.
   const auto size = static_cast<std::size_t>(std::max<off_t>(file.status.st_size, 0));
   const std::size_t chunk = size == 0 ? kChunk : std::min(size + 1, kChunk);
-  LineBuffer buffer(chunk, simdjson::SIMDJSON_PADDING);
   std::uint64_t done = 0;
   bool skipping = false;
   for (;;) {
     // Holes of a sparse file, within a line that is not read anyway, may be larger than any disk.
     if (skipping && ::lseek(fd, ::lseek(fd, 0, SEEK_CUR), SEEK_DATA) < 0 && errno == ENXIO) break;
-    const ssize_t got = ::read(fd, buffer.room(), chunk);
+    const ssize_t got = ::read(fd, buffer.room(chunk), chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fmt::format("cannot be read: {}", system_text(errno));
     if (got == 0) break;
@@ -230,6 +236,7 @@ std::string read_lines(const files::OpenFile& file, LineReader& reader,
       buffer.drop();
     }
     if (read) read(done);
+    if (size != 0 && done >= size && static_cast<std::size_t>(got) < chunk) break;
   }
   if (skipping) {
     reader.too_long();
@@ -239,30 +246,15 @@ std::string read_lines(const files::OpenFile& file, LineReader& reader,
   return reader.finish();
 }
 
-}  // namespace
-
-std::variant<Report, std::string> read_report(const std::filesystem::path& path,
-                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
-  const files::OpenFile file = files::open_to_read(path);
-  if (!file) return file.why;
-  Report report;
-  report.foreign = report::is_another_user(file.status.st_uid, ::geteuid());
-  report.path = path.string();
-  try {
-    LineReader reader(report, homes == Homes::own && !report.foreign);
-    if (std::string why = read_lines(file, reader, read); !why.empty()) return why;
-  } catch (const std::bad_alloc&) {
-    report = Report();
-    return no_memory_clause();
-  }
-  return report;
+/// Whether the path leads to the file that was opened without a link of another user: whoever made the link
+/// chose the file, and may choose another one meanwhile.
+bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened) {
+  int fd = -1;
+  if (report::FolderWalk<report::LibcCalls>::open(path.native(), {.any_kind = true}, fd) != 0) return false;
+  const files::Descriptor entry(fd);
+  struct stat there {};
+  return ::fstat(fd, &there) == 0 && there.st_dev == opened.st_dev && there.st_ino == opened.st_ino;
 }
-
-std::string place_of(const Report& report, const ReportNote& note) {
-  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
-}
-
-namespace {
 
 using namespace std::string_view_literals;
 
@@ -288,6 +280,32 @@ constexpr Magic kMagics[] = {
 };
 
 }  // namespace
+
+std::variant<Report, std::string> read_report(const std::filesystem::path& path,
+                                              const std::function<void(std::uint64_t)>& read, Homes homes) {
+  const files::OpenFile file = files::open_to_read(path);
+  if (!file) return file.why;
+  Report report;
+  report.linked = !is_reached_by_own_links(path, file.status);
+  report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
+  report.path = path.string();
+  thread_local std::optional<Workspace> workspace;
+  if (!workspace || workspace->buffer.size() > 2 * kChunk) workspace.emplace();
+  workspace->buffer.drop();
+  try {
+    LineReader reader(report, homes == Homes::own && !report.foreign, workspace->parser);
+    if (std::string why = read_lines(file, workspace->buffer, reader, read); !why.empty()) return why;
+  } catch (const std::bad_alloc&) {
+    report = Report();
+    workspace.reset();
+    return no_memory_clause();
+  }
+  return report;
+}
+
+std::string place_of(const Report& report, const ReportNote& note) {
+  return note.line == 0 ? report.path : fmt::format("{}:{}", report.path, note.line);
+}
 
 std::string foreign_file(std::string_view first_bytes) {
   for (const Magic& magic : kMagics) {

@@ -2,15 +2,14 @@
 // Reads a report line by line. A report comes from a process that may have died while writing, or from a
 // stranger: nothing in it can make the reader fail in another way than by saying what is wrong.
 //
-// Memory: what is kept of one report (limits.h), one line, and simdjson's work on that line (about 14 bytes
-// for each of the longest), whatever the size of the file.
+// Memory: what is kept of one report (record_parser.h), one line, and simdjson's work on that line (about 14
+// bytes for each of the longest), whatever the size of the file.
 #pragma once
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <variant>
 
@@ -38,12 +37,12 @@ std::string place_of(const Report& report, const ReportNote& note);
 /// simdjson looks beyond a line's end.
 class LineBuffer {
  public:
-  LineBuffer(std::size_t chunk, std::size_t padding) : chunk_(chunk), padding_(padding) {}
+  explicit LineBuffer(std::size_t padding) : padding_(padding) {}
 
   /// Room for one more chunk, without which it grows to twice its size.
-  char* room() {
-    if (used_ + chunk_ > size_) {
-      const std::size_t size = 2 * size_ + chunk_;
+  char* room(std::size_t chunk) {
+    if (used_ + chunk > size_) {
+      const std::size_t size = 2 * size_ + chunk;
       // Zeroed, so that nobody reads what was never written.
       auto bytes = std::make_unique<char[]>(size + padding_);
       if (used_ != 0) std::memcpy(bytes.get(), bytes_.get(), used_);
@@ -70,10 +69,11 @@ class LineBuffer {
     return {};
   }
   std::string_view rest() const { return {bytes_.get(), used_}; }
+  std::size_t size() const { return size_; }
   void drop() { used_ = searched_ = 0; }
 
  private:
-  std::size_t chunk_, padding_;
+  std::size_t padding_;
   std::unique_ptr<char[]> bytes_;
   std::size_t size_ = 0;
   std::size_t used_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "analyzer/render/finding_text.h"
 #include "analyzer/render/fleet_text.h"
 #include "analyzer/render/github.h"
 #include "analyzer/render/json_finding.h"
@@ -175,64 +176,69 @@ using analysis::TestSuite;
 constexpr const char* kWhole = "device code";
 constexpr const char* kExpected = "expected";
 
-// Findings name a target without its suffix: it is a GPU.
-std::string need_of(image::Arch target) {
-  return std::string(image::to_name(image::ImageKind::cubin, {target.cc, image::Suffix::none}).view());
-}
-
 TestCase passed(const std::string& group, const std::string& name) {
   return {.group = group, .name = name, .type = {}, .message = {}, .text = {}};
 }
 
-// Several findings of one case: the worst, which comes first, decides; all are told.
-TestCase judged(const std::vector<const Finding*>& findings, const std::string& group,
-                const std::string& name) {
-  TestCase out = passed(group, name);
-  bool first = true;
-  for (const Finding* finding : findings) {
-    TestCase one = analysis::test_case(*finding, group);
-    if (first) {
-      one.name = name;
-      out = std::move(one);
-    } else {
-      out.text += '\n' + one.text;
+using Findings = std::vector<const Finding*>;
+
+/// Cases of a scan. A finding is told in full in the first case that fails for it, and by its title in the
+/// others: those of its other GPUs and files.
+class Cases {
+ public:
+  void add(const Scan& scan, const ScannedObject& object, const Findings& findings, TestSuite& suite) {
+    group_ = object.name();
+    Findings unmet;
+    Findings rest;
+    for (const Finding* finding : findings) {
+      if (finding->cause == analysis::Cause::unmet_expectation)
+        unmet.push_back(finding);
+      else if (analysis::targets_of(*finding).empty())
+        rest.push_back(finding);
     }
-    first = false;
+    if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, kExpected));
+    for (const image::Arch target : scan.targets) {
+      Findings of_target;
+      for (const Finding* finding : findings)
+        if (std::any_of(finding->devices.begin(), finding->devices.end(),
+                        [&](const analysis::Device& device) { return device.cc == target.cc; }))
+          of_target.push_back(finding);
+      suite.cases.push_back(
+          judged(of_target, std::string(image::to_name(image::ImageKind::cubin, target).view())));
+    }
+    if ((scan.targets.empty() && !object.expected && unmet.empty()) || !rest.empty())
+      suite.cases.push_back(judged(rest, kWhole));
   }
-  return out;
-}
 
-using ByObject = std::unordered_map<std::string, std::vector<const Finding*>>;
+  bool told(const Finding& finding) const { return told_.contains(&finding); }
 
-void add_cases(const Scan& scan, const ScannedObject& object, const std::vector<const Finding*>& findings,
-               TestSuite& suite) {
-  const std::string group = object.name();
-  std::map<std::string, std::vector<const Finding*>> by_need;
-  std::vector<const Finding*> unmet;
-  for (const Finding* finding : findings)
-    (finding->cause == analysis::Cause::unmet_expectation ? unmet : by_need[finding->need])
-        .push_back(finding);
-  if (object.expected || !unmet.empty()) suite.cases.push_back(judged(unmet, group, kExpected));
-  std::vector<const Finding*> rest;
-  std::set<std::string> told;
-  for (const image::Arch target : scan.targets) {
-    const std::string need = need_of(target);
-    suite.cases.push_back(
-        judged(by_need[need], group, std::string(image::to_name(image::ImageKind::cubin, target).view())));
-    told.insert(need);
+ private:
+  // Several findings of one case: the worst, which comes first, decides; all are told.
+  TestCase judged(const Findings& findings, const std::string& name) {
+    TestCase out = passed(group_, name);
+    for (const Finding* finding : findings) {
+      const bool again = !told_.insert(finding).second;
+      TestCase one = analysis::test_case(*finding, group_);
+      if (again) one.text = one.message;
+      if (finding == findings.front()) {
+        one.name = name;
+        out = std::move(one);
+      } else {
+        out.text += '\n' + one.text;
+      }
+    }
+    return out;
   }
-  for (const Finding* finding : findings) {
-    if (!told.contains(finding->need) && finding->cause != analysis::Cause::unmet_expectation)
-      rest.push_back(finding);
-  }
-  if ((told.empty() && !object.expected && unmet.empty()) || !rest.empty())
-    suite.cases.push_back(judged(rest, group, kWhole));
-}
+
+  std::string group_;
+  std::set<const Finding*> told_;
+};
 
 }  // namespace
 
 std::string render_junit(const Scan& scan, analysis::Format, const analysis::RenderOptions&) {
-  ByObject findings;
+  std::unordered_map<std::string, Findings> findings;
+  Cases cases;
   for (const Finding& finding : scan.findings) {
     findings[finding.object].push_back(&finding);
     for (const std::string& object : finding.other_objects) findings[object].push_back(&finding);
@@ -243,16 +249,11 @@ std::string render_junit(const Scan& scan, analysis::Format, const analysis::Ren
     const auto [at, added] = suite_of.try_emplace(object.path, suites.size());
     if (added) suites.push_back({.name = object.path, .cases = {}});
     const auto own = findings.find(object.name());
-    add_cases(scan, object, own == findings.end() ? std::vector<const Finding*>() : own->second,
-              suites[at->second]);
-    if (own != findings.end()) own->second.clear();
+    cases.add(scan, object, own == findings.end() ? Findings() : own->second, suites[at->second]);
   }
   TestSuite others{.name = "kshim", .cases = {}};
-  for (const Finding& finding : scan.findings) {
-    const auto& left = findings[finding.object];
-    if (std::find(left.begin(), left.end(), &finding) != left.end())
-      others.cases.push_back(analysis::test_case(finding, "kshim"));
-  }
+  for (const Finding& finding : scan.findings)
+    if (!cases.told(finding)) others.cases.push_back(analysis::test_case(finding, "kshim"));
   for (const std::string& note : scan.notes) {
     TestCase unread = passed("kshim", "readable: " + note.substr(0, note.find(": ")));
     unread.result = scan.named_unread ? analysis::TestResult::broken : analysis::TestResult::skipped;

@@ -2,7 +2,6 @@
 // A scan in the formats of analyzer/core/formats.def; what each is, analyzer/render/render.h says. The JSON
 // is kshim-scan/1, as docs/schema/scan.json describes it.
 #pragma once
-#include <string>
 
 #include "analyzer/render/formats.h"
 #include "analyzer/verbs/scan.h"

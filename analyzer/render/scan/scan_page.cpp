@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "analyzer/core/text.h"
 #include "analyzer/render/finding_page.h"
@@ -178,7 +176,8 @@ class FindingNumbers {
  public:
   explicit FindingNumbers(const std::vector<Finding>& findings) : findings_(findings) {
     for (std::size_t i = 0; i < findings.size(); ++i)
-      numbers_.try_emplace({findings[i].object, findings[i].need}, i + 1);
+      for (std::string& target : analysis::targets_of(findings[i]))
+        numbers_.try_emplace({findings[i].object, std::move(target)}, i + 1);
   }
   /// The cell, led to the finding that says why.
   Line linked(Line cell, const ScannedObject& object, image::Arch target) const {
@@ -278,47 +277,15 @@ class ScanWriter {
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
     // Most findings of one scan are one finding about many files: a line each, and the first with all there
     // is to it.
-    auto lines = lines_of(std::span(scan_.findings).first(total));
+    std::vector<std::pair<std::string_view, std::string>> lines;
+    for (const Finding& finding : std::span(scan_.findings).first(total))
+      lines.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
     const std::size_t shown = scan_.held ? lines.size() : analysis::shown_of(lines.size(), kFindings);
     const std::size_t more = lines.size() - shown;
     lines.resize(shown);
     if (shown > 1) doc_.contents({}, std::move(lines));
     if (more != 0) doc_.paragraph({{fmt::format("and {} more: --verbose shows them", more)}});
     write_finding(scan_.findings.front(), 1, Detail::shared, doc_);
-  }
-
-  /// What a file lacks on several GPUs for one cause is one line.
-  std::vector<std::pair<std::string_view, std::string>> lines_of(std::span<const Finding> findings) const {
-    std::map<std::tuple<std::string, Severity, analysis::Cause>, std::vector<const Finding*>> groups;
-    for (const Finding& finding : findings)
-      groups[{finding.object, finding.severity, finding.cause}].push_back(&finding);
-    std::vector<std::pair<std::string_view, std::string>> out;
-    for (const Finding& finding : findings) {
-      const auto& group = groups[{finding.object, finding.severity, finding.cause}];
-      if (group.size() == 1 || finding.need.empty())
-        out.emplace_back(analysis::kind_of(finding), analysis::title_of(finding));
-      else if (group.front() == &finding)
-        out.emplace_back(analysis::kind_of(finding), common_title(group));
-    }
-    return out;
-  }
-
-  std::string common_title(const std::vector<const Finding*>& group) const {
-    const Finding& first = *group.front();
-    std::vector<std::string> needs;
-    std::uint64_t lacking = 0;
-    std::uint64_t modules = 0;
-    for (const Finding* finding : group) needs.push_back(finding->need);
-    for (const ScannedObject& object : scan_.objects)
-      for (const TargetVerdict& verdict : object.targets)
-        if (object.name() == first.object && verdict.lacking > lacking)
-          lacking = verdict.lacking, modules = verdict.sass + verdict.jit + verdict.lacking;
-    std::string name(analysis::basename_of(first.object));
-    if (!first.package.empty()) name += " of " + first.package.label();
-    if (first.cause == analysis::Cause::latent_gap && lacking != 0)
-      return fmt::format("{}: up to {} of {} have no code for {}", name, lacking, counted(modules, "module"),
-                         analysis::enumerate(needs));
-    return fmt::format("{} has no code for {}", name, analysis::enumerate(needs));
   }
 
   void expected() {

@@ -60,6 +60,7 @@ std::optional<std::size_t> read_at(int fd, std::uint64_t offset, std::span<char>
 std::optional<std::string> read_up_to(const std::filesystem::path& path, std::size_t most);
 /// The same, but nullopt if the file is longer than `most`.
 std::optional<std::string> read_whole(const std::filesystem::path& path, std::size_t most);
+std::optional<std::string> read_whole(const OpenFile& file, std::size_t most);
 
 /// The ranges of a file that hold data, without the holes of a sparse file. At most 65,536 ranges; the last
 /// one extends to the end of the file. One range if the file system does not support the query.

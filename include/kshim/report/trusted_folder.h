@@ -19,7 +19,8 @@ constexpr bool is_another_user(uid_t owner, uid_t caller) noexcept { return owne
 
 struct FolderRequest {
   bool make_missing = false;
-  unsigned mode = 0755;  ///< of a folder that is made
+  unsigned mode = 0755;   ///< of a folder that is made
+  bool any_kind = false;  ///< what the path leads to may be a file
 };
 
 /// `System`: static open_at, make_folder_at, read_link_at, status_of, close_file, as the calls of those
@@ -57,6 +58,12 @@ class FolderWalk {
     for (std::size_t i = 0; i < text.size(); ++i) rest_[to + i] = text[i];
   }
 
+  bool is_at_end() const noexcept {
+    std::size_t at = at_;
+    while (at < kLongest && rest_[at] == '/') ++at;  // follow() leaves one
+    return at == kLongest;
+  }
+
   /// Moves the next component of what is left into name_.
   bool next_name() noexcept {
     while (at_ < kLongest && rest_[at_] == '/') ++at_;
@@ -81,7 +88,7 @@ class FolderWalk {
       System::close_file(next);
       return error;
     }
-    if (error == 0 && !S_ISDIR(info.st_mode)) error = ENOTDIR;
+    if (error == 0 && !S_ISDIR(info.st_mode) && !(request.any_kind && is_at_end())) error = ENOTDIR;
     System::close_file(error == 0 ? fd_ : next);
     if (error == 0) fd_ = next;
     return error;

@@ -40,19 +40,25 @@ def quoted(text) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def named(path) -> str:
+    """A file's name for DuckDB, which takes such names for patterns."""
+    return quoted(re.sub(r"([*?\[])", r"[\1]", str(path)))
+
+
 def _columns(table: str) -> str:
     columns = schema()[table]["columns"]
     return "{" + ", ".join(f"{quoted(column)}: {quoted(TYPES[row['type']])}" for column, row in columns.items()) + "}"
 
 
 def _source(table: str, files: Iterable[pathlib.Path]) -> str:
-    names = ", ".join(quoted(file) for file in files)
-    return f"read_json([{names}], format='newline_delimited', columns={_columns(table)}, maximum_object_size=16777216)"
+    names = ", ".join(named(file) for file in files)
+    return f"read_json([{names}], format='newline_delimited', columns={_columns(table)}, maximum_object_size=16777216, ignore_errors=true, filename=true)"
 
 
 def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict[str, int]:
-    """Merges the tables of `facts` into the lake, day by day: of rows with one key the newest export's counts. Returns rows by table.
-    A day is written beside and renamed, so that a reader sees the old or the new one."""
+    """Merges the tables of `facts` into the lake, day by day: of rows with one key the newest export's counts. Returns rows by table. A day
+    is written beside, in a folder of its own, and renamed, so that a reader sees the old or the new one and no link is followed. A value
+    that is not of its column's type is null; a line that is no row is left out."""
     if not any((facts / f"table={table}").is_dir() for table in TABLES):
         raise Missing(f"{facts}: holds no tables of `kshim export`")
     connection = connect(memory)
@@ -65,25 +71,29 @@ def ingest(facts: pathlib.Path, lake: pathlib.Path, memory: str = "2GB") -> Dict
                     days.setdefault("date=all" if table in OF_FILES else folder.name, {})[f"{folder.name}/{path.name}"] = path
         for name, files in days.items():
             day = lake / table / name
+            if day.is_symlink() or day.parent.is_symlink():
+                raise Missing(f"{day}: a link leads elsewhere; a lake has none")
             done = day / "ingested.json"
             known = set(json.loads(_files.text(str(done)))) if done.exists() else set()
-            fresh = [files[path] for path in sorted(set(files) - known)]
+            fresh = sorted((files[path] for path in set(files) - known), key=lambda path: (path.stat().st_mtime_ns, str(path)))
             if not fresh:
                 continue
             day.mkdir(parents=True, exist_ok=True)
             whole = day / "rows.parquet"
-            query = f"SELECT *, 1 AS newness FROM {_source(table, fresh)}"
+            ages = ", ".join(f"({quoted(path)}, {age})" for age, path in enumerate(fresh, 1))
+            query = (f"SELECT r.* EXCLUDE (filename), f.newness FROM {_source(table, fresh)} r "
+                     f"JOIN (VALUES {ages}) f(name, newness) ON f.name = r.filename WHERE row_id IS NOT NULL")
             if whole.exists():
-                query += f" UNION ALL BY NAME SELECT *, 0 AS newness FROM read_parquet({quoted(whole)}, hive_partitioning=false)"
-            partial = day / ".rows.parquet.unfinished"
-            connection.execute(
-                f"COPY (SELECT * EXCLUDE (newness) FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
-                f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
-            partial.replace(whole)
-            beside = day / ".ingested.unfinished"
-            beside.write_text(json.dumps(sorted(known | set(files))))
-            beside.replace(done)
-            count = connection.execute(f"SELECT count(*) FROM read_parquet({quoted(whole)}, hive_partitioning=false)").fetchone()[0]
+                query += f" UNION ALL BY NAME SELECT *, 0 AS newness FROM read_parquet({named(whole)}, hive_partitioning=false)"
+            with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=day) as temporary:
+                partial, beside = pathlib.Path(temporary, "rows.parquet"), pathlib.Path(temporary, "ingested.json")
+                connection.execute(
+                    f"COPY (SELECT * EXCLUDE (newness) FROM ({query}) QUALIFY row_number() OVER (PARTITION BY row_id ORDER BY newness DESC) = 1) "
+                    f"TO {quoted(partial)} (FORMAT parquet, COMPRESSION zstd)")
+                beside.write_text(json.dumps(sorted(known | set(files))))
+                partial.replace(whole)
+                beside.replace(done)
+            count = connection.execute(f"SELECT count(*) FROM read_parquet({named(whole)}, hive_partitioning=false)").fetchone()[0]
             rows[table] = rows.get(table, 0) + count
     return rows
 
@@ -96,7 +106,7 @@ def open_lake(lake: pathlib.Path, memory: str = "2GB"):
     for table in TABLES:
         columns = schema()[table]["columns"]
         if any((lake / table).glob("date=*/rows.parquet")):
-            source = f"SELECT * FROM read_parquet({quoted(lake / table / 'date=*' / 'rows.parquet')}, union_by_name=true, hive_partitioning=true)"
+            source = f"SELECT * FROM read_parquet({named(lake / table)[:-1]}/date=*/rows.parquet', union_by_name=true, hive_partitioning=true)"
         else:
             source = "SELECT " + ", ".join(f"NULL::{TYPES[row['type']]} AS {column}" for column, row in columns.items()) + ", NULL::VARCHAR AS date WHERE false"
         connection.execute(f"CREATE VIEW {table} AS {source}")

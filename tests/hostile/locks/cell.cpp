@@ -159,13 +159,13 @@ void hold_arena() {
 int g_notices = -1;
 std::atomic<bool> g_filtered{false};
 
-/// Writes of this thread wait for a supervisor that never answers: the thread stops in the middle of what it
-/// does.
-void stop_at_writes() {
+/// Such a call of this thread waits for a supervisor that never answers: the thread stops in the middle of
+/// what it does.
+void stop_at(unsigned number) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
   };
@@ -201,8 +201,16 @@ void* holder(void*) {
   }
   if (g_hold == "shim" || g_hold == "canceled") {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
-    stop_at_writes();
+    stop_at(SYS_write);
     fail_once();
+    hold_now();
+  }
+  if (g_hold == "index") {  // a caller in a file that the index does not know is looked up
+    void* const library = dlopen("libstops_auditor.so", RTLD_NOW);
+    const auto pass = reinterpret_cast<long (*)(Call)>(dlsym(library, "kshim_test_call"));
+    if (pass == nullptr) fail("no library");
+    stop_at(SYS_process_vm_readv);
+    pass(function("cuLaunchKernel").call);
     hold_now();
   }
   fail("nothing is held");
@@ -212,7 +220,7 @@ void hold() {
   if (g_hold == "none") return;
   pthread_t thread{};
   if (pthread_create(&thread, nullptr, holder, nullptr) != 0) fail("no thread");
-  if (g_hold != "shim" && g_hold != "canceled") {
+  if (g_hold != "shim" && g_hold != "canceled" && g_hold != "index") {
     wait_until_held();
     return;
   }
@@ -220,7 +228,7 @@ void hold() {
   pollfd notice{g_notices, POLLIN, 0};
   while (!g_holding.load() && poll(&notice, 1, 10) == 0) {
   }
-  if (g_hold == "shim") return;
+  if (g_hold != "canceled") return;
   pthread_cancel(thread);
   while (poll(&notice, 1, 50) == 1 && (notice.revents & POLLIN) != 0) {
     alignas(8) char asked[sizeof(seccomp_notif) + 64] = {};

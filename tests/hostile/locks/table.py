@@ -13,6 +13,7 @@ HOLDS = {  # name: what is held, for the page
     "question": "the shim's own lock: the driver does not answer what the shim asks it",
     "shim": "the shim's own lock: its owner is stopped while it writes",
     "canceled": "the shim's own lock: its owner was canceled while it wrote (asynchronously), and is gone",
+    "index": "the lock of the index of loaded files: its owner is stopped while it reads one",
     "gil": "Python's global interpreter lock",
 }
 
@@ -30,7 +31,7 @@ ENTRIES = {  # group, for the page: entries
 }
 
 # Where each function is the first that the shim hears of, in a process of its own.
-FRESH = ("load", "iterate", "question", "shim")
+FRESH = ("load", "iterate", "question", "shim", "index")
 STATES = ("first", "warm")
 
 # Not in Python's process: the main thread, which would end, holds the lock.

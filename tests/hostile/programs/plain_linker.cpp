@@ -193,6 +193,19 @@ int default_look_ups() {
   return 0;
 }
 
+/// Each library of the folder WORD 0 for itself, one after the other, before the driver; then inside().
+int many_files() {
+  int wrong = 0;
+  for (const std::string& file : files_of(g_words[0])) {
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    wrong += plain(library, "asks_default")() == -1 ? 0 : 1;  // there is no driver
+    dlclose(library);
+  }
+  g_words.erase(g_words.begin());
+  std::printf("%d\n", wrong);
+  return inside();
+}
+
 /// Loads each file of WORD 0 by its name, then fails in a library that is opened only now (WORD 1).
 int paths() {
   start();

@@ -373,6 +373,7 @@ int stay(dl_phdr_info*, std::size_t, void*) {
   g_inside.store(true);
   for (;;) pause();
 }
+
 }  // namespace
 
 /// Fails, and ends as WORD 0 says; with WORD 1 while another thread is in a callback of dl_iterate_phdr.
@@ -414,6 +415,52 @@ int ends() {
     _exit(5);
   }
   return 5;
+}
+
+/// The main thread ends; what comes after is another thread's first use of anything. WORD 0: a library.
+int main_ends() {
+  std::thread([] {
+    usleep(100'000);
+    void* const library = dlopen(g_words[0].c_str(), RTLD_NOW);
+    std::printf("%d %d\n", dlsym(RTLD_DEFAULT, "printf") != nullptr, dlsym(library, "calls_back") != nullptr);
+    const int init = driver().call("cuInit", 0);
+    driver().answers(kRefused);
+    std::printf("%d %d\n", init, fail_as("main_ends"));
+    std::exit(5);
+  }).detach();
+  pthread_exit(nullptr);
+}
+
+/// A server that has met an error forks a worker, which looks for a program that is not there (vfork, as
+/// Python's subprocess has it) and then uses the driver.
+int worker() {
+  start();
+  std::printf("%d\n", fail_as("server"));
+  driver().answers(0);
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const pid_t helper = vfork();
+    if (helper == 0) {
+      execl("/no/such/program", "program", nullptr);
+      _exit(127);
+    }
+    int status = 0;
+    waitpid(helper, &status, 0);
+    std::printf("%x", static_cast<unsigned>(status));
+    long module = 0;
+    for (const char* name : {"cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuMemAlloc_v2"})
+      std::printf(" %d", driver().call(name, 0));
+    std::printf(" %d\n", driver().call("cuModuleLoadData", word(&module), word("")));
+    driver().answers(kRefused);
+    std::printf("%d\n", fail_as("worker"));
+    std::fflush(stdout);
+    _exit(5);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("%x\n", static_cast<unsigned>(status));
+  return 0;
 }
 
 }  // namespace hostile

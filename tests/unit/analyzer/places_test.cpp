@@ -107,7 +107,6 @@ TEST_F(Places, NothingOfTheUsersIsNothing) {
 #ifdef KSHIM_TEST_LINES
 /// A file with debug information, whose function `kshim_lines_outer` has another one inlined.
 TEST_F(Places, DebugInformationTellsTheLine) {
-  if (!source::reads_host_lines()) GTEST_SKIP() << "built without libdw";
   const std::string path = KSHIM_TEST_LINES;
   std::ifstream in(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};

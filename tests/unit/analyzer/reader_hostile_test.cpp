@@ -3,7 +3,7 @@
 // does not is named.
 #include <gmock/gmock.h>
 
-#include "analyzer/input/report/limits.h"
+#include "analyzer/input/report/record_parser.h"
 #include "read_report_fixture.h"
 
 namespace kshim::analysis {

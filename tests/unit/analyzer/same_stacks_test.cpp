@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures that name another one for their frames.
-#include "analyzer/input/report/same_stacks.h"
-
 #include <gmock/gmock.h>
 
-#include "analyzer/input/report/limits.h"
+#include "analyzer/input/report/record_parser.h"
 #include "read_report_fixture.h"
 
 namespace kshim::analysis {

@@ -4,8 +4,6 @@
 #include <algorithm>
 
 #include "analyzer/compare/diff.h"
-#include "analyzer/compare/render.h"
-
 namespace kshim::diff {
 namespace {
 

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/compare/diff.h"
-#include "analyzer/compare/render.h"
-#include "analyzer/render/render.h"
 
 namespace kshim::diff {
 namespace {

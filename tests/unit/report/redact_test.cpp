@@ -268,6 +268,16 @@ TEST(Redact, NoneOf77KindsOfKeysStaysInClear) {
   }
 }
 
+TEST(Redact, AValueIsHiddenToItsEnd) {
+  for (const std::string& text :
+       {"Cookie: a=\"" + X + "\"", "Cookie: a=\"1\"; tok=" + X, "password=\"a\\\"" + X + "\"",
+        R"({"token":[")" + X + "\"]}", R"({\"token\": \")" + X + R"(\", \"x\": 1})", "SSHPASS=" + X,
+        "pswd: " + X, "Authorization%3A%20Bearer%20" + X, "curl -H 'Cookie: a=" + X + "' https://host/a"})
+    EXPECT_EQ(redacted(text).find(X), std::string::npos) << redacted(text);
+  EXPECT_EQ(redacted("curl -H 'Cookie: a=" + X + "' https://host/a"), "curl -H 'Cookie: …' https://host/a");
+  EXPECT_EQ(redacted(R"({"password":"a\"b","x":1})"), R"({"password":"…","x":1})");
+}
+
 TEST(Redact, WhatIsNoSecretStays) {
   for (const char* text :
        {"/home/u/.cache/torch_extensions/py312_cu128/fused_adam/fused_adam.so",
@@ -369,6 +379,7 @@ TEST(RedactArguments, NamesKeepsWhatADiagnosisNeeds) {
             (Arguments{"./a.out", "…", "--device", "…"}));
   EXPECT_EQ(names({"python", "-W", "ignore", "train.py"}), (Arguments{"python", "-W", "…", "train.py"}));
   EXPECT_EQ(names({"x", "", "-", "--", "--é=1"}), (Arguments{"x", "…", "…", "--", "--…"}));
+  EXPECT_EQ(names({"worker --dbpw hunter2 token=x /y", "train.py"}), (Arguments{"worker …", "train.py"}));
 }
 TEST(RedactArguments, FullKeepsAllButSecrets) {
   const Arguments plain{"python", "train.py", "--max-tokens", "512",       "--tokenizer",

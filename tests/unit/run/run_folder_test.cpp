@@ -131,6 +131,11 @@ TEST_F(RunFolderTest, WhatSomebodyElseLaidIsNotTaken) {
   ASSERT_EQ(chmod(".", 0755), 0);
   ASSERT_EQ(chown(".", kNobody, kNobody), 0);
   EXPECT_EQ(place(), own);
+  // Another user was in the folder for temporary files before.
+  fs::remove_all("../tmp/kshim-report-0");
+  fs::create_directory("../tmp/kshim-report-0");
+  ASSERT_EQ(chown("../tmp/kshim-report-0", kNobody, kNobody), 0);
+  EXPECT_TRUE(place().starts_with(own + "."));
   unsetenv("TMPDIR");
 }
 

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/rules.h"
 #include "analyzer/render/finding_text.h"
+#include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_object.h"
 #include "dynamic_elf.h"
 
@@ -148,13 +150,55 @@ TEST_F(Advising, ALibraryOfNvidiasIsNotRebuilt) {
   EXPECT_TRUE(has(advice("8.0", "libcudf.so"), "cmake -S cpp")) << "anybody can build it";
 }
 
+// Whatever of a file lacks whatever GPU: nobody but its vendor builds it.
+TEST_F(Advising, NoBuildIsAdvisedForAVendorsClosedLibrary) {
+  add_module({{"75", {"k"}}, {"90a", {"k"}}});
+  add_module({{"90", {"other"}}});
+  std::vector<std::string> files = {"libcublas.so.13",
+                                    "libcublasLt.so.13",
+                                    "libcudnn_engines_precompiled.so.9",
+                                    "libnvinfer.so.10",
+                                    "libnvinfer_builder_resource_sm90.so.10.13.0",
+                                    "libnccl.so.2",
+                                    "libcusparse.so.12",
+                                    "cudnn64_9.dll",
+                                    "nvinfer_10.dll"};
+  for (const analysis::VendorLibraryRow& row : analysis::vendor_libraries())
+    files.push_back("lib" + std::string(row.prefix) + ".so.1");
+  std::size_t judged = 0;
+  const auto expect_none = [&](const std::string& path, const std::string& member,
+                               const std::string& package) {
+    for (const char* target : {"5.0", "7.5", "8.0", "12.0"}) {
+      const std::string said = advice(target, path, member, package);
+      for (const analysis::Finding& finding : findings_) {
+        ++judged;
+        for (const analysis::Fix& fix : finding.fixes)
+          EXPECT_NE(fix.kind, analysis::FixKind::rebuild) << path << member << "\n" << said;
+        EXPECT_FALSE(analysis::is_for_fleet(finding)) << path << member;
+      }
+      for (const char* word : {"nvcc", "gencode", "CUDAARCHS", "ARCH_LIST", "cmake", "--no-binary"})
+        EXPECT_FALSE(has(said, word)) << path << member << "\n" << said;
+    }
+  };
+  for (const std::string& file : files) {
+    expect_none("/usr/lib/x86_64-linux-gnu/" + file, {}, {});
+    expect_none("venv/lib/python3.11/site-packages/nvidia/x/lib/" + file, {}, "nvidia-x-cu13 13.0");
+    expect_none("tensorrt-10.0-py3-none-any.whl", "tensorrt_libs/" + file, "tensorrt_cu13_libs 10.0");
+  }
+  expect_none("/usr/local/cuda/lib64/libcufft_static.a", "fft.o", {});
+  expect_none("toolkit.whl", "nvidia/lib/libcublas_static.a!gemm.o", {});
+  EXPECT_GT(judged, 100U);
+  advice("5.0", "libmine.so");
+  EXPECT_TRUE(analysis::is_for_fleet(findings_.at(0))) << "what anybody can build";
+}
+
 TEST_F(Advising, AKernelThatIsGuardedOutIsAMatterOfTheSource) {
   add_module({{"80", {"common"}}, {"90", {"common", "hopper"}}});
   const std::string said = advice("8.0", "liba.so", {}, {}, true);
   ASSERT_EQ(findings_.size(), 1U);
   EXPECT_TRUE(has(said, "it is compiled into compute_90 only")) << said;
   EXPECT_FALSE(has(said, "nvcc")) << said;
-  EXPECT_EQ(findings_[0].headline, "liba.so: 1 of 2 kernels has no code for sm_80");
+  EXPECT_EQ(analysis::title_of(findings_[0]), "liba.so: 1 of 2 kernels has no code for sm_80");
 }
 
 // Of cubins alone, which nothing reads here.
@@ -177,7 +221,7 @@ TEST(Words, OfLockedCodeNameTheLockedImages) {
   finding.object = "libx.so";
   finding.have = {"sm_75", "sm_80", "sm_90a", "sm_120f"};
   finding.devices = {analysis::target_device(image::ComputeCapability{8, 9})};
-  EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f, and sm_89 is another GPU");
+  EXPECT_EQ(analysis::title_of(finding), "libx.so is locked to sm_90a and sm_120f and does not run on sm_89");
 }
 
 TEST_F(Advising, WhatIsCountedIsNotProbable) {

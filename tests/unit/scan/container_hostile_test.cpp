@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "analyzer/input/files/container.h"
+#include "analyzer/input/files/container_stream.h"
 #include "container_probe.h"
 
 namespace kshim::scan {
@@ -233,6 +234,17 @@ TEST(Hostile, FlatBombs) {
   const Seen seen = visit(tar, "a.tar.zst", limits);
   EXPECT_THAT(seen.members, IsEmpty());
   EXPECT_THAT(seen.damage, testing::Contains(HasSubstr("inflates to more than 33554432 bytes")));
+}
+
+TEST(Hostile, ContainersThatCountAsOneShareABudget) {
+  const std::string tar = pack(Packing::tar_zst, {{"a", std::string(1U << 20U, 'a')}});
+  Budget budget(5U << 19U);  // two and a half
+  Seen seen;
+  ContainerVisitor visitor = test::visitor_of(seen);
+  visitor.budget = &budget;
+  for (int i = 0; i < 4; ++i) each_member(bytes_of(tar), "a.tar.zst", {}, visitor);
+  EXPECT_THAT(seen.members, testing::SizeIs(2));
+  EXPECT_THAT(seen.damage, testing::Contains(HasSubstr("is not read")));
 }
 
 TEST(Hostile, NestedBombs) {

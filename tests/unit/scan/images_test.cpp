@@ -12,6 +12,7 @@
 #include "analyzer/input/files/image_archive.h"
 #include "analyzer/verbs/scan.h"
 #include "container_fixture.h"
+#include "container_probe.h"
 #include "fatbin_builder.h"
 
 namespace kshim::scan {
@@ -194,6 +195,42 @@ TEST_F(Images, ThatAreDamagedAreNotWhole) {
   files = oci(Packing::tar_gz);
   files[6].second = "no JSON";
   EXPECT_THAT(scan_of(write("other", test::pack(Packing::tar, files))).images, IsEmpty());
+}
+
+// shows: an image whose index names itself, whose entries name one large blob again and again
+TEST_F(Images, ThatNameABlobAgainAndAgainEnd) {
+  const auto repeat = [](const std::string& row, std::size_t times) {
+    std::string out = row;
+    for (std::size_t i = 1; i < times; ++i) out += "," + row;
+    return out;
+  };
+  const std::string index =
+      fmt::format(R"({{"manifests":[{}]}})", repeat(fmt::format(R"({{"digest":"{}"}})", digest('a')), 1000));
+  const std::string large = R"({"os":"linux","x":")" + std::string(7U << 20U, 'x') + "\"}";
+  const std::string entries = repeat(fmt::format(R"({{"Config":"{}","Layers":["x"]}})", hash('c')), 20'000);
+  for (const Files& files : {Files{{"oci-layout", "{}"}, {"index.json", index}, {blob('a'), index}},
+                             Files{{hash('c'), large}, {"manifest.json", "[" + entries + "]"}}}) {
+    const std::string image = test::pack(Packing::tar, files);
+    EXPECT_TRUE(test::survives(1024, 60, [&] {
+      const Scan got = scan_of(write("image", image));
+      EXPECT_THAT(got.notes, ::testing::Contains(HasSubstr("than are read")));
+      EXPECT_TRUE(got.named_unread);
+    }));
+  }
+}
+
+TEST_F(Images, ReadALayerOnce) {
+  Files files = docker_archive(Packing::tar_gz);
+  std::string& manifest = files.back().second;
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += fmt::format(R"("{}.tar",)", hash('1'));
+  manifest.insert(manifest.find("\"Layers\":[") + 10, many);
+  // Each further reading would say so again.
+  files[0].second.resize(files[0].second.size() - 8);
+  const Scan got = scan_of(write("image", test::pack(Packing::tar, files)));
+  ASSERT_THAT(got.images, SizeIs(1));
+  EXPECT_EQ(got.images[0].layers, 1002U);
+  EXPECT_THAT(got.notes, SizeIs(1));
 }
 
 TEST_F(Images, OtherTarsAreTars) {

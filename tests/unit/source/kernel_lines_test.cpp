@@ -28,7 +28,6 @@ std::map<std::string, SourceLine> lines_of(LineTable table, bool addends = false
 }
 
 TEST(KernelLines, AreTheFirstRowsOfTheirSequences) {
-  if (!reads_host_lines()) GTEST_SKIP() << "no libdw";
   for (const bool addends : {false, true}) {
     const auto got = lines_of({}, addends);
     ASSERT_EQ(got.size(), 2U);
@@ -144,7 +143,6 @@ TEST(PtxLines, OddDirectivesAreSkipped) {
 #ifdef KSHIM_TEST_NVCC
 // What nvcc of this machine writes, for each way of asking it for lines.
 TEST(KernelLinesOfNvcc, AreWhereTheKernelsAre) {
-  if (!reads_host_lines()) GTEST_SKIP() << "no libdw";
   const test::TemporaryFolder folder;
   const std::string source =
       folder

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/cli/architectures.h"
+#include "analyzer/cli/arguments.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <system_error>
 
+#include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"
@@ -118,6 +120,33 @@ image::Version parse_driver(std::string_view option, const std::string& text) {
                     option, analysis::harmless(text), *branch));
   }
   return row->version;
+}
+
+std::filesystem::path parse_root(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path root = std::filesystem::canonical(name, error);
+  if (error || !std::filesystem::is_directory(root, error))
+    throw UserError(fmt::format("--root {}: is not a folder", analysis::harmless(name)));
+  return root;
+}
+
+void add_format(CLI::App& app, analysis::Format& to, std::span<const analysis::Format> of) {
+  std::vector<std::string> names;
+  for (const analysis::Format& format : of) names.push_back(analysis::format_names({&format, 1}));
+  app.add_option_function<std::string>(
+         "--format", [&to](const std::string& name) { to = analysis::parse_format(name).value(); },
+         fmt::format("output format: {}", analysis::format_names(of)))
+      ->type_name("F")
+      ->check(one_of(names));
+}
+
+analysis::RenderOptions render_options(const Output& output, bool verbose, bool full) {
+  const bool terminal = output.is_stream() && isatty(STDOUT_FILENO) == 1;
+  return {.colour = output.is_stream() && wants_colour(STDOUT_FILENO),
+          .unicode = wants_unicode(),
+          .width = terminal ? terminal_width(STDOUT_FILENO) : kPageWidth,
+          .verbose = verbose,
+          .full = full};
 }
 
 }  // namespace kshim::cli

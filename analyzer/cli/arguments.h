@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments that several commands take: GPUs, versions, formats.
+#pragma once
+#include <filesystem>
+
+#include "analyzer/cli/command.h"
+#include "analyzer/cli/output.h"
+#include "analyzer/render/formats.h"
+#include "kshim/image/arch.h"
+
+namespace kshim::cli {
+
+/// "sm_86,12.0", "8.6;12.0" and "H100,RTX 5090", each text a list. UserError with `status` for what is
+/// neither an architecture that kshim knows nor the name of one GPU; `option` is its name in the message.
+std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<std::string>& texts,
+                                     int status = exit_status::kMisuse);
+/// "8.6", "sm_86" or "RTX 3090": one compute capability. UserError otherwise.
+image::ComputeCapability parse_cc(std::string_view option, const std::string& text);
+/// --root: the folder without links. UserError for what is none.
+std::filesystem::path parse_root(const std::string& name);
+/// "13.0"; UserError otherwise, also for a number that is no release of CUDA's, as 4.0 and 99.9.
+image::Version parse_cuda_version(std::string_view option, const std::string& text);
+/// The same of "580" and "580.82.07" too: the newest CUDA version that this driver branch serves.
+image::Version parse_driver(std::string_view option, const std::string& text);
+/// What --assume-cc, --assume-driver and --assume-toolkit say; empty: nothing.
+struct Assumptions {
+  std::string cc, driver, toolkit;
+  template <class Options>
+  void apply(Options& to) const {
+    if (!cc.empty()) to.assume_cc = parse_cc("--assume-cc", cc);
+    if (!driver.empty()) to.assume_driver = parse_driver("--assume-driver", driver);
+    if (!toolkit.empty()) to.assume_toolkit = parse_cuda_version("--assume-toolkit", toolkit);
+  }
+};
+
+/// --format, of a command that writes these.
+void add_format(CLI::App& app, analysis::Format& to,
+                std::span<const analysis::Format> of = analysis::kFormats);
+/// For what is written there: colors and the terminal's width where a person looks.
+analysis::RenderOptions render_options(const Output& output, bool verbose, bool full);
+
+}  // namespace kshim::cli

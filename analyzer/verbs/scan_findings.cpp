@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analyzer/verbs/scan_findings.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "analyzer/core/text.h"
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/verbs/scan_object.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::Cause;
+using analysis::Finding;
+using analysis::ImageVerdict;
+using analysis::Severity;
+
+constexpr std::size_t kByThemselves = 4;
+
+std::string target_name(image::Arch target) {
+  return std::string(image::to_name(image::ImageKind::cubin, {target.cc, image::Suffix::none}).view());
+}
+
+bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0; }
+
+void add_images(const std::vector<ImageVerdict>& more,
+                std::map<std::pair<std::string, std::string>, ImageVerdict>& images) {
+  for (const ImageVerdict& row : more) {
+    const auto [at, first] = images.try_emplace({row.kind, row.arch}, row);
+    if (!first) at->second.count += row.count;
+  }
+}
+
+}  // namespace
+
+LooseFindings::Group& LooseFindings::group_of(const Finding& finding) {
+  return groups_[fmt::format("{} {} {} {}", static_cast<int>(finding.cause),
+                             static_cast<int>(finding.severity), finding.need, finding.package.text())];
+}
+
+void LooseFindings::add(Finding finding) {
+  Group& group = group_of(finding);
+  const auto at = std::upper_bound(group.first.begin(), group.first.end(), finding,
+                                   [](const Finding& a, const Finding& b) { return a.object < b.object; });
+  group.first.insert(at, std::move(finding));
+  if (group.first.size() <= kByThemselves) return;
+  add_images(group.first.back().images, group.images);
+  group.others.push_back(std::move(group.first.back().object));
+  group.first.pop_back();
+}
+
+void LooseFindings::add(LooseFindings other) {
+  for (auto& [key, group] : other.groups_) {
+    Group& own = groups_[key];
+    for (Finding& finding : group.first) add(std::move(finding));
+    std::move(group.others.begin(), group.others.end(), std::back_inserter(own.others));
+    for (auto& [name, row] : group.images) add_images({std::move(row)}, own.images);
+  }
+}
+
+std::vector<Finding> LooseFindings::take() && {
+  std::vector<Finding> out;
+  for (auto& [key, group] : groups_) {
+    if (group.others.empty()) {
+      std::move(group.first.begin(), group.first.end(), std::back_inserter(out));
+      continue;
+    }
+    for (const Finding& each : group.first) add_images(each.images, group.images);
+    Finding finding = std::move(group.first.front());
+    for (Finding& each : std::span(group.first).subspan(1)) group.others.push_back(std::move(each.object));
+    std::sort(group.others.begin(), group.others.end());
+    finding.other_objects = std::move(group.others);
+    finding.count = 1 + finding.other_objects.size();
+    finding.images.clear();
+    finding.have.clear();
+    for (auto& [name, row] : group.images) {
+      finding.have.push_back(row.arch);
+      finding.images.push_back(std::move(row));
+    }
+    const std::string files =
+        finding.package.empty()
+            ? fmt::format("{{file}} and {}", analysis::counted(finding.other_objects.size(), "other file"))
+            : fmt::format("{} files of {}", finding.count, finding.package.label());
+    finding.headline =
+        finding.need.empty() || finding.have.empty()
+            ? fmt::format(
+                  "{}: {}", files,
+                  finding.headline.empty() ? std::string(row_of(finding.cause).headline) : finding.headline)
+            : fmt::format("{} have no code for {{gpu}}: built for {}", files,
+                          analysis::enumerate(finding.have));
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
+void excuse_files_for_other_gpus(Scan& scan) {
+  std::set<std::pair<std::string, std::string>> served;  // package, target
+  std::map<std::string, ScannedObject*> objects;
+  for (ScannedObject& object : scan.objects) {
+    objects.emplace(object.name(), &object);
+    if (object.package.empty()) continue;
+    for (const TargetVerdict& verdict : object.targets)
+      if (runs(verdict)) served.emplace(object.package.label(), target_name(verdict.target));
+  }
+  for (Finding& finding : scan.findings) {
+    if (finding.cause != Cause::arch_specific_image || finding.severity != Severity::error) continue;
+    if (!served.contains({finding.package.label(), finding.need})) continue;
+    finding.severity = Severity::info;
+    finding.about.reset();
+    finding.remarks.push_back(
+        fmt::format("Other files of {} have code where this one has none: it is for other GPUs.",
+                    finding.package.label()));
+    finding.other_objects.push_back(finding.object);
+    for (const std::string& name : finding.other_objects) {
+      const auto at = objects.find(name);
+      if (at == objects.end()) continue;
+      for (TargetVerdict& verdict : at->second->targets)
+        verdict.picks = verdict.picks || target_name(verdict.target) == finding.need;
+    }
+    finding.other_objects.pop_back();
+  }
+}
+
+Groups of_one_file(const std::vector<Finding>& findings) {
+  Groups out;
+  std::map<std::tuple<std::string, Severity, Cause>, std::vector<std::size_t>> known;  // places in `out`
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const Finding& finding = findings[i];
+    if (finding.object.empty() || finding.need.empty()) continue;
+    std::vector<std::size_t>& same = known[{finding.object, finding.severity, finding.cause}];
+    const auto at = std::find_if(same.begin(), same.end(), [&](std::size_t group) {
+      return findings[out[group].front()].other_objects == finding.other_objects;
+    });
+    if (at != same.end()) {
+      out[*at].push_back(i);
+    } else {
+      same.push_back(out.size());
+      out.push_back({i});
+    }
+  }
+  std::erase_if(out, [](const std::vector<std::size_t>& group) { return group.size() == 1; });
+  // Lists of the user's GPUs have any order, groups of loose images none.
+  for (std::vector<std::size_t>& group : out)
+    std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
+      return findings[a].devices.front().cc < findings[b].devices.front().cc;
+    });
+  return out;
+}
+
+void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
+  for (const std::vector<std::size_t>& group : groups)
+    for (const std::size_t one : group) {
+      if (!findings[one].about) continue;
+      analysis::AdviceInput about = *findings[one].about;
+      for (const std::size_t other : group)
+        if (other != one) about.also.push_back(*findings[other].devices.front().cc);
+      findings[one].about = std::make_shared<const analysis::AdviceInput>(std::move(about));
+    }
+}
+
+namespace {
+
+template <class Row, class Same>
+void add_new(std::vector<Row>& more, std::vector<Row>& rows, Same same) {
+  for (Row& row : more)
+    if (std::none_of(rows.begin(), rows.end(), [&](const Row& known) { return same(known, row); }))
+      rows.push_back(std::move(row));
+}
+
+void add(Finding&& more, Finding& sum) {
+  using namespace analysis;
+  std::move(more.devices.begin(), more.devices.end(), std::back_inserter(sum.devices));
+  add_new(more.evidence, sum.evidence,
+          [](const Evidence& a, const Evidence& b) { return a.text == b.text && a.at == b.at; });
+  add_new(more.fixes, sum.fixes, [](const Fix& a, const Fix& b) {
+    return a.id == b.id && a.commands == b.commands && (!a.commands.empty() || a.title == b.title);
+  });
+  add_new(more.dead_ends, sum.dead_ends,
+          [](const DeadEnd& a, const DeadEnd& b) { return a.action == b.action; });
+  add_new(more.remarks, sum.remarks, std::equal_to<>());
+  std::set<std::string> kernels(sum.kernels.begin(), sum.kernels.end());
+  kernels.insert(more.kernels.begin(), more.kernels.end());
+  sum.kernels.assign(kernels.begin(), kernels.end());
+  sum.kernels_complete = sum.kernels_complete && more.kernels_complete;
+  sum.kernels_total = std::max<std::uint64_t>({sum.kernels_total, more.kernels_total, sum.kernels.size()});
+}
+
+/// The most of what any of the targets lacks, where it is not the same for all.
+void set_headline(const ScannedObject& object, Finding& finding) {
+  std::uint64_t most = 0;
+  std::uint64_t all = object.kernels ? object.kernels->size() : 0;
+  for (const TargetVerdict& verdict : object.targets) {
+    const std::uint64_t lacking = object.kernels ? verdict.kernels_lacking.value_or(0) : verdict.lacking;
+    const bool here =
+        std::any_of(finding.devices.begin(), finding.devices.end(),
+                    [&](const analysis::Device& device) { return device.cc == verdict.target.cc; });
+    if (!here || lacking <= most) continue;
+    most = lacking;
+    if (!object.kernels) all = verdict.sass + verdict.jit + verdict.lacking;
+  }
+  if (most != 0) finding.headline = gap_headline(most, all, object.kernels ? "kernel" : "module", true);
+}
+
+}  // namespace
+
+void merge(const Groups& groups, Scan& scan) {
+  std::map<std::string, const ScannedObject*> objects;
+  for (const ScannedObject& object : scan.objects) objects.emplace(object.name(), &object);
+  std::set<std::size_t> gone;
+  for (const std::vector<std::size_t>& group : groups) {
+    // In the place of the first that was shown.
+    const std::size_t place = *std::min_element(group.begin(), group.end());
+    Finding sum = std::move(scan.findings[group.front()]);
+    bool differ = false;
+    for (const std::size_t i : std::span(group).subspan(1)) {
+      differ = differ || scan.findings[i].headline != sum.headline;
+      add(std::move(scan.findings[i]), sum);
+    }
+    const auto object = objects.find(sum.object);
+    if (differ && sum.cause == Cause::latent_gap && object != objects.end())
+      set_headline(*object->second, sum);
+    for (const std::size_t i : group)
+      if (i != place) gone.insert(i);
+    scan.findings[place] = std::move(sum);
+  }
+  std::vector<Finding> left;
+  for (std::size_t i = 0; i < scan.findings.size(); ++i)
+    if (!gone.contains(i)) left.push_back(std::move(scan.findings[i]));
+  scan.findings = std::move(left);
+}
+
+}  // namespace kshim::scan

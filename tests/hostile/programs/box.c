@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// box NUMBER ERRNO PROGRAM [ARGUMENT...]: starts it in a sandbox that answers one system call with that
+// error.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  struct sock_filter rows[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[1]), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[2])),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog filter = {sizeof rows / sizeof rows[0], rows};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+    return 77;
+  execvp(argv[3], argv + 3);
+  return 1;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Findings of several GPUs and of many loose images: what is one to a reader is one, and loses nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "analyzer/diagnose/advice_input.h"
+#include "analyzer/render/finding_text.h"
+#include "analyzer/verbs/fleet_plans.h"
+#include "analyzer/verbs/scan_findings.h"
+
+namespace kshim::scan {
+namespace {
+
+using analysis::Cause;
+using analysis::Finding;
+using analysis::Severity;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+image::Arch arch(std::string_view text) { return image::parse_arch(text).value_or(image::Arch{}); }
+
+Finding finding(std::string object, std::string_view target, std::vector<std::string> have,
+                Cause cause = Cause::no_image_for_arch, Severity severity = Severity::error) {
+  Finding out;
+  out.cause = cause;
+  out.severity = severity;
+  out.object = std::move(object);
+  out.need = target;
+  out.devices = {analysis::target_device(arch(target).cc)};
+  for (const std::string& name : have) {
+    analysis::ImageVerdict image;
+    image.kind = "cubin";
+    image.arch = name;
+    image.count = 1;
+    image.candidate = {image::ImageKind::cubin, arch(name), {}};
+    out.images.push_back(std::move(image));
+  }
+  out.have = std::move(have);
+  out.evidence.push_back({analysis::EvidenceId::rule, "why not on " + out.need, {out.object}});
+  out.fixes.push_back({.title = "Rebuild", .commands = {"nvcc"}, .why = {}, .caveat = {}, .id = "rebuild"});
+  return out;
+}
+
+/// A file that has SASS, by architecture, and runs on `runs` of the targets.
+ScannedObject object(std::string path, std::vector<std::string> has, std::vector<std::string> targets,
+                     std::vector<std::string> runs = {}, std::string package = {}) {
+  ScannedObject out;
+  out.path = std::move(path);
+  out.package.name = std::move(package);
+  for (const std::string& name : has) {
+    analysis::ImageCount row;
+    row.candidate = {image::ImageKind::cubin, arch(name), {}};
+    row.count = 1;
+    out.images.push_back(row);
+  }
+  for (const std::string& name : targets) {
+    const bool here = std::find(runs.begin(), runs.end(), name) != runs.end();
+    TargetVerdict verdict;
+    verdict.target = arch(name);
+    verdict.sass = here ? 1 : 0;
+    verdict.lacking = here ? 3 : 4;
+    out.targets.push_back(verdict);
+  }
+  return out;
+}
+
+Scan merged(Scan scan) {
+  const Groups groups = of_one_file(scan.findings);
+  merge(groups, scan);
+  return scan;
+}
+
+TEST(OneAFile, HasAllGpusOfOneCause) {
+  Scan scan;
+  scan.findings = {finding("a.so", "sm_120", {"sm_80"}), finding("a.so", "sm_75", {"sm_80"}),
+                   finding("b.so", "sm_75", {"sm_80"}),
+                   finding("a.so", "sm_86", {"sm_80"}, Cause::latent_gap, Severity::warning)};
+  const Scan got = merged(std::move(scan));
+  ASSERT_THAT(got.findings, SizeIs(3));
+  const Finding& first = got.findings[0];
+  EXPECT_EQ(first.object, "a.so");
+  EXPECT_EQ(first.need, "sm_75") << "the lowest leads";
+  EXPECT_THAT(analysis::targets_of(first), ElementsAre("sm_75", "sm_120"));
+  EXPECT_THAT(first.evidence, SizeIs(2));
+  EXPECT_THAT(first.fixes, SizeIs(1)) << "the same commands";
+  EXPECT_THAT(analysis::title_of(first), AllOf(HasSubstr("sm_75"), HasSubstr("sm_120")));
+  EXPECT_EQ(got.findings[1].object, "b.so");
+  EXPECT_THAT(analysis::targets_of(got.findings[2]), ElementsAre("sm_86"));
+}
+
+TEST(OneAFile, KeepsFixesThatDiffer) {
+  Scan scan;
+  scan.findings = {finding("a.so", "sm_61", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};
+  scan.findings[1].fixes[0].commands = {"nvcc of another toolkit"};
+  EXPECT_THAT(merged(std::move(scan)).findings.at(0).fixes, SizeIs(2));
+}
+
+TEST(OneAFile, OneBuildIsAskedForAll) {
+  std::vector<Finding> findings = {finding("a.so", "sm_75", {"sm_80"}), finding("a.so", "sm_120", {"sm_80"})};
+  for (Finding& each : findings) each.about = std::make_shared<const analysis::AdviceInput>();
+  tell_of_each_other(of_one_file(findings), findings);
+  EXPECT_THAT(findings[0].about->also, ElementsAre(image::ComputeCapability{12, 0}));
+  EXPECT_THAT(findings[1].about->also, ElementsAre(image::ComputeCapability{7, 5}));
+}
+
+TEST(OneAFile, CountsTheMostThatAnyGpuLacks) {
+  Scan scan;
+  scan.objects = {object("a.so", {"sm_75", "sm_80"}, {"sm_75", "sm_90"}, {"sm_75", "sm_90"})};
+  scan.objects[0].targets[1].lacking = 7;
+  for (const char* target : {"sm_75", "sm_90"}) {
+    scan.findings.push_back(finding("a.so", target, {"sm_80"}, Cause::latent_gap, Severity::warning));
+    scan.findings.back().headline = std::string("{file}: some of ") + target + " lack {gpu}";
+  }
+  EXPECT_EQ(analysis::title_of(merged(std::move(scan)).findings.at(0)),
+            "a.so: up to 7 of 8 modules have no code for sm_75 and sm_90");
+}
+
+Finding loose(int number, std::string_view have, std::string_view target = "sm_75") {
+  Finding out = finding("x/" + std::to_string(number) + ".cubin", target, {std::string(have)});
+  out.package.name = "cubins";
+  return out;
+}
+
+TEST(LooseImages, OfOnePackageAreOneFinding) {
+  // In any order, by any thread: the same finding.
+  std::vector<Finding> orders[2];
+  for (const int turn : {0, 1}) {
+    LooseFindings sum;
+    LooseFindings other;
+    for (int i = 0; i < 40; ++i) {
+      const int number = turn == 0 ? i : 39 - i;
+      (number % 3 == turn ? sum : other).add(loose(number, number % 2 == 0 ? "sm_100a" : "sm_103a"));
+    }
+    sum.add(std::move(other));
+    orders[turn] = std::move(sum).take();
+  }
+  ASSERT_THAT(orders[0], SizeIs(1));
+  const Finding& one = orders[0][0];
+  EXPECT_EQ(one.count, 40U);
+  EXPECT_THAT(one.other_objects, SizeIs(39));
+  EXPECT_THAT(one.have, ElementsAre("sm_100a", "sm_103a"));
+  ASSERT_THAT(one.images, SizeIs(2));
+  EXPECT_EQ(one.images[0].count + one.images[1].count, 40U);
+  EXPECT_EQ(orders[1].at(0).object, one.object);
+  EXPECT_EQ(orders[1][0].other_objects, one.other_objects);
+}
+
+TEST(LooseImages, AreOneFindingForAllGpus) {
+  LooseFindings sum;
+  for (const char* target : {"sm_120", "sm_75"})
+    for (int i = 0; i < 20; ++i) sum.add(loose(i, "sm_100a", target));
+  Scan scan;
+  scan.findings = std::move(sum).take();
+  const Scan got = merged(std::move(scan));
+  ASSERT_THAT(got.findings, SizeIs(1));
+  EXPECT_THAT(analysis::targets_of(got.findings[0]), ElementsAre("sm_75", "sm_120"));
+}
+
+TEST(LooseImages, AFewStayAsTheyAre) {
+  LooseFindings sum;
+  for (int i = 0; i < 4; ++i) sum.add(loose(i, "sm_100a"));
+  EXPECT_THAT(std::move(sum).take(), SizeIs(4));
+}
+
+// What to build for: not for GPUs below what the code was made for.
+
+std::vector<std::string> planned(Scan& scan) {
+  std::vector<std::string> out;
+  for (const analysis::FleetPlan& plan : fleet_plans(scan))
+    for (const analysis::FleetArch& row : plan.smallest.archs)
+      out.emplace_back(image::to_name(image::ImageKind::cubin, row.arch).view());
+  return out;
+}
+
+Scan asked(std::vector<std::string> targets, std::vector<ScannedObject> objects,
+           std::vector<Finding> findings) {
+  Scan scan;
+  for (const std::string& name : targets) scan.targets.push_back(arch(name));
+  scan.objects = std::move(objects);
+  scan.findings = std::move(findings);
+  return scan;
+}
+
+TEST(Plan, OfAFileThatNobodyLeftOutOnPurposeHasTheOldGpu) {
+  Scan scan = asked({"sm_75", "sm_90"}, {object("a.so", {"sm_80"}, {"sm_75", "sm_90"})},
+                    {finding("a.so", "sm_75", {"sm_80"}), finding("a.so", "sm_90", {"sm_80"})});
+  EXPECT_THAT(planned(scan), ElementsAre("sm_75", "sm_90"));
+  EXPECT_THAT(scan.findings[0].remarks, IsEmpty());
+}
+
+TEST(Plan, LeavesOutWhatTheFilesOwnModulesWereLeftOutFor) {
+  // Other modules of the file have sm_75: these begin at 8.0 because their source does.
+  Scan scan = asked({"sm_75", "sm_90"}, {object("a.so", {"sm_75", "sm_80"}, {"sm_75", "sm_90"}, {"sm_75"})},
+                    {finding("a.so", "sm_75", {"sm_80", "sm_86"}, Cause::latent_gap, Severity::warning),
+                     finding("a.so", "sm_90", {"sm_75", "sm_80"})});
+  const auto plans = fleet_plans(scan);
+  ASSERT_THAT(plans, SizeIs(1));
+  EXPECT_THAT(plans[0].lacking, ElementsAre(image::ComputeCapability{9, 0}));
+  EXPECT_THAT(scan.findings[0].remarks, ElementsAre(HasSubstr("8.0")));
+  EXPECT_THAT(scan.findings[1].remarks, IsEmpty());
+}
+
+TEST(Plan, LeavesOutWhatThePackageBuildsForElsewhere) {
+  const std::vector<std::string> targets = {"sm_75", "sm_120"};
+  std::vector<ScannedObject> objects = {object("fa2.so", {"sm_80"}, targets, {}, "vllm"),
+                                        object("base.so", {"sm_75"}, targets, {"sm_75"}, "vllm")};
+  objects[1].modules = 118;
+  Scan scan = asked(targets, objects,
+                    {finding("fa2.so", "sm_75", {"sm_80"}), finding("fa2.so", "sm_120", {"sm_80"})});
+  EXPECT_THAT(planned(scan), ElementsAre("sm_120"));
+  scan = asked({"sm_75"}, objects, {finding("fa2.so", "sm_75", {"sm_80"})});
+  EXPECT_THAT(planned(scan), IsEmpty());
+  scan.objects[1].package.name = "another";
+  EXPECT_THAT(planned(scan), Not(IsEmpty()));
+  scan.objects[1].package.name = "vllm";
+  scan.objects[0].modules = 456;
+  EXPECT_THAT(planned(scan), Not(IsEmpty())) << "the small file is no measure for the large one";
+}
+
+TEST(Plan, OfLockedCodeNeverBeginsBelowItsFamily) {
+  Scan scan = asked({"sm_75"}, {object("fa3.so", {"sm_90a"}, {"sm_75"})},
+                    {finding("fa3.so", "sm_75", {"sm_90a"}, Cause::arch_specific_image)});
+  EXPECT_THAT(planned(scan), IsEmpty());
+}
+
+TEST(Plan, OfThousandsOfLooseImagesIsNone) {
+  LooseFindings sum;
+  for (int i = 0; i < 20; ++i) sum.add(loose(i, "sm_90"));
+  Scan scan = asked({"sm_75"}, {object("x/0.cubin", {"sm_90"}, {"sm_75"})}, std::move(sum).take());
+  EXPECT_THAT(planned(scan), IsEmpty());
+}
+
+}  // namespace
+}  // namespace kshim::scan
