@@ -9,6 +9,7 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 namespace {
