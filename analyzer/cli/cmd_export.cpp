@@ -143,7 +143,8 @@ int export_requirements(const ExportOptions& options) {
       if (declared.empty())
         throw UserError(
             fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
-                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
+                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT "
+                        "says what is "
                         "promised",
                         analysis::harmless(path)),
             exit_status::kNoInput);
