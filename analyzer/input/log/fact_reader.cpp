@@ -177,12 +177,14 @@ void FactReader::add_words(const std::string& words, const std::string& owner) {
 
 void FactReader::add_numbers(const std::string& words, image::ImageKind kind, const std::string& owner,
                              bool hundredfold) {
-  static const RE2 kNumber(R"((\d{2,4}[af]?))");
+  static const RE2 kNumber(R"((\d{1,2}\.\d|\d{2,4}[af]?))");
   re2::StringPiece rest(words);
   std::string number;
-  while (RE2::FindAndConsume(&rest, kNumber, &number))
+  while (RE2::FindAndConsume(&rest, kNumber, &number)) {
+    std::erase(number, '.');
     add_image(kind, hundredfold && number.size() > 2 ? number.substr(0, number.size() - 1) : number, owner,
               true);
+  }
 }
 
 void FactReader::add_software(int pattern, const std::string& text) {
