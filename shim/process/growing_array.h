@@ -16,7 +16,10 @@ class GrowingArray {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  std::size_t size() const noexcept { return size_; }
+  /// Another thread may change the array meanwhile.
+  std::size_t size() const noexcept {
+    return std::atomic_ref<std::size_t>(const_cast<std::size_t&>(size_)).load(std::memory_order_acquire);
+  }
   bool empty() const noexcept { return size_ == 0; }
   T& operator[](std::size_t index) noexcept { return items_[index]; }
   T& back() noexcept { return items_[size_ - 1]; }
@@ -30,37 +33,40 @@ class GrowingArray {
   /// The same for one that the caller reads in place; nullptr past the end.
   const T* peek(std::size_t index) noexcept {
     // The size is read first: any array read later has room for that many elements.
-    if (index >= std::atomic_ref<std::size_t>(size_).load(std::memory_order_acquire)) return nullptr;
+    if (index >= size()) return nullptr;
     return std::atomic_ref<T*>(items_).load(std::memory_order_acquire) + index;
   }
-  void clear() noexcept { size_ = 0; }
+  void clear() noexcept { set_size(0); }
   void release() noexcept {
     if (items_ != nullptr) raw::unmap_memory(items_, room_bytes_);
     *this = GrowingArray();
   }
-  void pop() noexcept { --size_; }
+  void pop() noexcept { set_size(size_ - 1); }
   /// False, with nothing changed, when there is no memory.
   bool insert(std::size_t index, const T& value) noexcept {
     if (!reserve(size_ + 1)) return false;
     std::memmove(static_cast<void*>(items_ + index + 1), items_ + index, (size_ - index) * sizeof(T));
     std::memcpy(static_cast<void*>(items_ + index), &value, sizeof(T));
-    std::atomic_ref<std::size_t>(size_).store(size_ + 1, std::memory_order_release);
+    set_size(size_ + 1);
     return true;
   }
   bool push(const T& value) noexcept { return insert(size_, value); }
   void erase(std::size_t index) noexcept {
     std::memmove(static_cast<void*>(items_ + index), items_ + index + 1, (size_ - index - 1) * sizeof(T));
-    --size_;
+    set_size(size_ - 1);
   }
   /// All elements zero.
   bool assign_zero(std::size_t count) noexcept {
     if (!reserve(count)) return false;
     std::memset(static_cast<void*>(items_), 0, count * sizeof(T));
-    size_ = count;
+    set_size(count);
     return true;
   }
 
  private:
+  void set_size(std::size_t size) noexcept {
+    std::atomic_ref<std::size_t>(size_).store(size, std::memory_order_release);
+  }
   bool reserve(std::size_t count) noexcept {
     if (count <= room_) return true;
     std::size_t bytes = room_ == 0 ? kSmallest : room_bytes_ * 2;

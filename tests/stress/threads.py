@@ -26,12 +26,17 @@ def main():
     build = pathlib.Path(os.environ["KSHIM_BUILD_DIR"])
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KSHIM_", "LD_"))}
     environment.update(LD_LIBRARY_PATH=str(build / "sim"), KSHIM_SIM_DEVICES="9.0;8.6", KSHIM_TARGET="7.0;12.0",
-                       TSAN_OPTIONS="halt_on_error=0 exitcode=66 second_deadlock_stack=1", ASAN_OPTIONS="detect_leaks=0")
+                       ASAN_OPTIONS="detect_leaks=0")
     if len(sys.argv) > 3:
         environment["LD_PRELOAD"] = sys.argv[3]
     images = [str(program.parent / f"stress_{arch}.fatbin") for arch in (90, 75)]
     with tempfile.TemporaryDirectory() as folder:
         environment["KSHIM_REPORT"] = folder + "/report.jsonl"
+        # The simulator is not instrumented: of its own initializations ThreadSanitizer sees the memory and not the guards.
+        # Two readers copy what may change meanwhile and check a version number afterwards, behind a fence.
+        suppressions = ("libcuda.so.1", "copy_record", "node_of_load")
+        pathlib.Path(folder, "suppressions").write_text("".join(f"race:{name}\n" for name in suppressions), encoding="utf-8")
+        environment["TSAN_OPTIONS"] = f"halt_on_error=0 exitcode=66 second_deadlock_stack=1 suppressions={folder}/suppressions"
         done = subprocess.run([str(program), str(THREADS), str(ROUNDS), *images, plugin], env=environment, cwd=folder,
                               capture_output=True, text=True, timeout=280)
         print(done.stdout, done.stderr[-12000:])
