@@ -134,7 +134,14 @@ int export_requirements(const ExportOptions& options) {
     const auto declared = requirements::declaration_of(*to, declared_text(*options.declared));
     kept = compare(served_by(options.paths, unread), declared, text);
   } else if (!options.verify) {
-    text = requirements::text_of(served_by(options.paths, unread), *to);
+    const requirements::Served served = served_by(options.paths, unread);
+    // Nothing in a requirement means every GPU.
+    if (std::none_of(served.runs.begin(), served.runs.end(), [](bool runs) { return runs; }))
+      throw UserError(
+          "there is no GPU that all of these files have code for: nothing to require; "
+          "kshim scan says what each file has",
+          exit_status::kFindings);
+    text = requirements::text_of(served, *to);
   } else {
     // Each by itself: one wheel does not keep what another promises.
     for (const std::string& path : options.paths) {
@@ -143,7 +150,8 @@ int export_requirements(const ExportOptions& options) {
       if (declared.empty())
         throw UserError(
             fmt::format("--verify {}: declares nothing on GPUs (a wheel's variant.json, a conda package's "
-                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT says what is "
+                        "__cuda_arch or __cuda, an image's NVIDIA_REQUIRE_*); --to SYSTEM --declared TEXT "
+                        "says what is "
                         "promised",
                         analysis::harmless(path)),
             exit_status::kNoInput);
