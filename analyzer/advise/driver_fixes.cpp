@@ -343,7 +343,9 @@ bool add_selecting_fix(const CompilerFacts& compiler, std::vector<Fix>& fixes) {
   if (compiler.other.empty() || compiler.selects.empty() || toolkit.empty()) return false;
   std::string command = fmt::format("export {}={}", compiler.selects, shell_quote(compiler.other));
   if (compiler.selects == "XLA_FLAGS")
-    command = fmt::format("export XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{}", toolkit);
+    // JAX puts CUDA_ROOT, or a folder of nvidia's packages, above the flag.
+    command =
+        fmt::format("export CUDA_ROOT={0} XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"{0}", toolkit);
   if (compiler.selects == "CUDA_HOME")
     command = fmt::format("export CUDA_HOME={0} PATH={0}/bin:\"$PATH\"", toolkit);
   fixes.push_back(

@@ -172,7 +172,7 @@ std::optional<Finding> triton_refusal(const Scene& scene) {
                           location(scene.report, library->line),
                           {{"path", library->path}}});
   at.cause = out.cause;
-  at.software = "triton";
+  at.package = at.software = "triton";
   at.object = library->path;
   out.about = std::make_shared<const AdviceInput>(std::move(at));
   return out;

@@ -181,8 +181,16 @@ void drop_known_gaps(std::vector<Finding>& findings) {
   std::erase_if(findings, [&](const Finding&) { return told[at++]; });
 }
 
-// What one process could not tell of a file, another's report may have told.
+// What one process could not tell of a file, another's report may have told; and why a program gave up, a
+// compiler that failed beside it.
 void drop_answered_doubts(std::vector<Finding>& findings) {
+  const bool compiler = std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.cause == Cause::nvrtc_arch_unsupported && finding.severity == Severity::error;
+  });
+  std::erase_if(findings, [&](const Finding& finding) {
+    return compiler && finding.cause == Cause::library_refuses && !finding.evidence.empty() &&
+           finding.evidence.back().id == EvidenceId::ended_silently;
+  });
   std::set<std::pair<std::string, std::string>> told;  // object and need
   for (const Finding& finding : findings) {
     const bool about_images = is_image_cause(finding.cause) || finding.cause == Cause::latent_gap;

@@ -9,7 +9,8 @@ from kshim import _places
 
 # Options of `kshim run` whose value is the next argument. tests/python/package.py compares them with its help.
 VALUE_OPTIONS = frozenset(
-    ["--simulate", "--target", "--report", "--fail-on", "--status", "--timeout", "--format", "-o", "--output", "--knowledge", "--max-memory"])
+    ["--simulate", "--target", "--report", "--fail-on", "--status", "--timeout", "--format", "-o", "--output", "--knowledge", "--max-memory",
+     "--io-timeout"])
 
 
 def with_interpreter(arguments: List[str]) -> List[str]:

@@ -23,7 +23,7 @@ enum TableRow : std::size_t {
 };
 /// The driver's functions. Each is written before its slot is, and never cleared: a thread may be about to
 /// call it.
-extern std::atomic<AnyFunction> g_table_real[kTableRows];
+[[gnu::visibility("hidden")]] extern std::atomic<AnyFunction> g_table_real[kTableRows];
 /// What stands in a slot instead.
 AnyFunction table_wrapper(std::size_t row) noexcept;
 

@@ -16,9 +16,6 @@
 #include "process/link_map.h"
 #include "report/run_socket.h"
 
-void* kshim_real_dlsym = nullptr;
-void* kshim_real_dlvsym = nullptr;
-
 namespace kshim::shim {
 namespace {
 

@@ -24,7 +24,13 @@
 #include "track/compiler_process.h"
 #include "track/coverage.h"
 
+void* kshim_real_dlsym = nullptr;
+void* kshim_real_dlvsym = nullptr;
+
 namespace kshim::shim {
+
+std::atomic<WaitFn> g_next_waitpid{nullptr};
+
 namespace {
 
 using ExitFn = void (*)(int);

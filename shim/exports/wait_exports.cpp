@@ -15,8 +15,6 @@
 
 namespace kshim::shim {
 
-std::atomic<WaitFn> g_next_waitpid{nullptr};
-
 namespace {
 
 /// For a call before the shim's constructor ran.

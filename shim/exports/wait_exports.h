@@ -7,7 +7,7 @@
 namespace kshim::shim {
 
 using WaitFn = pid_t (*)(pid_t, int*, int);
-/// The next waitpid after the shim's in link order.
+/// The next waitpid after the shim's in link order (lifetime.cpp).
 extern std::atomic<WaitFn> g_next_waitpid;
 
 }  // namespace kshim::shim

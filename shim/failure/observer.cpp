@@ -235,9 +235,12 @@ void on_export_table(const void* const* table, const abi::Uuid* id, const void* 
 
 void on_compiler_failed(const CompilerCall& call) noexcept {
   // A report begins with the driver: a program that only compiles leaves none.
-  if (!options().enabled || current_report() == 0) return;
+  if (!options().enabled) return;
   const SlowPath path;
   if (!path) return;
+  bool begun = current_report() != 0;
+  if (!begun) path.run([&begun](State& state) { begun = state.report.waits_for_failure(); });
+  if (!begun) return;
   Refusal refusal;
   if (!examine_refusal(call, refusal)) return;  // asks the library
   const Device asked = ask_current_device();

@@ -37,7 +37,9 @@ void tell_run(std::string_view what, std::uint64_t number) noexcept {
 
 }  // namespace
 
-void send_sign_of_life() noexcept { tell_run("alive", std::uint64_t{raw::process()}); }
+void send_sign_of_life() noexcept {
+  if (!options().run_socket.empty()) tell_run("alive", std::uint64_t{raw::process()});
+}
 
 void note_report(std::string_view path) noexcept {
   PathText text;

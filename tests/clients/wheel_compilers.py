@@ -57,9 +57,9 @@ class Packages(e2e.Case):
 
 @unittest.skipUnless((TORCH / ".requirements").exists(), "tools/clients --torch fetches PyTorch")
 class PyTorch(e2e.Case):
-    def error_of(self, script, **env):
+    def error_of(self, script, gpu="6.1", **env):
         env = e2e.clean_environment(TORCHINDUCTOR_CACHE_DIR=self.folder / "cache", TORCH_EXTENSIONS_DIR=self.folder / "extensions", **env)
-        analysis, _ = self.analysis("--simulate", "6.1", "--", TORCH / "bin/python", PROGRAMS / script, env=env, status=1)
+        analysis, _ = self.analysis("--simulate", gpu, "--", TORCH / "bin/python", PROGRAMS / script, env=env, status=1)
         errors = [row for row in analysis["findings"] if row["severity"] == "error"]
         self.assertEqual(len(errors), 1, [(row["cause"], row["object"]) for row in errors])
         return errors[0]
@@ -80,6 +80,24 @@ class PyTorch(e2e.Case):
         self.assertIn("61", finding["need"])
         lines = client_checks.marked_lines(PROGRAMS / script, client_checks.REFUSED)
         self.assertEqual((pathlib.Path(finding["where"]["file"]).name, finding["where"]["line"] in lines), (script, True))
+
+    def test_jax_with_a_ptxas_that_lacks_the_gpu(self):
+        """XLA's `ptxas too old`. It reads the version first, and its LLVM writes no PTX that this one cannot read: so an old ptxas tells a newer
+        one. The fix ends the failure, which XLA's own flag does not: JAX overwrites it."""
+        old = next(HOME.glob("lib/python*/site-packages/triton/backends/nvidia/bin/ptxas"))
+        told = self.folder / "bin/ptxas"
+        told.parent.mkdir()
+        told.write_text(f"#!/bin/sh\n[ $1 != --version ] && exec {old} \"$@\"\n{old} $1 | sed s/12[.]8/12.9/g\n")
+        told.chmod(0o755)
+        env = dict(PATH=f"{self.folder}/bin:{os.environ['PATH']}", JAX_PLATFORMS="cuda", JAX_SKIP_CUDA_CONSTRAINTS_CHECK="1",
+                   XLA_FLAGS="--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvjitlink=false")
+        script = "with_jax.py"
+        finding = self.error_of(script, gpu="12.1", **env)
+        self.assertEqual((finding["cause"], finding["object"]), ("nvrtc-arch-unsupported", os.path.realpath(old)))
+        lines = client_checks.marked_lines(PROGRAMS / script, client_checks.REFUSED)
+        self.assertIn(finding["where"]["line"], lines)
+        newer = next(HOME.glob("lib/python*/site-packages/nvidia/cuda_nvcc"))
+        self.analysis("--simulate", "12.1", "--", TORCH / "bin/python", PROGRAMS / script, env=e2e.clean_environment(CUDA_ROOT=newer, **env), status=0)
 
 
 if __name__ == "__main__":

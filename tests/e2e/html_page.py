@@ -233,11 +233,11 @@ class Page(e2e.Case):
 
     def test_one_card_a_file(self):
         seen = self.measured(self.scan_page(3, "5.2,6.1,7.5"), """const cards = [...page.querySelectorAll(".finding")];
-          view.location.hash = "#finding-9";
+          view.location.hash = "#finding-3";
           await wait(500);
           return {cards: cards.length, further: page.querySelectorAll(".finding .further").length, open: cards.map(card => card.querySelector("details").open),
-            shown: page.getElementById("finding-9").checkVisibility()};""")
-        self.assertEqual((seen["cards"], seen["further"]), (3, 6))
+            shown: page.getElementById("finding-3").checkVisibility()};""")
+        self.assertEqual((seen["cards"], seen["further"]), (3, 0))
         self.assertEqual((seen["open"], seen["shown"]), ([True, False, True], True), "the first is open, and the one that the address names")
 
     def test_no_architecture_is_off_the_screen(self):
@@ -256,7 +256,7 @@ class Page(e2e.Case):
     def test_a_page_says_what_it_is_about(self):
         page = self.scan_page(1, "7.5,6.1", options=("--driver", "12.8"))
         title, about = re.search("<title>([^<]*)", page).group(1), re.search("<h1>.*?</h1>.*?<p>(.*?)</p>", page, re.DOTALL).group(1)
-        self.assertRegex(title, "^kshim scan: .*2")
+        self.assertRegex(title, "^kshim scan: 1 ")
         for part in ("files", "sm_61", "sm_75", "12.8", r"20\d\d-\d\d-\d\d"):
             self.assertRegex(about, part)
 

@@ -167,7 +167,6 @@ class Formats(e2e.Case):
         names = [f"sm_{name.replace('.', '')}" for name in lacking]
         for name in names:
             self.assertIn(f"code={name}", finding["fixes"][0]["commands"][0])
-            self.assertIn(name, finding["headline"])
         self.assertEqual(sum(fix["commands"] == finding["fixes"][0]["commands"] for fix in finding["fixes"]), 1)
         [result] = json.loads(self.scan("sarif", *asked))["runs"][0]["results"]
         [line] = self.scan("github", *asked).splitlines()

@@ -52,6 +52,8 @@ TEST(Facts, ARequirementIsNoGpu) {
   EXPECT_EQ(devices_of("requires compute capability 3.0 or up, found 2.1\n"), "2.1 ");
   EXPECT_EQ(devices_of("needs compute capability 7.0, but the GPU has compute capability 6.1\n"), "6.1 ");
   EXPECT_EQ(devices_of("compute capability 8.0+\n"), "");
+  EXPECT_EQ(devices_of("requires device with capability == (9, 0) but your GPU has capability (12, 0)\n"),
+            "12.0 ");
   EXPECT_EQ(
       devices_of("Ignoring visible gpu device (name: x, compute capability: 3.0) . The minimum required "
                  "Cuda capability is 3.5.\n"),

@@ -173,6 +173,14 @@ class Questions(unittest.TestCase):
         self.assertIn(path.parent.name, self.fleet("ingest", facts, lake, status=2).stderr)
         self.assertEqual(list(outside.iterdir()), [])
 
+    def test_what_does_not_fit_into_memory_goes_into_a_folder_of_its_own(self):
+        code = ("import os; from kshim.fleet import _duckdb; place = _duckdb.connect().execute(\"select current_setting('temp_directory')\").fetchone()[0]; "
+                "print(place, oct(os.stat(place).st_mode & 0o777))")
+        done = subprocess.run([PYTHON, "-c", code], cwd=self.folder / "package", capture_output=True, text=True, check=True)
+        place, mode = done.stdout.split()
+        self.assertEqual(mode, "0o700")
+        self.assertFalse(pathlib.Path(place).exists())
+
     def test_a_formula_is_no_formula(self):
         said = self.fleet("sql", self.lake, "select '=HYPERLINK(1)' as a, -1 as b", "--format", "csv").stdout
         self.assertEqual(list(csv.reader(io.StringIO(said)))[1], ["'=HYPERLINK(1)", "-1"])

@@ -92,7 +92,7 @@ class CompilerEnds(hostile.Case):
         self.assertEqual(self.ends("return", 3, variables={"KSHIM_REPORT": "/dev/null"}), (3, []))
 
     def test_a_compiler_whose_input_is_a_pipe(self):
-        """a program named ptxas fails whose input is a FIFO | nothing: who waits to write into it goes on waiting | the status"""
+        """a program named ptxas fails whose input is a FIFO | nothing: a process that waits to write into it goes on waiting | the status"""
         ptxas = self.folder / "ptxas"
         shutil.copy(COMPILERS / "nvcc", ptxas)
         pipe = self.folder / "in.ptx"

@@ -112,15 +112,22 @@ class Case(e2e.Case):
         self.assertEqual(len(found), 1, f"no failure of {kernel!r} among {len(e2e.of_type(records, 'failure'))}")
         return found[0]
 
+    def settle(self, pid):
+        """Waits until the process sleeps for good, or has ended."""
+        idle = 0
+        while idle < 30:
+            idle = idle + 1 if pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] in "SZ" else 0
+            time.sleep(0.01)
+
     def beside_a_writer(self, pipe, run):
         """Calls run() while a process waits to open the FIFO for writing; it must still wait afterwards."""
         os.mkfifo(pipe)
         with subprocess.Popen(["sh", "-c", f"echo .version 8.0 > {pipe}"]) as writer:
-            while pathlib.Path(f"/proc/{writer.pid}/stat").read_text().split(")")[-1].split()[0] != "S":
-                time.sleep(0.01)
+            self.settle(writer.pid)
             try:
                 run()
             finally:
+                self.settle(writer.pid)
                 reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
                 ready = select.select([reader], [], [], 20)[0]
                 text = os.read(reader, 100) if ready else b""

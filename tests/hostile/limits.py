@@ -147,13 +147,6 @@ class Stacks(hostile.Case):
             return min(size for size in range(512, 12_288, 512) if start(hostile.HERE / "quick_ends", size).returncode == 3)
         self.assertLessEqual(smallest(self.shimmed), smallest(self.bare) + MOST)
 
-    def test_a_start_with_a_small_stack(self):
-        """a program starts with the smallest RLIMIT_STACK that suffices | nothing; at most a page more of the stack | none"""
-        def smallest(start):
-            return min(kib for kib in range(8, 65)
-                       if start("/bin/true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (kib << 10, kib << 10))).returncode == 0)
-        self.assertLessEqual(smallest(self.shimmed), smallest(self.bare) + 4)
-
     def test_a_small_limit_for_the_stack(self):
         """RLIMIT_STACK of 128 KiB | nothing | all of it"""
         def small():

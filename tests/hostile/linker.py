@@ -125,7 +125,7 @@ class Linker(hostile.Case):
         self.plain("cudnn", folder)
 
     def test_device_code_from_a_pipe(self):
-        """cuModuleLoad of a FIFO, which the driver does not open | nothing: who waits to write into it goes on waiting | the load"""
+        """cuModuleLoad of a FIFO, which the driver does not open | nothing: a process that waits to write into it goes on waiting | the load"""
         folder = self.folder / "code"
         folder.mkdir()
         self.beside_a_writer(folder / "pipe", lambda: self.plain("paths", folder, CALLS_BACK, CALLS_BACK))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lake: LAKE/TABLE/date=DAY/*.parquet, made and asked by DuckDB."""
+import atexit
 import json
 import pathlib
 import re
+import shutil
 import tempfile
 from typing import Dict, Iterable, Optional
 
@@ -26,8 +28,10 @@ def connect(memory: str = "2GB"):
     except ImportError:
         raise Missing("DuckDB is not installed: pip install 'kshim[fleet]'") from None
     connection = duckdb.connect()
+    spill = tempfile.mkdtemp(prefix="kshim-fleet-")  # the caller's alone: DuckDB's own names can be guessed
+    atexit.register(shutil.rmtree, spill, ignore_errors=True)
     connection.execute(f"SET memory_limit='{memory}'; SET TimeZone='UTC'; SET preserve_insertion_order=false; "
-                       f"SET temp_directory={quoted(tempfile.gettempdir())}")
+                       f"SET temp_directory={quoted(spill)}")
     return connection
 
 

@@ -104,7 +104,7 @@ int environment();
 int pending();
 int ends();
 int worker();
-int main_ends();
+[[noreturn]] int main_ends();
 int garbage();
 int truncated();
 int mappings();

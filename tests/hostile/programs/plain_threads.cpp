@@ -374,6 +374,49 @@ int stay(dl_phdr_info*, std::size_t, void*) {
   for (;;) pause();
 }
 
+}  // namespace
+
+/// Fails, and ends as WORD 0 says; with WORD 1 while another thread is in a callback of dl_iterate_phdr.
+int ends() {
+  const std::string how = g_words[0];
+  start();
+  std::printf("%d\n", fail_as("ends"));
+  std::fflush(stdout);
+  if (g_words.size() > 1) {
+    std::thread([] { dl_iterate_phdr(stay, nullptr); }).detach();
+    while (!g_inside.load()) usleep(100);
+  }
+  if (how == "exit") std::exit(5);
+  if (how == "_exit") _exit(5);
+  if (how == "quick_exit") std::quick_exit(5);
+  if (how == "abort") std::abort();
+  if (how == "kill") raise(SIGKILL);
+  if (how == "exec") execlp("true", "true", nullptr);
+  if (how == "thread") {
+    std::thread([] {
+      usleep(1000);
+      fail_as("later");
+    }).detach();
+    pthread_exit(nullptr);
+  }
+  if (how == "handler") {
+    struct sigaction action {};
+    action.sa_handler = [](int) { _exit(5); };
+    sigaction(SIGSEGV, &action, nullptr);
+    raise(SIGSEGV);
+  }
+  if (how == "child") {
+    const pid_t child = fork();
+    if (child == 0) std::exit(6);
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::printf("%x\n", static_cast<unsigned>(status));
+    std::fflush(stdout);
+    _exit(5);
+  }
+  return 5;
+}
+
 /// The main thread ends; what comes after is another thread's first use of anything. WORD 0: a library.
 int main_ends() {
   std::thread([] {
@@ -418,48 +461,6 @@ int worker() {
   waitpid(child, &status, 0);
   std::printf("%x\n", static_cast<unsigned>(status));
   return 0;
-}
-}  // namespace
-
-/// Fails, and ends as WORD 0 says; with WORD 1 while another thread is in a callback of dl_iterate_phdr.
-int ends() {
-  const std::string how = g_words[0];
-  start();
-  std::printf("%d\n", fail_as("ends"));
-  std::fflush(stdout);
-  if (g_words.size() > 1) {
-    std::thread([] { dl_iterate_phdr(stay, nullptr); }).detach();
-    while (!g_inside.load()) usleep(100);
-  }
-  if (how == "exit") std::exit(5);
-  if (how == "_exit") _exit(5);
-  if (how == "quick_exit") std::quick_exit(5);
-  if (how == "abort") std::abort();
-  if (how == "kill") raise(SIGKILL);
-  if (how == "exec") execlp("true", "true", nullptr);
-  if (how == "thread") {
-    std::thread([] {
-      usleep(1000);
-      fail_as("later");
-    }).detach();
-    pthread_exit(nullptr);
-  }
-  if (how == "handler") {
-    struct sigaction action {};
-    action.sa_handler = [](int) { _exit(5); };
-    sigaction(SIGSEGV, &action, nullptr);
-    raise(SIGSEGV);
-  }
-  if (how == "child") {
-    const pid_t child = fork();
-    if (child == 0) std::exit(6);
-    int status = 0;
-    waitpid(child, &status, 0);
-    std::printf("%x\n", static_cast<unsigned>(status));
-    std::fflush(stdout);
-    _exit(5);
-  }
-  return 5;
 }
 
 }  // namespace hostile

@@ -63,6 +63,46 @@ std::string argument(const Fix& fix, std::string_view name) {
   return {};
 }
 
+// MAGMA comes to PyTorch's build as a finished library: no list of PyTorch's changes its kernels.
+TEST(Settle, KernelsOfMagmaAreNamedSoAndNoBuildOfPyTorchIsShown) {
+  Finding failed = torch_fails({7, 5}, "2.10.0+cu126", venv());
+  AdviceInput at = *failed.about;
+  at.object = "/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda_linalg.so";
+  std::vector<Finding> findings = {about(at)};
+  advise(findings);
+  const std::vector<Fix>& fixes = findings[0].fixes;
+  const auto magma = std::ranges::find(fixes, "prefer-cusolver", &Fix::id);
+  ASSERT_NE(magma, fixes.end());
+  EXPECT_NE(magma->why.find("MAGMA"), std::string::npos);
+  for (const Fix& fix : fixes)
+    for (const std::string& command : fix.commands)
+      EXPECT_EQ(command.find("TORCH_CUDA_ARCH_LIST"), std::string::npos) << command;
+}
+
+// JAX 0.10.2 looks for ptxas in CUDA_ROOT, or in the folder of nvidia's packages, before the one its flag
+// names.
+TEST(Settle, AnotherPtxasForJaxIsNamedByBothOfItsVariables) {
+  AdviceInput at;
+  at.cause = Cause::nvrtc_arch_unsupported;
+  at.device = ComputeCapability{12, 0};
+  CompilerFacts old;
+  old.name = "ptxas";
+  old.asked = *image::parse_arch("sm_120a");
+  old.version = {12, 0};
+  old.path = "/old/bin/ptxas";
+  old.selects = "XLA_FLAGS";
+  old.other = "/usr/local/cuda-13.0/bin/ptxas";
+  old.other_version = {13, 0};
+  at.compiler = old;
+  std::vector<Finding> findings = {about(at)};
+  advise(findings);
+  ASSERT_FALSE(findings[0].fixes.empty());
+  ASSERT_EQ(findings[0].fixes[0].id, "select-compiler");
+  EXPECT_EQ(findings[0].fixes[0].commands[0],
+            "export CUDA_ROOT=/usr/local/cuda-13.0 "
+            "XLA_FLAGS=\"$XLA_FLAGS --xla_gpu_cuda_data_dir=\"/usr/local/cuda-13.0");
+}
+
 TEST(Settle, WhatPyTorchBringsIsNotInstalledBesideIt) {
   std::vector<Finding> findings = {torch_fails({12, 0}, "2.7.1+cu126", venv()), cudnn_drops({12, 0}, venv())};
   advise(findings);

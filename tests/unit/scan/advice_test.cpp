@@ -188,7 +188,7 @@ TEST_F(Advising, NoBuildIsAdvisedForAVendorsClosedLibrary) {
   expect_none("/usr/local/cuda/lib64/libcufft_static.a", "fft.o", {});
   expect_none("toolkit.whl", "nvidia/lib/libcublas_static.a!gemm.o", {});
   EXPECT_GT(judged, 100U);
-  advice("12.0", "libmine.so");
+  advice("5.0", "libmine.so");
   EXPECT_TRUE(analysis::is_for_fleet(findings_.at(0))) << "what anybody can build";
 }
 
