@@ -31,10 +31,8 @@ bool collect_copy(void* context, const LoadedObject& object) {
   const bool shim = is_shim(object.elf.base());
   out.after_shim = out.after_shim || shim;
   if (shim || !out.after_shim) return true;  // the linker searches objects before the shim first
-  // A file without versions satisfies references of every version: another preload, a linked-in copy.
-  const LoadedElf elf = object.elf.through(out.pages);
-  const std::string_view node = elf.defines_versions() ? out.node : std::string_view();
-  const AnyFunction found = elf.find_function(out.row.name, out.row.gnu_hash, node);
+  const AnyFunction found =
+      object.elf.through(out.pages).find_linked(out.row.name, out.row.gnu_hash, out.node);
   if (found == nullptr) return true;
   Copies::Copy& copy = out.copies[out.count++];
   copy.function = found;

@@ -69,11 +69,7 @@ using namespace kshim::shim;
 void kshim_find_real_lookups(void) noexcept {
   on_new_stack([] {
     NextFunction next[] = {{"dlvsym"}, {"dlsym"}};
-    if (last_map_at_start() == nullptr) {  // our constructor has not run
-      find_after_shim_at_start(next);
-    } else {
-      for (NextFunction& function : next) function.address = find_after_shim(function.name);
-    }
+    find_after_shim(next);
     kshim_real_dlvsym = next[0].address;
     kshim_real_dlsym = next[1].address;
   });

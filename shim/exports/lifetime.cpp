@@ -65,6 +65,7 @@ void watch_compiler() noexcept {
   using OnExit = int (*)(void (*)(int, void*), void*);
   look_at_program();
   if (!is_compiler_process()) return;
+  keep_silent();
   NextFunction on_exit[] = {{"on_exit"}};
   find_after_shim_at_start(on_exit);
   if (on_exit[0].address != nullptr) reinterpret_cast<OnExit>(on_exit[0].address)(end_compiler, nullptr);

@@ -10,6 +10,7 @@
 #include "failure/state.h"
 #include "guest/options.h"
 #include "guest/process_generation.h"
+#include "guest/scratch_stack.h"
 #include "guest/syscalls.h"
 #include "process/link_map.h"
 
@@ -20,7 +21,9 @@ namespace {
 /// For a call before the shim's constructor ran.
 [[gnu::noinline, gnu::cold]] WaitFn find_next() noexcept {
   const ErrnoKeeper keeper;
-  const auto next = reinterpret_cast<WaitFn>(find_after_shim("waitpid"));
+  NextFunction found[] = {{"waitpid"}};
+  on_new_stack([&] { find_after_shim(found); });
+  const auto next = reinterpret_cast<WaitFn>(found[0].address);
   g_next_waitpid.store(next, std::memory_order_relaxed);
   return next;
 }

@@ -68,7 +68,7 @@ void* g_last_dynamic_at_start = nullptr;
     map = map->l_next;
   }
   if (map != nullptr) g_last_dynamic_at_start = map->l_ld;
-  NextFunction find[] = {{"_dl_find_object"}};
+  NextFunction find[] = {{.name = "_dl_find_object", .version = "GLIBC_2.35"}};
   find_after_shim_at_start(find);
   g_find_by_linker.store(reinterpret_cast<FindByLinker>(find[0].address));
   g_count_at_start.store(count, std::memory_order_relaxed);
@@ -179,35 +179,38 @@ LoadedElf trusted_elf(const link_map& map) noexcept {
 
 }  // namespace
 
-void* find_after_shim(std::string_view name) noexcept {
+namespace {
+
+/// Whether all of them are known now.
+bool look_into(const LoadedElf& elf, std::span<NextFunction> functions) noexcept {
+  bool all = true;
+  for (NextFunction& function : functions) {
+    if (function.address == nullptr)
+      function.address = elf.find_linked(function.name, gnu_hash(function.name), function.version);
+    all = all && function.address != nullptr;
+  }
+  return all;
+}
+
+}  // namespace
+
+void find_after_shim(std::span<NextFunction> functions) noexcept {
+  if (last_map_at_start() == nullptr) return find_after_shim_at_start(functions);
   MapNode node;
   bool broken = false;
   bool after_shim = false;
   for (bool more = read_node(first_map(), node); more; more = next_node(node, broken)) {
-    if (after_shim) {
-      char path[512];
-      void* const found = read_name(node, path, sizeof path)
-                              ? read_elf(node, path, nullptr).find_function(name, gnu_hash(name))
-                              : nullptr;
-      if (found != nullptr) return found;
-    }
+    char path[512];
+    if (!read_name(node, path, sizeof path)) path[0] = 0;  // the headers are in memory as a rule
+    if (after_shim && look_into(read_elf(node, path, nullptr), functions)) return;
     after_shim = after_shim || node.map.l_ld == _DYNAMIC;
   }
-  return nullptr;
 }
 
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept {
-  std::size_t missing = functions.size();
   bool after_shim = false;
-  for (const link_map* map = first_map(); map != nullptr && missing != 0; map = map->l_next) {
-    if (after_shim) {
-      const LoadedElf elf = trusted_elf(*map);
-      for (NextFunction& function : functions) {
-        if (function.address != nullptr) continue;
-        function.address = elf.find_function(function.name, gnu_hash(function.name));
-        missing -= function.address != nullptr;
-      }
-    }
+  for (const link_map* map = first_map(); map != nullptr; map = map->l_next) {
+    if (after_shim && look_into(trusted_elf(*map), functions)) return;
     after_shim = after_shim || map->l_ld == _DYNAMIC;
   }
 }

@@ -54,16 +54,23 @@ bool read_name(const MapNode& node, char* to, std::size_t room) noexcept;
 /// while it runs, the linker keeps all files that were mapped before. Makes no system call if the C library
 /// has _dl_find_object and the last file is the one of the start.
 void for_each_name_at_end(bool (*visit)(void* context, std::string_view name), void* context) noexcept;
-/// The next definition of a libc function after the shim in link order: libc's, or another preload's.
-/// Only for names that libc has, so the search ends among the libraries that the process started with.
-/// Available before constructors run.
-void* find_after_shim(std::string_view name) noexcept;
-/// The same for several names, in a constructor. It runs under the linker's lock, so nothing changes: makes
-/// no system call.
+/// The version of libc's oldest functions.
+#if defined(__x86_64__)
+constexpr std::string_view kFirstVersion = "GLIBC_2.2.5";
+#elif defined(__aarch64__)
+constexpr std::string_view kFirstVersion = "GLIBC_2.17";
+#endif
+/// A function of libc's, and the next definition of it after the shim in link order: libc's, or another
+/// preload's. Another library may have a function of that name with a version of its own.
 struct NextFunction {
   std::string_view name;
+  std::string_view version = kFirstVersion;
   void* address = nullptr;
 };
+/// Finds them among the libraries that the process started with. Available before constructors run. Takes
+/// 4 KiB of stack.
+void find_after_shim(std::span<NextFunction> functions) noexcept;
+/// The same in a constructor, where nothing changes: makes no system call.
 void find_after_shim_at_start(std::span<NextFunction> functions) noexcept;
 /// Headers and tables of the file. One without a segment when its headers are not where they belong.
 /// `pages`: what is read through, or nullptr.

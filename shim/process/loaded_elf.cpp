@@ -395,8 +395,12 @@ bool LoadedElf::has_dynamic_address(std::uintptr_t address) const noexcept {
 
 // Undefined symbols are not in .gnu.hash (but for functions whose address an executable takes); they come
 // before the first hashed one. A table without any hashed symbol says 1 there whatever the number of
-// undefined ones: then the string table's start bounds the symbol table.
+// undefined ones: then the string table's start bounds the symbol table. A file with a soname is a library.
 std::uint32_t LoadedElf::import_end() const noexcept {
+  if (soname_offset_ != 0 && gnu_hash_ != 0) {
+    std::uint32_t first = 0;  // hashed symbol: the second word of the table
+    if (copy(gnu_hash_ + sizeof first, first) && first > 1) return std::min(first, kMaxSymbols);
+  }
   const std::uint32_t count = symbol_count();
   if (sysv_hash_ != 0 || gnu_hash_ == 0 || count > 1) return count;
   return strings_ > symbols_ ? static_cast<std::uint32_t>(std::min<std::uint64_t>(

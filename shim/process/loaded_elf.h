@@ -79,6 +79,11 @@ class LoadedElf {
   /// chooses (IFUNC).
   void* find_function(std::string_view name, std::uint32_t gnu_hash,
                       std::string_view version = {}) const noexcept;
+  /// The function that the linker takes from this file for a reference with that version: a file without
+  /// versions satisfies references of every version (another preload, a linked-in copy).
+  void* find_linked(std::string_view name, std::uint32_t gnu_hash, std::string_view version) const noexcept {
+    return find_function(name, gnu_hash, version_definitions_ != 0 ? version : std::string_view());
+  }
   /// A code address, and the function in the dynamic symbol table that covers it within its size.
   struct Function {
     std::uintptr_t address = 0;

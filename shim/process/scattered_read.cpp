@@ -52,6 +52,8 @@ const std::byte* PageCache::page(std::uintptr_t number) noexcept {
   const std::size_t slot = number % kSlots;
   if (slots_->number[slot] != number + 1) {
     slots_->number[slot] = 0;
+    if (reads_ == 0) return nullptr;
+    --reads_;
     if (!read_memory(number * kPage, slots_->bytes[slot], kPage)) return nullptr;
     slots_->number[slot] = number + 1;
   }
@@ -63,7 +65,11 @@ void PageCache::clear() noexcept {
 }
 
 bool PageCache::read(std::uintptr_t from, void* to, std::size_t size) noexcept {
-  if (slots_ == nullptr) return read_memory(from, to, size);
+  if (slots_ == nullptr) {
+    if (reads_ == 0) return false;
+    --reads_;
+    return read_memory(from, to, size);
+  }
   auto* out = static_cast<std::byte*>(to);
   while (size != 0) {
     const std::size_t offset = from % kPage;

@@ -29,10 +29,14 @@ class PageCache {
   PageCache& operator=(const PageCache&) = delete;
   bool read(std::uintptr_t from, void* to, std::size_t size) noexcept;
   void clear() noexcept;
+  /// From now on at most `count` guarded reads; then every read fails that needs one.
+  void allow(std::size_t count) noexcept { reads_ = count; }
+  std::size_t allowed() const noexcept { return reads_; }
 
  private:
   struct Slots;
   const std::byte* page(std::uintptr_t number) noexcept;
+  std::size_t reads_ = SIZE_MAX;
   Slots* slots_;  ///< nullptr without memory: each read goes to the kernel
 };
 

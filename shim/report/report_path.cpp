@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "guest/clock.h"
 #include "guest/slices.h"
 #include "guest/syscalls.h"
 #include "guest/text_buffer.h"
@@ -20,15 +21,20 @@
 namespace kshim::shim {
 namespace {
 
+// Of the names for one pattern: a try is a round trip on a network's file system.
 constexpr unsigned kMaxNumber = 9999;
+constexpr unsigned kInOrder = 64;
+constexpr unsigned kMostTries = 256;
 
 /// Descriptors below this number are left to hosts that expect low ones (shells; daemons that close 0, 1, 2
-/// and reopen them).
+/// and reopen them). Where there is room for it, the number is one that a host hardly chooses itself.
 int move_up(int fd) noexcept {
   constexpr rlim_t kWanted = 1000;
+  constexpr rlim_t kSpread = 3000;
   rlimit limit{};
   if (raw::get_limit(RLIMIT_NOFILE, limit) != 0) limit.rlim_cur = 256;
-  const rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
+  rlim_t lowest = limit.rlim_cur > kWanted + 24 ? kWanted : limit.rlim_cur / 2;
+  if (limit.rlim_cur > kWanted + kSpread + 24) lowest += 1 + now_nanoseconds() / 64 % kSpread;
   const int high = raw::duplicate_above(fd, static_cast<int>(lowest));
   if (high < 0 && fd > STDERR_FILENO) return fd;
   raw::close_file(fd);
@@ -198,7 +204,11 @@ bool has_entries(int folder, std::uint64_t most) noexcept {
 
 int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out) noexcept {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY;
-  for (unsigned number = 0; number <= kMaxNumber; ++number) {
+  const std::uint64_t start = now_nanoseconds() / 64;
+  for (unsigned tries = 0; tries < kMostTries; ++tries) {
+    const auto number = tries < kInOrder
+                            ? tries
+                            : static_cast<unsigned>(kInOrder + (start + tries) % (kMaxNumber - kInOrder + 1));
     PathText candidate;
     if (number == 0)
       candidate << path;

@@ -27,6 +27,7 @@ enum class Start : std::uint8_t { unknown, closed, open };
 std::atomic<Start> g_start{Start::unknown};
 dev_t g_device = 0;
 ino_t g_inode = 0;
+std::atomic<bool> g_silent{false};
 
 bool is_stdout(const struct stat& file) noexcept {
   struct stat out {};
@@ -94,7 +95,11 @@ void remember_stderr() noexcept {
   g_start.store(open ? Start::open : Start::closed, std::memory_order_release);
 }
 
-bool log_enabled(LogLevel level) noexcept { return options().enabled && level <= options().log; }
+void keep_silent() noexcept { g_silent.store(true, std::memory_order_relaxed); }
+
+bool log_enabled(LogLevel level) noexcept {
+  return options().enabled && level <= options().log && !g_silent.load(std::memory_order_relaxed);
+}
 
 void write_stderr(std::string_view text) noexcept {
   const ErrnoKeeper keeper;

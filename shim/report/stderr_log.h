@@ -12,6 +12,8 @@ namespace kshim::shim {
 void remember_stderr() noexcept;
 /// Whether lines of this level are written.
 bool log_enabled(LogLevel level) noexcept;
+/// From now on none are: what a compiler prints is read by the program that started it.
+void keep_silent() noexcept;
 /// Writes "kshim: ", the line and a newline; control characters are replaced. At most 4 KiB.
 void log_line(LogLevel level, std::string_view line) noexcept;
 /// Names the bad values of options on stderr, once a process. Call it when a report begins: processes without

@@ -26,6 +26,12 @@ using report::RecordType;
 // Limits for one process: enough to name the files.
 constexpr std::size_t kMostFiles = 16;
 constexpr std::size_t kMostNames = 8;
+// What an exit may cost: guarded reads of tables (a few microseconds each), and bytes that are searched for
+// the driver's name. One large file does not use up what there is for the others.
+constexpr std::size_t kMostReads = 8192;
+constexpr std::size_t kMostReadsOfFile = 1024;
+constexpr std::size_t kMostSearched = std::size_t{2} << 20U;
+constexpr std::size_t kMostSearchedOfFile = std::size_t{512} << 10U;
 constexpr std::string_view kDeepbind = "deepbind";
 constexpr std::string_view kNamespace = "namespace";
 
@@ -103,8 +109,8 @@ bool visit_binding(void* context, std::string_view name, std::uintptr_t address)
 }
 
 /// Whether a file that finds functions by itself means CUDA's: a static runtime and most other clients have
-/// the name of the driver's file. Reads constants first, and at most `budget` bytes of all files.
-bool names_driver(const LoadedElf& elf, std::size_t& budget) noexcept {
+/// the name of the driver's file. Reads constants first, and at most `budget` bytes.
+bool names_driver(const LoadedElf& elf, std::size_t budget, std::size_t& searched) noexcept {
   constexpr std::string_view kDriver = "libcuda.so";
   char chunk[16384];
   bool found = false;
@@ -116,6 +122,7 @@ bool names_driver(const LoadedElf& elf, std::size_t& budget) noexcept {
            at += sizeof chunk - kDriver.size()) {
         const std::size_t size = std::min({std::size_t{end - at}, sizeof chunk, budget});
         budget -= size;
+        searched += size;
         if (!elf.copy(at, chunk, size)) break;
         found = std::string_view(chunk, size).find(kDriver) != std::string_view::npos;
         if (size < sizeof chunk) break;
@@ -128,23 +135,27 @@ struct Look {
   LoadedObject shim;
   PageCache pages;
   Found& found;
-  std::size_t budget = std::size_t{4} << 20U;
+  std::size_t reads = kMostReads;
+  std::size_t searched = 0;
 };
 
 bool visit_object(void* context, const LoadedObject& object) {
   auto& look = *static_cast<Look*>(context);
   if (is_shim(object.elf.base()) || is_driver_file(object.path)) return true;
   Bindings bindings{object, look.shim, look.pages, {}};
-  const LoadedElf elf = object.elf.through(look.pages);
-  elf.each_binding(is_interposed, visit_binding, &bindings);
+  const std::size_t reads = std::min(look.reads, kMostReadsOfFile);
+  look.pages.allow(reads);
+  object.elf.through(look.pages).each_binding(is_interposed, visit_binding, &bindings);
+  look.reads -= reads - look.pages.allowed();
   Bypass& bypass = bindings.bypass;
   if (bypass.lookup && !bypass.driver && !bypass.runtime)
-    bypass.lookup = names_driver(object.elf, look.budget);
-  if (!bypass.lookup && !bypass.driver && !bypass.runtime) return true;
+    bypass.lookup =
+        names_driver(object.elf, std::min(kMostSearched - look.searched, kMostSearchedOfFile), look.searched);
+  if (!bypass.lookup && !bypass.driver && !bypass.runtime) return look.reads != 0;
   bypass.path << object.path;
   bypass.how = kDeepbind;
   look.found.add(bypass);
-  return true;
+  return look.reads != 0;
 }
 
 /// Calls of a shared runtime that bypass the shim are still seen if that runtime's driver calls do not.

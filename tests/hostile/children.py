@@ -90,6 +90,10 @@ class CompilerEnds(hostile.Case):
         """a compiler that has closed all its files, or has no place for a report | nothing | where there is a place, all of it"""
         self.assertEqual(self.ends("closed", 3), (3, [3]))
         self.assertEqual(self.ends("return", 3, variables={"KSHIM_REPORT": "/dev/null"}), (3, []))
+        variables = {"KSHIM_REPORT": "/proc/nowhere/r.jsonl", "TMPDIR": self.folder}
+        done = self.shimmed(COMPILERS / "nvcc", "return", 3, "-arch=sm_61", variables=variables)
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        self.assertEqual(len(self.found(self.folder)), 1)
 
     def test_a_compiler_whose_input_is_a_pipe(self):
         """a program named ptxas fails whose input is a FIFO | nothing: a process that waits to write into it goes on waiting | the status"""

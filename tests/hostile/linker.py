@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Libraries that come, go, and define what others define."""
 import os
+import pathlib
 import shutil
 import struct
 import sys
@@ -213,6 +214,27 @@ class Names(hostile.Case):
                         done = self.same(hostile.HERE / "quick_ends", way, bare_preload=path, shim_preload=f"{e2e.SHIM}:{path}",
                                          variables={"KSHIM_DISABLE": disable})
                         self.assertEqual(done.returncode, 3)
+
+    def test_a_version_of_its_own(self):
+        """a library has its own `_exit`, `waitpid` and `dlsym`, with a symbol version of its own | libc's are called, as without the shim | -"""
+        path = hostile.HERE / "libown_version.so"
+        for way in ("_exit", "waitpid", "dlsym"):
+            with self.subTest(way):
+                done = self.same(hostile.HERE / "quick_ends", way, bare_preload=path, shim_preload=f"{e2e.SHIM}:{path}")
+                self.assertEqual((done.returncode, done.stdout), (3, ""))
+
+    def test_a_libc_in_a_long_path(self):
+        """libc in a folder with a name of more than 512 bytes (a bundle) | nothing | -"""
+        folder = self.folder.joinpath(*["d" * 100] * 6)
+        folder.mkdir(parents=True)
+        mapped = {line.split()[-1] for line in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()}
+        loader, = (path for path in mapped if os.path.basename(path).startswith("ld-linux-"))
+        for path in [loader] + [path for path in mapped if os.path.basename(path).startswith(("libc.so.", "libdl.so."))]:
+            shutil.copy(path, folder)
+        for way in ("_exit", "waitpid", "dlsym"):
+            with self.subTest(way):
+                done = self.same(folder / os.path.basename(loader), "--library-path", folder, hostile.HERE / "quick_ends", way)
+                self.assertEqual(done.returncode, 3)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "cuda/cuda_libraries.h"
 #include "cuda/hooks.h"
 #include "process/loaded_objects.h"
+#include "process/scattered_read.h"
 
 namespace kshim::shim {
 namespace {
@@ -92,6 +93,23 @@ TEST(LoadedElf, TellsWhereImportsAreBound) {
                                },
                                &none);
   EXPECT_EQ(none, 0U);
+}
+
+// A library with 100,000 imports must not cost an exit as many system calls.
+TEST(LoadedElf, ReadsNoMoreThanIsAllowed) {
+  const LoadedObject libc = find_loaded_object(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+  ASSERT_TRUE(libc);
+  PageCache pages;
+  const LoadedElf elf = libc.elf.through(pages);
+  constexpr std::string_view kName = "gnu_get_libc_version";
+  pages.allow(0);
+  EXPECT_EQ(elf.find_symbol(kName, gnu_hash(kName)), nullptr);
+  pages.allow(100);
+  EXPECT_NE(elf.find_symbol(kName, gnu_hash(kName)), nullptr);
+  const std::size_t left = pages.allowed();
+  EXPECT_LT(left, 100U);
+  EXPECT_NE(elf.find_symbol(kName, gnu_hash(kName)), nullptr);
+  EXPECT_EQ(pages.allowed(), left) << "what was read is kept";
 }
 
 TEST(Objects, NvidiasLibrariesAreKnownByName) {
