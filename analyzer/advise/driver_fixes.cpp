@@ -236,7 +236,8 @@ void add_driver_remark(const AdviceInput& at, Serving serving, std::vector<std::
       // A GPU that no table knows.
       return;
     case Serving::yes:
-      if (at.driver.known()) remarks.push_back(fmt::format("Your driver ({}) is fine.", described(at)));
+      if (at.driver.known() && at.runtime.major <= at.driver.major)
+        remarks.push_back(fmt::format("Your driver ({}) is fine.", described(at)));
       return;
     case Serving::too_old:
     case Serving::too_new: {
@@ -279,12 +280,15 @@ void add_other_package(const AdviceInput& at, std::string_view compiler, Version
                        std::vector<Fix>& fixes) {
   const std::string other = renamed_for(at.caller_package, version.major);
   if (other.empty()) return;
-  fixes.push_back(fix_of("install-other-compiler-package", {{"other", other},
-                                                            {"other_word", shell_quote(other)},
-                                                            {"package", at.caller_package},
-                                                            {"package_word", shell_quote(at.caller_package)},
-                                                            {"compiler", std::string(compiler)},
-                                                            {"major", std::to_string(version.major)}}));
+  // CuPy's wheels bring no NVRTC. Those of CUDA 11 end before CuPy 14, which has the extra.
+  const std::string_view libraries = other.starts_with("cupy-") && version.major >= 12 ? "[ctk]" : "";
+  fixes.push_back(
+      fix_of("install-other-compiler-package", {{"other", other},
+                                                {"other_word", shell_quote(other + std::string(libraries))},
+                                                {"package", at.caller_package},
+                                                {"package_word", shell_quote(at.caller_package)},
+                                                {"compiler", std::string(compiler)},
+                                                {"major", std::to_string(version.major)}}));
 }
 
 // Triton asks its own ptxas, which is a program: another one does as well.

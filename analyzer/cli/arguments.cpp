@@ -17,34 +17,6 @@
 namespace kshim::cli {
 namespace {
 
-std::string known_toolkits() {
-  const auto rows = analysis::toolkits();
-  return fmt::format("kshim knows those from {} to {}", image::to_name(rows.front().version).view(),
-                     image::to_name(rows.back().version).view());
-}
-
-// A release that this kshim is too old to have a row for is taken, up to the next major version.
-bool is_plausible(image::Version version) {
-  constexpr unsigned kMostMinor = 9;
-  const auto rows = analysis::toolkits();
-  return version >= rows.front().version && version.major <= rows.back().version.major + 1 &&
-         version.minor <= kMostMinor;
-}
-
-// 580, R580, 580.82.07: the branch of a driver. CUDA versions have one or two digits before the point.
-std::optional<unsigned> branch_in(std::string_view text) {
-  constexpr unsigned kFirst = 300;
-  constexpr unsigned kLast = 999;
-  if (!text.empty() && (text.front() == 'R' || text.front() == 'r')) text.remove_prefix(1);
-  unsigned branch = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branch);
-  if (error != std::errc() || branch < kFirst || branch > kLast) return std::nullopt;
-  const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  const bool numbers = rest.find_first_not_of(".0123456789") == std::string_view::npos;
-  if (!numbers || (!rest.empty() && rest.front() != '.')) return std::nullopt;
-  return branch;
-}
-
 // The architectures of a text that has nothing else between its spaces; none in an empty one.
 std::optional<std::vector<image::Arch>> archs_in(std::string_view text) {
   std::vector<image::Arch> out;
@@ -94,32 +66,6 @@ image::ComputeCapability parse_cc(std::string_view option, const std::string& te
                                 analysis::harmless(text)));
   }
   return archs.front().cc;
-}
-
-image::Version parse_cuda_version(std::string_view option, const std::string& text) {
-  const auto version = image::parse_version(text);
-  if (!version.ok()) {
-    throw UserError(
-        fmt::format("{}: `{}` is no CUDA version; write it as in 12.4", option, analysis::harmless(text)));
-  }
-  if (!is_plausible(version.value())) {
-    throw UserError(fmt::format("{}: there is no CUDA {}; {}, give one such as 12.4", option,
-                                image::to_name(version.value()).view(), known_toolkits()));
-  }
-  return version.value();
-}
-
-image::Version parse_driver(std::string_view option, const std::string& text) {
-  const auto branch = branch_in(text);
-  if (!branch) return parse_cuda_version(option, text);
-  const analysis::ToolkitRow* row = analysis::toolkit_of_branch(*branch);
-  if (row == nullptr) {
-    throw UserError(
-        fmt::format("{}: `{}` is a driver's version, and kshim does not know what R{} serves; give "
-                    "the CUDA version that nvidia-smi shows, such as 12.4",
-                    option, analysis::harmless(text), *branch));
-  }
-  return row->version;
 }
 
 std::filesystem::path parse_root(const std::string& name) {

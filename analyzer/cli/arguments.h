@@ -5,6 +5,7 @@
 
 #include "analyzer/cli/command.h"
 #include "analyzer/cli/output.h"
+#include "analyzer/data/cuda_versions.h"
 #include "analyzer/render/formats.h"
 #include "kshim/image/arch.h"
 
@@ -18,10 +19,6 @@ std::vector<image::Arch> parse_archs(std::string_view option, const std::vector<
 image::ComputeCapability parse_cc(std::string_view option, const std::string& text);
 /// --root: the folder without links. UserError for what is none.
 std::filesystem::path parse_root(const std::string& name);
-/// "13.0"; UserError otherwise, also for a number that is no release of CUDA's, as 4.0 and 99.9.
-image::Version parse_cuda_version(std::string_view option, const std::string& text);
-/// The same of "580" and "580.82.07" too: the newest CUDA version that this driver branch serves.
-image::Version parse_driver(std::string_view option, const std::string& text);
 /// What --assume-cc, --assume-driver and --assume-toolkit say; empty: nothing.
 struct Assumptions {
   std::string cc, driver, toolkit;

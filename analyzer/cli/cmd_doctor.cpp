@@ -8,6 +8,7 @@
 
 #include "analyzer/cli/arguments.h"
 #include "analyzer/core/text.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/render/render.h"
 #include "analyzer/verbs/doctor.h"
 
@@ -32,10 +33,14 @@ std::map<std::string, std::string> foreign_environment() {
   return {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/cuda/bin"}};
 }
 
-/// PROGRAM as the examination takes it: a bare name to look up in PATH, or an absolute path.
+/// PROGRAM as the examination takes it: a bare name to look up in PATH, or an absolute path. What is not in
+/// PATH may be here.
 std::string program_path(const DoctorOptions& options) {
   const std::string& name = options.program;
-  if (name.empty() || name.find('/') == std::string::npos || name.front() == '/') return name;
+  if (name.empty() || name.front() == '/') return name;
+  std::error_code error;
+  const bool bare = name.find('/') == std::string::npos;
+  if (bare && (options.root != "/" || search_path(name) || !fs::exists(name, error))) return name;
   if (options.root != "/") return "/" + name;
   return fs::absolute(name).lexically_normal().string();
 }

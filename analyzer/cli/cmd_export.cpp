@@ -134,7 +134,14 @@ int export_requirements(const ExportOptions& options) {
     const auto declared = requirements::declaration_of(*to, declared_text(*options.declared));
     kept = compare(served_by(options.paths, unread), declared, text);
   } else if (!options.verify) {
-    text = requirements::text_of(served_by(options.paths, unread), *to);
+    const requirements::Served served = served_by(options.paths, unread);
+    // Nothing in a requirement means every GPU.
+    if (std::none_of(served.runs.begin(), served.runs.end(), [](bool runs) { return runs; }))
+      throw UserError(
+          "there is no GPU that all of these files have code for: nothing to require; "
+          "kshim scan says what each file has",
+          exit_status::kFindings);
+    text = requirements::text_of(served, *to);
   } else {
     // Each by itself: one wheel does not keep what another promises.
     for (const std::string& path : options.paths) {

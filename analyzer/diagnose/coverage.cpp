@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
@@ -217,6 +218,31 @@ class Coverer {
     }
   }
 
+  /// What built the code that the CUDA runtime registers: a few small cubins are asked.
+  image::Version builder() {
+    std::vector<ImageFact> all;
+    std::vector<const CodeImage*> cubins;
+    for (const CodeModule& module : code_.modules) {
+      if (module.embedded) continue;
+      each_image_of(module, [&](std::uint32_t i) {
+        const CodeImage& image = code_.images[i];
+        all.push_back({.candidate = image.candidate, .has_kernel = {}, .toolkit = {}});
+        if (image.candidate.kind == ImageKind::cubin) cubins.push_back(&image);
+      });
+    }
+    constexpr std::ptrdiff_t kAsked = 4;
+    const auto end = cubins.begin() + std::min(kAsked, std::ssize(cubins));
+    std::partial_sort(cubins.begin(), end, cubins.end(),
+                      [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    image::Version newest;
+    std::vector<std::string> unread;  // whoever judges the images says what is wrong with them
+    Payloads payloads(unread);
+    for (auto at = cubins.begin(); at != end; ++at)
+      if (const auto clear = payloads.read(**at))
+        newest = std::max(newest, toolkit_of(ImageKind::cubin, *clear));
+    return builder_of(all, newest).toolkit;
+  }
+
  private:
   void count(std::size_t target, const Coverage& coverage) {
     TargetVerdict& verdict = out_.targets[target];
@@ -313,7 +339,7 @@ class Coverer {
 }  // namespace
 
 FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targets, image::Version driver,
-                   KernelTable* table) {
+                   KernelTable* table, const std::vector<std::string>& needed) {
   FileCoverage out;
   Coverer coverer(code, targets, driver, out);
   if (table != nullptr) {
@@ -321,6 +347,15 @@ FileCoverage cover(const DeviceCode& code, const std::vector<image::Arch>& targe
   } else {
     coverer.by_headers();
   }
+  constexpr std::string_view kRuntime = "libcudart.so.";
+  for (const std::string& library : needed) {
+    std::uint16_t major = 0;
+    if (library.starts_with(kRuntime) &&
+        std::from_chars(library.data() + kRuntime.size(), library.data() + library.size(), major).ec ==
+            std::errc())
+      out.runtime = std::max(out.runtime, image::Version{major, 0});
+  }
+  if (!out.runtime.known() && code.host != HostFormat::none) out.runtime = {coverer.builder().major, 0};
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/core/user_error.h"
+#include "analyzer/data/cuda_versions.h"
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/device_code/elf_file.h"
 #include "kshim/image/arch.h"
@@ -151,9 +152,10 @@ Simulation parse_simulations(const std::vector<std::string>& specifications) {
       const std::string_view key = part.substr(0, equals);
       const std::string_view value = equals == std::string_view::npos ? "" : part.substr(equals + 1);
       if (key == "driver") {
-        const auto version = image::parse_version(value);
-        if (!version.ok()) throw wrong(specification, "driver= takes a CUDA version such as 12.4");
-        const std::string driver(image::to_name(version.value()).view());
+        const image::Version version = parse_driver(fmt::format("--simulate {}", specification),
+                                                    std::string(value), exit_status::kRunFailed);
+        if (version.major < 8) throw wrong(specification, "drivers are simulated from CUDA 8.0 on");
+        const std::string driver(image::to_name(version).view());
         if (!simulation.driver.empty() && simulation.driver != driver) {
           throw wrong(specification,
                       fmt::format("one machine has one driver, and it is {} already", simulation.driver));

@@ -76,10 +76,15 @@ bool failed_by_itself(const Analysis& analysis) {
   return analysis.term_signal || analysis.exit_status.value_or(0) != 0;
 }
 
+bool recorded_any(const Analysis& analysis) {
+  return std::any_of(analysis.processes.begin(), analysis.processes.end(),
+                     [](const ProcessSummary& process) { return process.modules != 0; });
+}
+
 std::string ending_text(const Analysis& analysis) {
   if (analysis.term_signal) return fmt::format("the program was ended by signal {}", *analysis.term_signal);
-  if (std::any_of(analysis.devices.begin(), analysis.devices.end(),
-                  [](const DeviceSummary& device) { return device.simulated; }))
+  if (recorded_any(analysis) && std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                                            [](const DeviceSummary& device) { return device.simulated; }))
     return fmt::format(
         "the program ended with {}: a simulated GPU runs no kernel, so results stay zero, and a program that "
         "checks them fails",
@@ -100,11 +105,6 @@ VerdictLine ok_line(const Analysis& analysis) {
   return {
       Tone::good, "ok:",
       fmt::format("{}, {}{}{}", modules_text(analysis), outcome(analysis), gpus.empty() ? "" : " on ", gpus)};
-}
-
-bool recorded_any(const Analysis& analysis) {
-  return std::any_of(analysis.processes.begin(), analysis.processes.end(),
-                     [](const ProcessSummary& process) { return process.modules != 0; });
 }
 
 }  // namespace

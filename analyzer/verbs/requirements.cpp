@@ -40,23 +40,31 @@ std::vector<Range> ranges_of(const std::vector<ComputeCapability>& known, const 
 
 /// "arch>=7.5,arch<=9.0 arch>=12.0": what stands between commas has to hold, of what blanks part one.
 std::string constraint(const std::vector<Range>& ranges, std::string_view name, std::string_view with,
-                       std::string_view either) {
+                       std::string_view either, std::string_view also = {}) {
   std::string out;
   for (const Range& range : ranges) {
     out += fmt::format("{}{}>={}", out.empty() ? "" : either, name, name_of(range.first));
     if (range.last) out += fmt::format("{}{}<={}", with, name, name_of(*range.last));
+    out += also;
   }
   return out;
 }
 
-/// GPUs that find SASS take any driver that knows them; the others one that compiles the PTX.
+/// GPUs that find SASS take any driver that knows them and serves the runtime; the others one that compiles
+/// the PTX.
 std::string require_cuda(const Served& served) {
-  if (!served.cuda.known()) return {};
-  std::vector<bool> sass = served.runs;
-  for (std::size_t i = 0; i < sass.size(); ++i) sass[i] = sass[i] && !served.compiled[i];
-  const std::string free = constraint(ranges_of(served.known, sass, false), "arch", ",", " ");
-  return fmt::format("NVIDIA_REQUIRE_CUDA=\"{}{}cuda>={}\"\n", free, free.empty() ? "" : " ",
-                     image::to_name(served.cuda).view());
+  const image::Version all = std::max(served.cuda, served.runtime);
+  if (!all.known()) return {};
+  std::string sass;
+  if (served.runtime < all) {
+    std::vector<bool> here = served.runs;
+    for (std::size_t i = 0; i < here.size(); ++i) here[i] = here[i] && !served.compiled[i];
+    const std::string runtime =
+        served.runtime.known() ? fmt::format(",cuda>={}", image::to_name(served.runtime).view()) : "";
+    sass = constraint(ranges_of(served.known, here, false), "arch", ",", " ", runtime);
+  }
+  return fmt::format("NVIDIA_REQUIRE_CUDA=\"{}{}cuda>={}\"\n", sass, sass.empty() ? "" : " ",
+                     image::to_name(all).view());
 }
 
 constexpr const char* kMajor = "nvidia.com/gpu.compute.major";
@@ -221,6 +229,7 @@ Served served_by(const scan::Scan& scan) {
   bool ptx = !scan.objects.empty();
   for (const scan::ScannedObject& object : scan.objects) {
     bool own = false;
+    out.runtime = std::max(out.runtime, object.runtime);
     for (const analysis::ImageCount& row : object.images) {
       const bool is_ptx = row.candidate.kind == ImageKind::ptx;
       own = own || (is_ptx && row.candidate.arch.suffix == image::Suffix::none);

@@ -15,6 +15,7 @@ struct Served {
   std::vector<bool> compiled;                   ///< of each: from PTX, in part or all
   bool newer = false;                           ///< newer ones compile the PTX of every file
   image::Version cuda;  ///< of the oldest driver that compiles all of that PTX; unknown where none is needed
+  image::Version runtime;          ///< the newest major version of a CUDA runtime that a file runs with
   std::vector<std::string> archs;  ///< "90_real", "120_virtual"
 };
 /// `scan` judged for all of known_gpus().

@@ -453,6 +453,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   }
   for (analysis::Finding& finding : std::move(loose).take()) out.findings.push_back(std::move(finding));
   excuse_files_for_other_gpus(out);
+  add_old_driver_findings(out);
   sort_results(out);
   note_newer(out);
   const auto groups = of_one_file(out.findings);
@@ -460,6 +461,7 @@ Scan scan(const std::vector<fs::path>& paths, const Options& options) {
   analysis::advise(out.findings);
   out.fleet = fleet_plans(out);
   merge(groups, out);
+  refuse_by_driver(out);
   // A folder without device code was read all right; what was named and cannot be read was not.
   out.nothing_readable = out.objects.empty() && out.notes.size() >= out.files && !out.notes.empty();
   return out;

@@ -90,9 +90,10 @@ struct ScannedObject {
   std::uint64_t modules = 0;
   std::vector<analysis::ImageCount> images;
   std::optional<std::vector<ScannedKernel>> kernels;  ///< with Options::kernels
-  std::vector<TargetVerdict> targets;                 ///< in the order of Options::targets
-  std::vector<ModuleSize> largest;                    ///< modules, the largest first; the first few
-  std::optional<Expected> expected;                   ///< where the file is held to a list
+  image::Version runtime;              ///< major version of the CUDA runtime that it runs with, where known
+  std::vector<TargetVerdict> targets;  ///< in the order of Options::targets
+  std::vector<ModuleSize> largest;     ///< modules, the largest first; the first few
+  std::optional<Expected> expected;    ///< where the file is held to a list
   std::string name() const { return member.empty() ? path : path + "!" + member; }
 };
 

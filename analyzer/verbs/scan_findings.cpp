@@ -8,7 +8,9 @@
 #include <set>
 
 #include "analyzer/core/text.h"
+#include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/advice_input.h"
+#include "analyzer/diagnose/rules.h"
 #include "analyzer/verbs/scan_object.h"
 
 namespace kshim::scan {
@@ -159,6 +161,63 @@ void tell_of_each_other(const Groups& groups, std::vector<Finding>& findings) {
       for (const std::size_t other : group)
         if (other != one) about.also.push_back(*findings[other].devices.front().cc);
       findings[one].about = std::make_shared<const analysis::AdviceInput>(std::move(about));
+    }
+}
+
+namespace {
+
+bool knows(image::Version driver, image::ComputeCapability cc) {
+  const analysis::GpuRow* gpu = analysis::find_gpu(cc);
+  return !driver.known() || gpu == nullptr || driver >= gpu->first_toolkit;
+}
+
+bool serves(image::Version driver, image::Version runtime) {
+  return !driver.known() || runtime.major <= driver.major;
+}
+
+}  // namespace
+
+void add_old_driver_findings(Scan& scan) {
+  // A driver that knows the GPU reads more: what this one does not read says nothing.
+  std::erase_if(scan.findings, [&](const Finding& finding) {
+    return (finding.cause == Cause::driver_too_old_for_image ||
+            finding.cause == Cause::ptx_newer_than_driver) &&
+           !finding.devices.empty() && !knows(scan.driver, *finding.devices.front().cc);
+  });
+  LooseFindings files;  // of a package, all are for one runtime
+  for (const ScannedObject& object : scan.objects) {
+    if (serves(scan.driver, object.runtime)) continue;
+    analysis::Facts facts;
+    facts.codes = {analysis::kInsufficientDriver};
+    facts.driver = scan.driver;
+    facts.runtime = object.runtime;
+    const analysis::Diagnosis diagnosis = analysis::diagnose(facts);
+    Finding finding;
+    finding.cause = diagnosis.cause;
+    finding.severity = Severity::error;
+    finding.confidence = diagnosis.match.confidence;
+    finding.object = object.name();
+    finding.package = object.package;
+    finding.evidence.push_back({analysis::EvidenceId::rule, diagnosis.match.because + ".", {finding.object}});
+    analysis::AdviceInput at = analysis::advice_input(finding, std::move(facts), {});
+    at.code = analysis::kInsufficientDriver;
+    at.package = object.package.name;
+    at.package_version = object.package.version;
+    at.manager = object.package.installer;
+    finding.about = std::make_shared<const analysis::AdviceInput>(std::move(at));
+    files.add(std::move(finding));
+  }
+  for (Finding& finding : std::move(files).take()) scan.findings.push_back(std::move(finding));
+}
+
+void refuse_by_driver(Scan& scan) {
+  for (ScannedObject& object : scan.objects)
+    for (TargetVerdict& verdict : object.targets) {
+      if (knows(scan.driver, verdict.target.cc) && serves(scan.driver, object.runtime)) continue;
+      verdict.lacking += verdict.sass + verdict.jit;
+      verdict.sass = verdict.jit = 0;
+      verdict.picks = false;
+      if (object.kernels) verdict.kernels_lacking = object.kernels->size();
     }
 }
 

@@ -31,6 +31,12 @@ class LooseFindings {
 /// package has for other GPUs: no problem.
 void excuse_files_for_other_gpus(Scan& scan);
 
+/// One finding for each file whose CUDA runtime needs a newer driver than Scan::driver, of many files of a
+/// package one. What such a driver does not read is no finding for a GPU that it does not know.
+void add_old_driver_findings(Scan& scan);
+/// Nothing runs where the driver knows the GPU not, or the runtime refuses the driver: verdicts say so.
+void refuse_by_driver(Scan& scan);
+
 /// Places of findings that say the same of one file for several GPUs.
 using Groups = std::vector<std::vector<std::size_t>>;
 Groups of_one_file(const std::vector<analysis::Finding>& findings);

@@ -9,6 +9,7 @@
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
+#include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/advice_input.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/places.h"
@@ -127,8 +128,10 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
                             .offset = code.images[0].offset,
                             .parts = {}});
   KernelTable table;
+  const auto facts = code.host == analysis::HostFormat::elf ? analysis::elf_facts(bytes) : std::nullopt;
   const analysis::FileCoverage coverage =
-      cover(code, options.targets, options.driver, options.kernels ? &table : nullptr);
+      cover(code, options.targets, options.driver, options.kernels ? &table : nullptr,
+            facts ? facts->needed : std::vector<std::string>());
   object.build_id = code.build_id;
   Owner owner;
   if (object.package.empty() && object.member.empty() && options.owner) {
@@ -142,6 +145,7 @@ std::optional<ObjectResult> scan_object(ScannedObject object, Bytes bytes, const
   object.modules = code.modules.size();
   object.images = count_images(code);
   object.targets = coverage.targets;
+  object.runtime = coverage.runtime;
   if (options.kernels) object.kernels = list_kernels(table);
   object.largest = largest_of(code, table);
   const auto type = read_le<std::uint16_t>(bytes, offsetof(Elf64_Ehdr, e_type));
@@ -371,6 +375,7 @@ std::optional<Finding> gap(ObjectFacts& at, std::size_t target, image::Version d
   analysis::Facts facts;
   facts.device = verdict.target.cc;
   facts.driver = driver;
+  facts.runtime = at.coverage.runtime;
   const analysis::Missed missed = analysis::missed_modules(
       at.object.name(), at.code, at.coverage.lacking[target], verdict.sass + verdict.jit != 0);
   facts.images = images_of(at.code, missed.modules.empty() ? at.coverage.lacking[target] : missed.modules);

@@ -57,7 +57,8 @@ class Environments(e2e.Case):
         done = self.run_program(sys.executable, "-m", "venv", "--without-pip", self.prefix)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.install()
-        self.look("venv", platform.python_version(), self.prefix, self.prefix / "bin" / "python", "env/bin/python3", VIRTUAL_ENV="/elsewhere")
+        (self.folder / ".venv").symlink_to(self.prefix)
+        self.look("venv", platform.python_version(), self.prefix, self.prefix / "bin" / "python", "env/bin/python3", ".venv", VIRTUAL_ENV="/elsewhere")
 
     def test_uv(self):
         uv = shutil.which("uv") or pathlib.Path(sys.executable).parent / "uv"

@@ -58,6 +58,28 @@ class Scan(e2e.Case):
         newest = next(image["arch"] for image in ptx if image["kind"] == "ptx").replace("compute_", "sm_")
         self.assertEqual(self.scan("--target", newest, HISTOGRAM)["findings"], [])
 
+    def test_driver_older_than_the_runtime(self):
+        """What is foretold of a driver of another major version is what the simulated one does, whatever the kernels are for."""
+        newest = int(re.search(r"cuda>=(\d+)", self.kshim("export", "--to", "nvidia-require", SAXPY).stdout)[1])
+        for driver, status in ((f"{newest - 1}.0", 1), (f"{newest}.0", 0)):
+            scan = self.scan("--target", "sm_80", "--driver", driver, SAXPY, status=status)
+            self.assertEqual([finding["cause"] for finding in scan["findings"]], ["driver-too-old"] * status)
+            verdict = scan["objects"][0]["targets"][0]
+            self.assertEqual(verdict["sass"] == 0, bool(status), verdict)
+            analysis, _ = self.analysis("--simulate", f"sm_80,driver={driver}", "--", SAXPY)
+            self.assertEqual(analysis["verdict"] == "ok", status == 0, analysis)
+            self.assertEqual([finding["cause"] for finding in analysis["findings"]], ["driver-too-old"] * status)
+        fixes = self.scan("--target", "sm_80,sm_120", "--driver", f"{newest - 1}.0", SAXPY, status=1)["findings"]
+        self.assertNotIn("is fine", json.dumps(fixes))
+
+    def test_driver_that_does_not_know_the_gpu(self):
+        """Nothing runs there, by PTX neither; and the first answer is the driver that knows the GPU."""
+        scan = self.scan("--target", "sm_120", "--driver", "12.4", HISTOGRAM, status=1)
+        verdict = scan["objects"][0]["targets"][0]
+        self.assertEqual((verdict["sass"], verdict["jit"]), (0, 0))
+        self.assertTrue(verdict["lacking"])
+        self.assertNotIn("ptx-newer-than-driver", [finding["cause"] for finding in scan["findings"]])
+
     def test_kernels(self):
         scan = self.scan("--kernels", SAXPY)
         names = {kernel["demangled"]: kernel["archs"] for kernel in scan["objects"][0]["kernels"]}

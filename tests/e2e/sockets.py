@@ -278,7 +278,20 @@ class Requirements(Plugged):
         self.assertEqual(self.export("wheel-variant", SAXPY), "nvidia :: sm_arch :: 80_real\nnvidia :: sm_arch :: 90_real\n")
         self.assertEqual(self.export("conda", ATTENTION), "__cuda_arch >=9.0,<=9.0\n")
         self.assertEqual(self.export("conda", SAXPY), "__cuda_arch >=8.0,<=9.0\n")  # a Jetson (8.7) has no x86 processor
-        self.assertEqual(self.export("nvidia-require", ATTENTION), 'NVIDIA_REQUIRE_ARCH="arch>=9.0,arch<=9.0"\n')
+        self.assertEqual(self.export("nvidia-require", ATTENTION).splitlines()[0], 'NVIDIA_REQUIRE_ARCH="arch>=9.0,arch<=9.0"')
+
+    def test_runtime_needs_a_driver(self):
+        """Of its major version, or the program ends with 35 where the image was started."""
+        [_, cuda] = self.export("nvidia-require", SAXPY).splitlines()
+        major = cuda.split("cuda>=")[1].split(".")[0]
+        scanned = [self.kshim("scan", "--target", "sm_80", "--driver", f"{driver}.0", SAXPY).returncode for driver in (int(major) - 1, int(major))]
+        self.assertEqual(scanned, [1, 0])
+
+    def test_no_gpu_in_common(self):
+        """An empty requirement would let the image start everywhere."""
+        for file in (ATTENTION, SCALE):
+            self.export("nvidia-require", file)
+        self.assertEqual(self.export("nvidia-require", ATTENTION, SCALE, status=1), "")
 
     def test_ptx_needs_a_driver(self):
         """Of all GPUs that compile it; GPUs with SASS take an older one."""
@@ -286,7 +299,8 @@ class Requirements(Plugged):
         toolkits = json.loads((e2e.SOURCE / "knowledge" / "toolkits.json").read_text())["toolkits"]
         cuda = min((tuple(map(int, row["cuda"].split("."))), row["cuda"]) for row in toolkits if row["isa"] == isa)[1]
         self.assertEqual(self.export("nvidia-require", HISTOGRAM).splitlines()[1], f'NVIDIA_REQUIRE_CUDA="cuda>={cuda}"')
-        self.assertNotIn("NVIDIA_REQUIRE_CUDA", self.export("nvidia-require", SAXPY))
+        oldest = self.export("nvidia-require", SAXPY).split("cuda>=")[1].split('"')[0]  # for its runtime
+        self.assertLessEqual(float(oldest), float(cuda))
         both = self.export("nvidia-require", SAXPY) + f'NVIDIA_REQUIRE_CUDA="cuda>={cuda}"'  # both have to hold
         self.assertTrue(self.export("nvidia-require", "--declared", both, SAXPY).startswith("ok:"))
 

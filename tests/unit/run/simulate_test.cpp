@@ -28,6 +28,8 @@ TEST(Simulate, TellsTheSimulatorWhichDevices) {
       {{"sm_86,name=Desk card"}, "8.6:Desk card", ""},
       {{"sm_86,name=A,driver=13.0", "9.0,driver=13.0,name=B"}, "8.6:A;9.0:B", "13.0"},
       {{"sm_75", "sm_86,driver=12.8"}, "7.5;8.6", "12.8"},
+      {{"sm_120,driver=570"}, "12.0", "12.8"},
+      {{"sm_120,driver=R580.82.07"}, "12.0", "13.0"},
   };
   for (const GoodCase& good : cases) {
     const Simulation simulation = parse_simulations(good.given);
@@ -47,8 +49,10 @@ TEST(Simulate, RefusesWithOneLineThatNamesTheArgument) {
       {{"turing"}, "`turing` is neither an architecture"},
       {{""}, "`` is neither an architecture"},
       {{",driver=12.4"}, "`` is neither an architecture"},
-      {{"sm_86,driver="}, "driver= takes a CUDA version"},
-      {{"sm_86,driver=new"}, "driver= takes a CUDA version"},
+      {{"sm_86,driver="}, "is no CUDA version"},
+      {{"sm_86,driver=new"}, "is no CUDA version"},
+      {{"sm_86,driver=57"}, "57"},  // neither CUDA nor a branch
+      {{"sm_86,driver=999"}, "R999"},
       {{"sm_86,driver=12.4", "sm_90,driver=13.0"}, "one machine has one driver, and it is 12.4 already"},
       {{"sm_86,name="}, "name= takes a name"},
       {{"sm_86,name=a;b"}, "name= takes a name"},
