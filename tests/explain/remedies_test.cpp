@@ -191,6 +191,15 @@ TEST(Situations, AnOldPtxasIsReplacedAndNotTheDriver) {
       Cause::ptx_newer_than_driver);
 }
 
+// vLLM asks for one release of PyTorch: another one breaks it, and brings none of its kernels.
+TEST(Situations, PyTorchIsNotReplacedUnderVllm) {
+  const Finding finding = finding_of(
+      "torch.AcceleratorError: CUDA error: no kernel image is available for execution on the device\n"
+      "vLLM 0.10.2, NVIDIA GB10, CUDA 13.0, driver 580.95.05\n");
+  EXPECT_EQ(finding.cause, Cause::no_image_for_arch);
+  EXPECT_FALSE(any_command(finding, "torch=="));
+}
+
 // The driver that a published wheel needs is that of the PTX in it, and not the next after the one there.
 TEST(Situations, TheDriverIsThatOfTheWheelsPtx) {
   const Finding finding = finding_of(
