@@ -80,7 +80,8 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   if (package != nullptr && package->name == "torch" && at.device) {
     if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
     // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
-    if (const PackageClue* vllm = find_package(clues, "vllm")) package = vllm;
+    const PackageClue* vllm = find_package(clues, "vllm");
+    if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
   }
   if (package != nullptr && !another) {
     at.software = package->name;
