@@ -79,6 +79,9 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
                        !judgement.list->by_itself && judgement.list->owner.find("torch") == std::string::npos;
   if (package != nullptr && package->name == "torch" && at.device) {
     if (const PackageClue* extension = lacking_extension(clues, at)) package = extension;
+    // vLLM asks for one release of PyTorch, and has most of the kernels that it starts.
+    const PackageClue* vllm = find_package(clues, "vllm");
+    if (vllm != nullptr && finding.cause == Cause::no_image_for_arch) package = vllm;
   }
   if (package != nullptr && !another) {
     at.software = package->name;

@@ -41,6 +41,14 @@ TEST(Facts, ASessionThatWasPasted) {
   EXPECT_EQ(clues.toolkit, (image::Version{12, 4}));
 }
 
+TEST(Facts, OneLineOfPrintHoldsTheListAndTheGpu) {
+  const Clues clues = clues_of("2.9.0+cu130 ['sm_80', 'sm_90', 'sm_110'] (8, 7)\n");
+  ASSERT_EQ(clues.devices.size(), 1U);
+  EXPECT_EQ(clues.devices.front().cc, (image::ComputeCapability{8, 7}));
+  ASSERT_EQ(clues.lists.size(), 1U);
+  EXPECT_EQ(clues.lists.front().images.size(), 3U);
+}
+
 TEST(Facts, AnAnswerIsOneOnlyBehindItsQuestion) {
   EXPECT_EQ(devices_of("(12, 0)\n"), "");
   EXPECT_EQ(devices_of("get_device_capability()\nsome other line\n(12, 0)\n"), "");

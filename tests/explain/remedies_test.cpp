@@ -83,6 +83,37 @@ TEST(Remedies, NoGpuInTheContainerIsNotMendedByTheCommandThatFailed) {
   EXPECT_FALSE(old.code);
 }
 
+TEST(Remedies, TheFirstFixIsThatOfTheMessage) {
+  constexpr std::pair<const char*, const char*> kFirst[] = {
+      {"nvlink fatal   : Input file 'x.cu.o' newer than toolkit (130 vs 128)", "nvlink_newer"},
+      {"nvlink error   : Undefined reference to '_Z3barv' in 'a.o' (target: sm_90)", "nvlink_symbol"},
+      {"include/crt/math_functions.h(2556): error: exception specification is incompatible with that of "
+       "previous function \"cospi\"",
+       "glibc_math"},
+      {"msg=\"user overrode visible devices\" CUDA_VISIBLE_DEVICES=\"\"", "visible_empty"},
+      {"RuntimeError: Assertion error (/w/DeepGEMM/csrc/jit/device_runtime.hpp:56): Unknown SM arch",
+       "refuses_deep_gemm"},
+      {"RuntimeError: FlashInfer requires GPUs with sm75 or higher", "refuses_flashinfer"},
+      {"NvvmSupportError: GPU compute capability 3.7 is not supported (requires >=5.0)", "refuses_numba"},
+      {"ERROR: CUDA kernel flash_attn_ext_f16 has no device code compatible with CUDA arch 700. "
+       "ggml-cuda.cu was compiled for: 610,700",
+       "ggml_attention"},
+      {"ERROR: CUDA kernel mul_mat_q has no device code compatible with CUDA arch 520. ggml-cuda.cu was "
+       "compiled for: 520",
+       "ggml_stub"},
+      {"W gpu_device.cc:2348] Cannot dlopen some GPU libraries.", "tf_dlopen"},
+      {"RuntimeError: CuPy failed to load nvrtc64_120_0.dll", "cupy_nvrtc"},
+      {"nvrtc: error: failed to open libnvrtc-builtins.so.12.4.", "nvrtc_builtins"},
+      {"Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.8.0.", "tf_cudnn"},
+  };
+  for (const auto& [text, id] : kFirst) {
+    const Finding finding = finding_of(text);
+    ASSERT_FALSE(finding.fixes.empty()) << text;
+    EXPECT_EQ(finding.fixes.front().id, id) << text;
+    EXPECT_NE(finding.object.empty() ? 'x' : finding.object.back(), '.') << text;
+  }
+}
+
 TEST(Remedies, AnEngineIsBuiltAgain) {
   const Finding finding = finding_of(
       "[TRT] 6: The engine plan file is generated on an incompatible device, expecting compute 8.6 got "
@@ -158,6 +189,15 @@ TEST(Situations, AnOldPtxasIsReplacedAndNotTheDriver) {
           "ptxas application ptx input, line 5; fatal   : Unsupported .version 8.8; current version is '8.2'")
           .cause,
       Cause::ptx_newer_than_driver);
+}
+
+// vLLM asks for one release of PyTorch: another one breaks it, and brings none of its kernels.
+TEST(Situations, PyTorchIsNotReplacedUnderVllm) {
+  const Finding finding = finding_of(
+      "torch.AcceleratorError: CUDA error: no kernel image is available for execution on the device\n"
+      "vLLM 0.10.2, NVIDIA GB10, CUDA 13.0, driver 580.95.05\n");
+  EXPECT_EQ(finding.cause, Cause::no_image_for_arch);
+  EXPECT_FALSE(any_command(finding, "torch=="));
 }
 
 // The driver that a published wheel needs is that of the PTX in it, and not the next after the one there.
