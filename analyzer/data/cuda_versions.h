@@ -9,8 +9,8 @@
 
 namespace kshim::cli {
 
-/// "13.0"; UserError with `status` otherwise, also for a number that is no release of CUDA's, as 4.0 and 99.9.
-/// `option` is its name in the message.
+/// "13.0"; UserError with `status` otherwise, also for a number that is no release of CUDA's, as 4.0
+/// and 99.9. `option` is its name in the message.
 image::Version parse_cuda_version(std::string_view option, const std::string& text,
                                   int status = exit_status::kMisuse);
 /// The same of "580" and "580.82.07" too: the newest CUDA version that this driver branch serves.
