@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <optional>
+#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/image_contents.h"
