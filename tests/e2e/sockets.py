@@ -222,10 +222,10 @@ class Alone(Plugged):
         self.assertEqual(found["targets"], ["sm_80", "sm_90"])
 
     def test_driver_of_this_machine(self):
-        found, _ = self.scan(SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
-        self.assertEqual(found["driver"], "12.4")
-        found, _ = self.scan("--driver", "12.8", SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
-        self.assertEqual(found["driver"], "12.8")
+        found, _ = self.scan(SAXPY, status=1, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual((found["driver"], [each["cause"] for each in found["findings"]]), ("12.4", ["driver-too-old"]))
+        found, _ = self.scan("--driver", "13.0", SAXPY, **self.gpus("9.0", KSHIM_SIM_DRIVER="12.4"))
+        self.assertEqual((found["driver"], found["findings"]), ("13.0", []))
 
     def test_a_target_or_a_list_is_asked_instead(self):
         found, _ = self.scan("--target", "8.0", SAXPY, **self.gpus("12.0"))
