@@ -557,24 +557,32 @@ bool copy_record(Index& index, std::uintptr_t address, Record& out) noexcept {
   return found && index.version.load(std::memory_order_relaxed) == version;
 }
 
-/// Whether the linker has the object of that node at the address, by its own look-up.
-bool is_linkers(FindByLinker find_by_linker, const link_map* node, std::uintptr_t address) noexcept {
+/// An object as the linker's own look-up knows it. The address of a node alone is not enough: an object that
+/// is loaded again, a few pages off, may get the node of the old one.
+struct Mapped {
+  const link_map* node = nullptr;
+  std::uintptr_t low = 0;
+};
+
+bool is_linkers(FindByLinker find_by_linker, const Mapped& object, std::uintptr_t address) noexcept {
   FoundByLinker found{};
-  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == node;
+  return find_by_linker(reinterpret_cast<void*>(address), &found) == 0 && found.map == object.node &&
+         reinterpret_cast<std::uintptr_t>(found.map_start) == object.low;
 }
 
-/// The node of the record for an address, if that record has that number: read as copy_record() reads,
+/// The object of the record for an address, if that record has that number: read as copy_record() reads,
 /// without the copy.
-const link_map* node_of_load(Index& index, std::uintptr_t address, std::uint64_t load) noexcept {
+Mapped find_load(Index& index, std::uintptr_t address, std::uint64_t load) noexcept {
   const std::uint64_t version = index.version.load(std::memory_order_acquire);
   Range range;
   if ((version & 1U) != 0 || !index.ranges.copy(range_at(index, address), range) || address >= range.high)
-    return nullptr;
+    return {};
   const Record* const record = index.records.peek(range.record);
-  const link_map* const node =
-      record != nullptr && record->object.load == load ? record->node.address : nullptr;
+  Mapped object;
+  if (record != nullptr && record->object.load == load)
+    object = {record->node.address, record->object.elf.low()};
   std::atomic_thread_fence(std::memory_order_acquire);
-  return index.version.load(std::memory_order_relaxed) == version ? node : nullptr;
+  return index.version.load(std::memory_order_relaxed) == version ? object : Mapped();
 }
 
 enum class InUse : std::uint8_t { found, nothing, unknown };
@@ -592,7 +600,8 @@ InUse find_in_use(std::uintptr_t address, Record& out) noexcept {
   if (out.permanent) return InUse::found;
   // The object is in use, so its build id can be read. An object without one is verified in full.
   const BuildId& id = out.object.build_id;
-  const bool same = id.size != 0 && is_linkers(find_by_linker, out.node.address, address) &&
+  const bool same = id.size != 0 &&
+                    is_linkers(find_by_linker, {out.node.address, out.object.elf.low()}, address) &&
                     std::memcmp(reinterpret_cast<const void*>(id.address), id.bytes, id.size) == 0;
   return same ? InUse::found : InUse::unknown;
 }
@@ -632,9 +641,8 @@ LoadedElf find_elf_in_use(std::uintptr_t address) noexcept {
 
 bool is_still_loaded(std::uintptr_t address, std::uint64_t load) noexcept {
   if (Index* const known = g_index.load(std::memory_order_acquire); known != nullptr && load != 0) {
-    const link_map* const node =
-        known->find_by_linker == nullptr ? nullptr : node_of_load(*known, address, load);
-    if (node != nullptr && is_linkers(known->find_by_linker, node, address)) return true;
+    const Mapped object = known->find_by_linker == nullptr ? Mapped() : find_load(*known, address, load);
+    if (object.node != nullptr && is_linkers(known->find_by_linker, object, address)) return true;
   }
   const Access index;
   if (!index || load == 0) return false;

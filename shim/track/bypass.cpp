@@ -30,8 +30,8 @@ constexpr std::size_t kMostNames = 8;
 // the driver's name. One large file does not use up what there is for the others.
 constexpr std::size_t kMostReads = 8192;
 constexpr std::size_t kMostReadsOfFile = 1024;
-constexpr std::size_t kMostSearched = std::size_t{2} << 20U;
-constexpr std::size_t kMostSearchedOfFile = std::size_t{512} << 10U;
+constexpr std::size_t kMostSearched = std::size_t{4} << 20U;
+constexpr std::size_t kMostSearchedOfFile = std::size_t{1} << 20U;
 constexpr std::string_view kDeepbind = "deepbind";
 constexpr std::string_view kNamespace = "namespace";
 
