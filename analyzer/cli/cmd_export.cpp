@@ -125,7 +125,8 @@ int export_requirements(const ExportOptions& options) {
   std::optional<To> to;
   if (!options.to.empty())
     to = static_cast<To>(std::find(names.begin(), names.end(), options.to) - names.begin());
-  if (options.declared && !to) throw UserError("--declared: is of which system? Give --to SYSTEM");
+  if (options.declared && !to)
+    throw UserError("--declared needs --to SYSTEM: the system whose notation it is");
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   bool unread = false;
   bool kept = true;

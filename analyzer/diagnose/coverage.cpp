@@ -236,7 +236,7 @@ class Coverer {
     std::partial_sort(cubins.begin(), end, cubins.end(),
                       [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
     image::Version newest;
-    std::vector<std::string> unread;  // whoever judges the images says what is wrong with them
+    std::vector<std::string> unread;  // dropped: the judge of the images reports what it cannot read
     Payloads payloads(unread);
     for (auto at = cubins.begin(); at != end; ++at)
       if (const auto clear = payloads.read(**at))

@@ -30,7 +30,7 @@ std::vector<FleetPlan> fleet_plans(const Analysis& analysis, const Options& opti
 
 namespace kshim::scan {
 
-/// Of the files whose findings another list of architectures would mend, the most severe first. A GPU that
+/// Files whose findings another list of architectures would fix, the most severe first. A GPU that
 /// code was left out for on purpose, as far as that shows, is in no plan: the finding gets a remark.
 std::vector<analysis::FleetPlan> fleet_plans(Scan& scan);
 

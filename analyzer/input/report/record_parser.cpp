@@ -62,7 +62,7 @@ T filled(const Fields& from, std::uint32_t line) {
   return out;
 }
 
-/// Records of which the same is to be said; the first is named.
+/// Records that share one note; the note names the first.
 class Oddity {
  public:
   explicit Oddity(std::string_view how) : how_(how) {}

@@ -246,7 +246,7 @@ std::string read_lines(const files::OpenFile& file, LineBuffer& buffer, LineRead
   return reader.finish();
 }
 
-/// Whether the path leads to the file that was opened without a link of another user: whoever made the link
+/// Whether the path leads to the opened file without a link of another user. The owner of such a link
 /// chose the file, and may choose another one meanwhile.
 bool is_reached_by_own_links(const std::filesystem::path& path, const struct stat& opened) {
   int fd = -1;
