@@ -230,6 +230,7 @@ int create_in(int folder, std::string_view path, unsigned mode, ReportFile& out)
     if ((info.st_mode & 0777U) != mode) raw::change_mode(out.fd, mode);
     out.device = info.st_dev;
     out.inode = info.st_ino;
+    out.local = raw::is_on_local_disk(out.fd);
     out.path = candidate;
     return 0;
   }
