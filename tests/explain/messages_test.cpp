@@ -23,6 +23,11 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be "
+     "stored "
+     "in KV cache (27984).",
+     Cause::out_of_memory, 0},
+    {"[h264_nvenc @ 0x5] OpenEncodeSessionEx failed: out of memory (10): (no details)", none, 0},
     {"NVRM: installed in this system is not supported by the NVIDIA 595.45.04 driver release.",
      Cause::no_device, 0},
     {"NVRM: installed in this system requires use of the NVIDIA open kernel modules.", Cause::no_device, 0},
@@ -434,6 +439,15 @@ TEST(Messages, OtherFailuresAreNoneOfCudas) {
         "AssertionError: Torch not compiled with CUDA enabled",
         "Process finished with exit code 0xC000001D",
         "[1]    4242 illegal hardware instruction  python x.py",
+        "RuntimeError: Ninja is required to load C++ extensions (pip install ninja to get it)",
+        "c++: fatal error: Killed signal terminated program cc1plus",
+        "huggingface_hub.errors.GatedRepoError: 401 Client Error.",
+        "OSError: [Errno 98] Address already in use",
+        "PermissionError: [Errno 13] Permission denied: '/x'",
+        "bootstrap.cc:138 NCCL WARN Bootstrap : no socket interface found",
+        "vkCreateInstance: Found no drivers!",
+        "NansException: A tensor with all NaNs was produced in Unet.",
+        "error: #error C++17 or later compatible compiler is required to use ATen.",
         "exitcode : -9 (pid: 4242)",
         "svc: Failed with result 'oom-kill'",
         "python.exe exited with code 3221225501",
