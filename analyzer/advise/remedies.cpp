@@ -31,6 +31,7 @@ std::optional<analysis::Fix> fix_of(const Remedy& row, const analysis::AdviceInp
   if (about_one && (!device || analysis::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
   const std::string& package = at.package.empty() ? at.software : at.package;
+  if (package.empty() && analysis::asks_for(row.title, "package")) return std::nullopt;
   analysis::TemplateWords words = {{"package", package.empty() ? "PACKAGE" : analysis::shell_quote(package)},
                                    {"major", major_of_library(at.object)},
                                    {"library", analysis::shell_quote(at.object)}};
