@@ -236,9 +236,13 @@ void add_hiding_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
              at.program));
 }
 
-// A run of a framework that has a way without a GPU, or the name of one.
+// What failed has a way without a GPU: as the table says, or PyTorch is there and nobody else is named.
 bool may_do_without(const AdviceInput& at) {
-  return at.python || at.torch || (at.object.empty() && !wheel_name(at.package).distribution.empty());
+  const std::string distribution = wheel_name(at.package).distribution;
+  const auto row = std::find_if(software().begin(), software().end(), [&](const SoftwareRow& each) {
+    return !at.package.empty() && (each.package == at.package || each.package == distribution);
+  });
+  return row != software().end() ? row->cpu : at.torch;
 }
 
 // What runs on no GPU at all, where nobody can build the code: slow, and today.
@@ -384,7 +388,7 @@ Advice advise(const AdviceInput& given) {
   explain::add_remedies(at, advice);
   add_newer_than_known(told, advice.remarks);
   keep_usable(at, advice.fixes);
-  if (at.windows) explain::translate(advice);
+  if (at.windows) explain::translate(at, advice);
   return advice;
 }
 

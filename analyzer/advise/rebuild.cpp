@@ -322,7 +322,7 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
   const auto plan = toolkit != nullptr ? plan_build({}, *at.device, *toolkit, at.driver) : std::nullopt;
   if (!plan) return;
   RecipeWords words = words_for(extension, {*plan, !here});
-  words.package = "EXTENSION";
+  words.package = at.extension.empty() ? "EXTENSION" : shell_quote(at.extension);
   fixes.push_back(fix_of("rebuild-extension",
                          {{"command", expand(find_recipe(here ? "torch" : "torch_toolkit"), *plan, words)},
                           {"range", toolkit_range(*plan)}}));
@@ -331,6 +331,9 @@ void add_extension_rebuild(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (!at.device) return;
   if (at.loose) return add_compiler_fix(at, fixes);
+  if (at.released)
+    return fixes.push_back(fix_of("take-release-with-code",
+                                  {{"gpu", exact_target(*at.device)}, {"range", toolkit_range(*at.device)}}));
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);

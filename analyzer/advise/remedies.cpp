@@ -16,16 +16,28 @@ using analysis::message_fixes;
 using analysis::Rest;
 using Remedy = analysis::MessageFixRow;
 
+// "libcudart.so.12": 12, CUDA's for the libraries that have its number.
+std::string major_of_library(std::string_view file) {
+  const std::size_t at = file.find(".so.");
+  if (at == std::string_view::npos) return "N";
+  const std::string_view rest = file.substr(at + 4);
+  return std::string(rest.substr(0, rest.find('.')));
+}
+
 // nullopt for a row that is about a GPU of another kind, or asks which one it is where that is known.
-std::optional<analysis::Fix> fix_of(const Remedy& row,
-                                    const std::optional<image::ComputeCapability>& device) {
+std::optional<analysis::Fix> fix_of(const Remedy& row, const analysis::AdviceInput& at) {
+  const std::optional<image::ComputeCapability>& device = at.device;
   const bool about_one = analysis::asks_for(row.title, "sm");
   if (about_one && (!device || analysis::first_toolkit_for({*device, image::Suffix::a}) == nullptr))
     return std::nullopt;
-  analysis::TemplateWords words;
+  const std::string& package = at.package.empty() ? at.software : at.package;
+  if (package.empty() && analysis::asks_for(row.title, "package")) return std::nullopt;
+  analysis::TemplateWords words = {{"package", package.empty() ? "PACKAGE" : analysis::shell_quote(package)},
+                                   {"major", major_of_library(at.object)},
+                                   {"library", analysis::shell_quote(at.object)}};
   if (device)
-    words = {{"sm", fmt::format("{}{}", device->major, device->minor)},
-             {"cc", image::to_name(*device).c_str()}};
+    words.insert(words.end(), {{"sm", fmt::format("{}{}", device->major, device->minor)},
+                               {"cc", image::to_name(*device).c_str()}});
   const auto filled = [&](std::string_view text) { return analysis::expand(text, words); };
   analysis::Fix fix{row.kind, filled(row.title), {}, filled(row.why), filled(row.caveat), row.message};
   if (!row.command.empty()) fix.commands.push_back(filled(row.command));
@@ -65,7 +77,7 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
   for (const Remedy& row : message_fixes()) {
     if (!is_for(row, at.message)) continue;
     rest = row.rest;
-    if (auto fix = fix_of(row, at.device)) own.push_back(std::move(*fix));
+    if (auto fix = fix_of(row, at)) own.push_back(std::move(*fix));
   }
   // A row for this very GPU makes the one that asks which it is needless; so does a release that is named.
   const bool named =
@@ -73,7 +85,7 @@ void add_remedies(const analysis::AdviceInput& at, analysis::Advice& advice) {
           ? std::any_of(advice.fixes.begin(), advice.fixes.end(), installs)
           : std::any_of(message_fixes().begin(), message_fixes().end(), [&](const Remedy& row) {
               return is_for(row, at.message) && analysis::asks_for(row.title, "sm") &&
-                     fix_of(row, at.device).has_value();
+                     fix_of(row, at).has_value();
             });
   if (named) std::erase_if(own, asks_for_gpu);
   if (own.empty() && (rest == Rest::also || rest == Rest::last)) return;

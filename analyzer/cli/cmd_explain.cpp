@@ -19,6 +19,8 @@
 namespace kshim::cli {
 namespace {
 
+/// How the names of logs end.
+constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
 constexpr std::array kExplainFormats = {analysis::Format::text, analysis::Format::json};
 
 struct ExplainOptions {
@@ -65,13 +67,25 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   }
 }
 
-/// `kshim explain train.log`: a file that is there, and no number.
+/// `kshim explain train.log`: a file that is there, and no number. `-`, or nothing with a log in stdin:
+/// stdin.
 std::string named_log(const ExplainOptions& options) {
-  if (options.words.size() != 1 || !options.log.empty()) return {};
-  const std::string& word = options.words.front();
   struct stat status {};
-  const bool file = ::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode);
-  return file && word.find_first_not_of("0123456789") != std::string::npos ? word : std::string();
+  if (!options.log.empty()) return {};
+  if (options.words.empty()) {
+    const bool redirected =
+        ::fstat(STDIN_FILENO, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+    return redirected ? "-" : "";
+  }
+  const std::string& word = options.words.front();
+  if (options.words.size() != 1 || word.find_first_not_of("0123456789") == std::string::npos) return {};
+  if (word == "-" || (::stat(word.c_str(), &status) == 0 && S_ISREG(status.st_mode))) return word;
+  const bool path = word.find('/') != std::string::npos ||
+                    std::any_of(kLogs.begin(), kLogs.end(), [&](auto end) { return word.ends_with(end); });
+  if (path && word.find_first_of(" :\n") == std::string::npos)
+    throw UserError(fmt::format("{}: there is no such file, and it is no message", analysis::harmless(word)),
+                    exit_status::kNoInput);
+  return {};
 }
 
 int explain_it(const ExplainOptions& options) {
@@ -139,7 +153,7 @@ Command explain_command() {
           "  journalctl -u vllm | kshim explain --log -\n",
       .footer =
           "Exit status: 0, or 1 for a log with a failure of severity error; 2 wrong arguments; 3 "
-          "nothing known, or nothing readable.",
+          "a message that is not known, or no readable file.",
       .set_up = set_up_explain};
 }
 

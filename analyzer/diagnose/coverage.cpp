@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <system_error>
 
 #include "analyzer/data/knowledge.h"
@@ -33,6 +34,21 @@ bool is_locked(const DeviceCode& code, const CodeModule& module) {
     out = out && (image.arch.suffix != image::Suffix::none || image.kind == ImageKind::ltoir);
   });
   return out;
+}
+
+// A library that picks its code has something for every GPU, and next to nothing for those that it leaves
+// out.
+bool leaves_out(const DeviceCode& code, std::size_t lacking) {
+  constexpr std::size_t kShare = 20;  // of what the best served one has
+  std::map<image::Arch, std::size_t> modules;
+  std::size_t best = 0;
+  for (const CodeModule& module : code.modules) {
+    each_image_of(module, [&](std::uint32_t index) {
+      const Candidate& image = code.images[index].candidate;
+      if (image.kind == ImageKind::cubin) best = std::max(best, ++modules[image.arch]);
+    });
+  }
+  return (code.modules.size() - lacking) * kShare < best;
 }
 
 }  // namespace
@@ -75,7 +91,7 @@ Missed missed_modules(std::string_view file, const DeviceCode& code, std::span<c
   Missed out;
   out.modules.assign(lacking.begin(), lacking.end());
   if (!served || lacking.empty()) return out;
-  if (find_probing_library(file) != nullptr) {
+  if (find_probing_library(file) != nullptr && !leaves_out(code, lacking.size())) {
     out.by_design = ByDesign::probing_library;
   } else if (loaded_by_choice(code, lacking)) {
     out.by_design = ByDesign::loaded_by_choice;

@@ -60,8 +60,10 @@ class ExplanationWriter {
       doc_.paragraph(
           {{fmt::format("Names that are like it: {}.", analysis::join(explanation_.nearest, ", "))}}, 2);
     doc_.paragraph(
-        {{"Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` records what "
-          "really fails."}},
+        {{explanation_.asked == Asked::log
+              ? "Where a program failed all the same: `kshim run -- PROGRAM` records what it called."
+              : "Paste the whole message, or give the log with --log FILE; `kshim run -- PROGRAM` "
+                "records what really fails."}},
         2);
   }
 

@@ -307,6 +307,11 @@ std::vector<std::string_view> shell_words(std::string_view command) {
   return words;
 }
 
+// A line may end there, and the next word begins a command.
+bool ends_command(std::string_view text) {
+  return text == "&&" || text.ends_with(" &&") || (text.ends_with(';') && !text.ends_with("\\;"));
+}
+
 bool begins_part(std::string_view word) { return word.starts_with('-') || word == "|" || word == "||"; }
 
 class Breaker {
@@ -331,7 +336,7 @@ class Breaker {
   static constexpr std::size_t kBackslash = 2;  // with the blank before it
 
   void add(std::string_view text) {
-    if (lines_.empty() || lines_.back().text.ends_with(" &&")) {
+    if (lines_.empty() || ends_command(lines_.back().text)) {
       lines_.push_back({std::string(text), false});
       return;
     }
@@ -363,7 +368,7 @@ std::vector<CommandLine> break_command(std::string_view command, std::size_t wid
       part.clear();
     }
     part.push_back(word);
-    closed = joint;
+    closed = ends_command(word);
   }
   if (!part.empty()) breaker.part(part);
   return std::move(breaker).take();

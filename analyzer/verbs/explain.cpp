@@ -160,7 +160,8 @@ Finding finding_of(const Clues& clues, const Judgement& judgement, const Explana
   if (!judgement.went_on.empty()) {
     finding.severity = std::min(finding.severity, analysis::Severity::warning);
     finding.evidence.push_back({EvidenceId::went_on, analysis::as_sentence(judgement.went_on), {}});
-  } else if (hit != nullptr && hit->thrown && finding.cause == Cause::compiled_out) {
+  } else if (hit != nullptr && (hit->thrown || !judgement.others.empty()) &&
+             finding.cause == Cause::compiled_out) {
     // It is no wrong result that went unseen: the program ended of it.
     finding.severity = analysis::Severity::error;
   }

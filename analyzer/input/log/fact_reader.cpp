@@ -39,6 +39,7 @@ const char* build_system_of(ClueKind kind) {
   return kind == ClueKind::build_make    ? "make"
          : kind == ClueKind::build_cmake ? "cmake"
          : kind == ClueKind::build_meson ? "meson"
+         : kind == ClueKind::build_cargo ? "cargo"
                                          : "bazel";
 }
 
@@ -296,6 +297,7 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
     case ClueKind::build_cmake:
     case ClueKind::build_meson:
     case ClueKind::build_bazel:
+    case ClueKind::build_cargo:
       if (clues_.build_system.empty()) clues_.build_system = build_system_of(kind);
       return;
     case ClueKind::container:
@@ -315,6 +317,16 @@ void FactReader::take_clue(ClueKind kind, int index, const std::string& fact, co
       return;
     case ClueKind::posix:
       clues_.posix = true;
+      return;
+    case ClueKind::portable:
+      clues_.portable = true;
+      return;
+    case ClueKind::released:
+      clues_.released = true;
+      return;
+    case ClueKind::gpu_number:
+      for (const char* series : {"RTX ", "GTX "})
+        for (const GpuName& gpu : gpus_named_in(series + fact)) add_device(gpu.cc, gpu.name);
       return;
   }
 }
@@ -380,7 +392,7 @@ bool is_requirement(std::string_view before, std::string_view after) {
       R"(\)?\s*(?:\+|>=|(?:or|and) (?:up|higher|above|newer|greater|later|better|more|over)\b|(?:is |are )?(?:the )?(?:required|minimum|needed)\b))",
       without_case());
   static const RE2 kBefore(
-      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
+      R"(.*\b(?:minimum|at least|requires?|required|needs?|supports?)\b[^,;]{0,60}|.*\b(?:GPUs|devices|cards) (?:with|of|having)\b[^,;]{0,30}|.*\b(?:kernels?|code|binary|library|was|is|were|are) (?:compiled|built) for (?:CUDA )?(?:compute )?capability |.*(?:>=? ?|< ?|\b(?:below|under|lower than|less than|older than) (?:sm_?)?))",
       without_case());
   constexpr std::size_t kNear = 100;
   const std::string_view near = before.substr(before.size() - std::min(before.size(), kNear));
