@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kshim/report/redact.h"
-
 namespace kshim::analysis {
 namespace {
 
@@ -95,14 +93,6 @@ std::string harmless(std::string_view text) {
     }
     text.remove_prefix(std::max<std::size_t>(next.length, 1));
   }
-  return out;
-}
-
-std::string redacted(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  report::RedactedPieces pieces(text);
-  for (std::string_view piece; pieces.next(piece);) out += piece;
   return out;
 }
 

@@ -21,8 +21,6 @@ namespace kshim::analysis {
 /// them), invisible characters, those that turn the direction of writing, noncharacters, and bytes that are
 /// no UTF-8 each become `?`.
 std::string harmless(std::string_view text);
-/// What people share: secrets become `…`, by the rule of reports.
-std::string redacted(std::string_view text);
 /// Bytes that are no UTF-8 become U+FFFD; all else stays, controls too.
 std::string utf8_of(std::string_view text);
 /// harmless(), with every other character beyond ASCII a `?` too: for terminals that do not speak UTF-8.

@@ -41,10 +41,6 @@ struct WheelName {
 };
 WheelName wheel_name(std::string_view package, std::string_view version = {}, std::string_view variant = {});
 
-/// The project of the tables that the package is, or is a variant of: cupy-cuda12x of cupy, onnxruntime-gpu of
-/// onnxruntime. Empty for a name that only looks like one: it may be a stranger's on PyPI.
-std::string_view known_project(std::string_view package);
-
 /// The variant that PyPI has of a release; empty where that is not known.
 std::string_view default_variant(const WheelName& name, std::string_view platform = kLinux);
 

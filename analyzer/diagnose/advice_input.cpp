@@ -5,6 +5,7 @@
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"

@@ -8,6 +8,7 @@
 #include "analyzer/core/finding.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/report/report_reader.h"
 #include "analyzer/verbs/analysis.h"
 #include "analyzer/verbs/report_files.h"

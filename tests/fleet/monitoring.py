@@ -82,7 +82,7 @@ class Monitoring(unittest.TestCase):
         text = self.metrics()
         self.assertNotIn("junk", text)
         self.assertEqual(self.value(text, "kshim_findings", cause="no-image-for-arch", package="torch"), 1)
-        self.assertEqual(sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'package="other"' in line), 40)
+        self.assertEqual(sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if 'package="other"' in line and "no-image" in line), 40)
         self.assertLess(len([line for line in text.splitlines() if line.startswith("kshim_findings{")]), 6, text)
 
     @unittest.skipUnless(has("prometheus_client"), "no prometheus_client beside DuckDB; KSHIM_FLEET_PYTHON names a Python that has it")

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analyzer/core/text.h"
+#include "analyzer/core/redacted.h"
 #include "analyzer/input/report/report_reader.h"
 
 namespace kshim::explain {

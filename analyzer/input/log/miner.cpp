@@ -66,7 +66,6 @@ std::string cut(std::string text) {
   return text;
 }
 
-// Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
   PatternSet patterns;
@@ -99,7 +98,6 @@ struct Vocabulary {
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     library = patterns.add(kLibraryPattern);
-    patterns.compile();
   }
 };
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analyzer/core/text.h"
+#include "analyzer/core/redacted.h"
 
 namespace kshim::analysis {
 namespace {
