@@ -65,8 +65,9 @@ void hide_users(exports::Options& to) {
   to.key = files::read_whole(value, kLongestKey + 1).value_or("");
   while (to.key.ends_with('\n') || to.key.ends_with('\r')) to.key.pop_back();
   if (to.key.size() < kShortestKey || to.key.size() > kLongestKey)
-    throw UserError(fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
-                                analysis::harmless(value)));
+    throw UserError(
+        fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
+                    analysis::harmless(value)));
 }
 
 int export_facts(const ExportOptions& options) {

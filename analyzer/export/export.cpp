@@ -116,8 +116,7 @@ std::string user_of(const Report& report, uid_t owner, const Options& options) {
   const std::string& said = report.process.uid;
   if (report.process.hidden && (!said.empty() || options.key.empty())) return said;
   uid_t uid = owner;
-  if (!report.foreign && !report.process.hidden)
-    std::from_chars(said.data(), said.data() + said.size(), uid);
+  if (!report.foreign && !report.process.hidden) std::from_chars(said.data(), said.data() + said.size(), uid);
   if (!options.hide_users) return user_name(uid);
   if (options.key.empty()) return {};
   const auto hash = report::hmac_sha256(options.key, std::to_string(uid));
@@ -158,7 +157,8 @@ class Rows {
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
     if (time_.empty())
-      reject(without_user(report.path, owner, to_), process.line, "`process`: `time` is no time in UTC, taken as not known");
+      reject(without_user(report.path, owner, to_), process.line,
+             "`process`: `time` is no time in UTC, taken as not known");
     const analysis::ReportIndex index(report);
     know_files(report, index);
     process_row(report, analysis, owner);
@@ -169,8 +169,10 @@ class Rows {
     for (const analysis::FailureRecord& failure : report.failures)
       failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
-    for (const analysis::ReportNote& note : report.notes) reject(without_user(report.path, owner, to_), note.line, note.text);
-    if (!files_->left_out().empty()) reject(without_user(report.path, owner, to_), 0, "a file that it names " + files_->left_out());
+    for (const analysis::ReportNote& note : report.notes)
+      reject(without_user(report.path, owner, to_), note.line, note.text);
+    if (!files_->left_out().empty())
+      reject(without_user(report.path, owner, to_), 0, "a file that it names " + files_->left_out());
   }
 
   /// The files of what `kshim scan --format json` wrote; false where it is no such thing.

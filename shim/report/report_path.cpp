@@ -326,8 +326,7 @@ bool open_report(const Options& options, const EnvironmentCopy& environment, con
   if (wanted.view() == "/dev/null") return false;  // the user wants no report
 
   const std::string_view temporary = options.own_settings ? "/tmp" : environment.temporary_folder();
-  const bool open =
-      error != kTooManyFiles && create_in_private_folder(temporary, name, options, out) == 0;
+  const bool open = error != kTooManyFiles && create_in_private_folder(temporary, name, options, out) == 0;
   Text<2048> line;
   if (error == kTooManyFiles) {
     line << folder_of(wanted.view()).substr(0, 1500) << " has " << options.max_files

@@ -391,7 +391,8 @@ TEST(Messages, AloneAndInALogAreTakenForTheSame) {
 }
 TEST(Messages, TextsOfAPattern) {
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"), (Texts{"cuda ", "error: ", "x", "z."}));
+  EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"),
+            (Texts{"cuda ", "error: ", "x", "z."}));
   EXPECT_EQ(required_texts("a|b"), Texts());
   EXPECT_EQ(required_texts("[]|]ab[^]]c"), (Texts{"ab", "c"}));
   EXPECT_EQ(required_texts(R"((a\)|b)c)"), Texts{"c"});

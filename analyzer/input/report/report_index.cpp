@@ -226,7 +226,8 @@ void ObjectFiles::note_environments(const Report& report) {
 
 bool ObjectFiles::is_patient() const {
   const auto before = owner_ ? spent_.find(*owner_) : spent_.end();
-  return FileTime::spent() - begin_ + (before == spent_.end() ? FileTime::Clock::duration() : before->second) <
+  return FileTime::spent() - begin_ +
+             (before == spent_.end() ? FileTime::Clock::duration() : before->second) <
          patience_;
 }
 

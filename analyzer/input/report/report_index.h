@@ -53,10 +53,11 @@ class ObjectFiles {
  public:
   /// `root`: where the databases of packages and the debug files of the system are looked up. The files that
   /// the reports of one user name are read for `patience` in all, so that no report costs hours.
-  explicit ObjectFiles(const std::filesystem::path& root = "/", FileTime::Clock::duration patience = std::chrono::hours(1))
+  explicit ObjectFiles(const std::filesystem::path& root = "/",
+                       FileTime::Clock::duration patience = std::chrono::hours(1))
       : root_(root), patience_(patience), packages_(root) {}
-  /// What follows is asked for this report. Remembers where else it has seen the files that it names, by build
-  /// id.
+  /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
+  /// build id.
   void learn(const Report& report);
   /// Why files of the report that was learnt last were not read, as a clause; empty where all that were asked
   /// for were.
