@@ -314,11 +314,12 @@ class Finder {
   }
   /// "password hunter2": in a sentence what follows is another word, which has no digit.
   bool is_spoken(Text name, std::size_t start) const noexcept {
-    constexpr std::size_t kShortest = 8;
-    constexpr Word kSpoken[] = {"password", "passwd", "passphrase", "secret", "token", "login", "basic"};
-    bool known = false;
-    for (const Word& word : kSpoken) known = known || equals_ignoring_case(name, word.view());
-    if (!known) return false;
+    constexpr Word kSpoken[] = {"password", "passwd", "passphrase", "secret", "token"};
+    constexpr Word kCommon[] = {"login", "basic"};
+    std::size_t least = 0;
+    for (const Word& word : kSpoken) least = equals_ignoring_case(name, word.view()) ? 8 : least;
+    for (const Word& word : kCommon) least = equals_ignoring_case(name, word.view()) ? 20 : least;
+    if (least == 0) return false;
     bool digit = false;
     bool letter = false;
     const std::size_t end = find_any(" \t\n\"'", start);
@@ -327,7 +328,7 @@ class Finder {
       digit = digit || is_digit(text_[i]);
       letter = letter || is_letter(text_[i]);
     }
-    return digit && letter && end - start >= kShortest;
+    return digit && letter && end - start >= least;
   }
   std::size_t find_other_than_blank(std::size_t from) const noexcept {
     while (from < text_.size() && (text_[from] == ' ' || text_[from] == '\t')) ++from;
