@@ -274,7 +274,7 @@ TEST(Redact, AValueIsHiddenToItsEnd) {
         R"({"token":[")" + X + "\"]}", R"({\"token\": \")" + X + R"(\", \"x\": 1})", "SSHPASS=" + X,
         "pswd: " + X, "key: |\n  " + X + "\n  " + X + "\nnext: 1", "password:\n  " + X,
         "<password>" + X + "</password>", "X-Api-Key%253A" + X, "token%253D" + X, "password " + X,
-        "wandb login " + X, "Authorization%3A%20Bearer%20" + X,
+        "wandb login " + X + X, "Authorization%3A%20Bearer%20" + X,
         "curl -H 'Cookie: a=" + X + "' https://host/a"})
     EXPECT_EQ(redacted(text).find(X), std::string::npos) << redacted(text);
   EXPECT_EQ(redacted("<key>" + X + "</key><a>1</a>"), "<key>…</key><a>1</a>");
