@@ -288,7 +288,6 @@ class Run {
     processes_.summarise_runs();
     sort_findings(out_.findings);
     advise(out_.findings);
-    files_.learn({});  // what follows is asked for no report
     out_.fleet = fleet_plans(out_, options_, listed_, files_);
     unused_.note(out_, notes_);
     notes_.take(out_.notes);
@@ -441,6 +440,7 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   Advised advised;
   Run run(options, out, files, advised);
   run.read(reports);
+  files.charge({});
   run.judge_idle();
   run.judge_missing();
   run.finish();

@@ -191,11 +191,15 @@ const GapRecord* ReportIndex::gap(std::optional<std::uint64_t> object, std::opti
   return offset ? in(gaps_at_, std::pair(object, Id())) : in(gaps_, object);
 }
 
-void ObjectFiles::learn(const Report& report) {
+void ObjectFiles::charge(std::optional<std::uint32_t> owner) {
   if (owner_) spent_[*owner_] += FileTime::spent() - begin_;
-  owner_ = report.owner;
+  owner_ = owner;
   begin_ = FileTime::spent();
   left_out_.clear();
+}
+
+void ObjectFiles::learn(const Report& report) {
+  charge(report.owner);
   const auto add = [this](const std::string& path, const std::string& build_id) {
     if (build_id.empty() || path.empty()) return;
     const auto known = places_.find(build_id);

@@ -59,6 +59,8 @@ class ObjectFiles {
   /// What follows is asked for this report. Remembers where else it has seen the files that it names, by
   /// build id.
   void learn(const Report& report);
+  /// What follows is asked for reports of this user, or for none.
+  void charge(std::optional<std::uint32_t> owner);
   /// Why files of the report that was learnt last were not read, as a clause; empty where all that were asked
   /// for were.
   const std::string& left_out() const { return left_out_; }
