@@ -66,6 +66,8 @@ std::string cut(std::string text) {
   return text;
 }
 
+}  // namespace
+
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
   PatternSet patterns;
@@ -100,6 +102,8 @@ struct Vocabulary {
     library = patterns.add(kLibraryPattern);
   }
 };
+
+namespace {
 
 template <class Row>
 const Row& row_of(const std::vector<Row>& rows, int index) {
