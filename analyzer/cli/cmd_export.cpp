@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "analyzer/cli/command.h"
@@ -53,14 +54,32 @@ void export_once(const ExportOptions& options, exports::Exporter& exporter, bool
     throw UserError("there is no report in what was named", exit_status::kNoInput);
 }
 
+/// KSHIM_PRIVATE, as the shim reads it.
+void hide_users(exports::Options& to) {
+  constexpr std::size_t kShortestKey = 16;
+  constexpr std::size_t kLongestKey = 4096;
+  const char* const given = std::getenv("KSHIM_PRIVATE");
+  const std::string value = given == nullptr ? "" : given;
+  to.hide_users = !value.empty() && value != "0";
+  if (!to.hide_users || value == "1") return;
+  to.key = files::read_whole(value, kLongestKey + 1).value_or("");
+  while (to.key.ends_with('\n') || to.key.ends_with('\r')) to.key.pop_back();
+  if (to.key.size() < kShortestKey || to.key.size() > kLongestKey)
+    throw UserError(
+        fmt::format("KSHIM_PRIVATE: {} is no key: name a file of 16 to 4096 bytes that can be read",
+                    analysis::harmless(value)));
+}
+
 int export_facts(const ExportOptions& options) {
   std::optional<ProgressBar> bar("exporting reports");
-  exports::Exporter exporter({.folder = options.output,
-                              .zstd = options.zstd,
-                              .settle_s = options.settle_s,
-                              .progress = [&bar](std::uint64_t done, std::uint64_t total) {
-                                if (bar) bar->update(done, total);
-                              }});
+  exports::Options to{.folder = options.output,
+                      .zstd = options.zstd,
+                      .settle_s = options.settle_s,
+                      .progress = [&bar](std::uint64_t done, std::uint64_t total) {
+                        if (bar) bar->update(done, total);
+                      }};
+  hide_users(to);
+  exports::Exporter exporter(std::move(to));
   export_once(options, exporter, options.watch);
   bar.reset();
   if (!options.watch) return exit_status::kOk;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <system_error>
@@ -196,6 +197,9 @@ int run(const RunOptions& options) {
   analysis_options.notes = watch.silent(reports);
   analysis_options.exe_of = [&watch](long pid) { return watch.exe_of(static_cast<pid_t>(pid)); };
   analysis_options.record_packages = true;
+  if (child.time_limit)
+    analysis_options.patience =
+        std::min<std::chrono::steady_clock::duration>(analysis_options.patience, *child.time_limit);
   analysis_options.exit_status = outcome.exit_status;
   analysis_options.term_signal = outcome.term_signal;
   const analysis::Analysis analysis = analysis::analyze(reports, analysis_options);

@@ -31,6 +31,8 @@
 #include "kshim/image/arch.h"
 #include "kshim/image/compute_capability.h"
 #include "kshim/image/select.h"
+#include "kshim/report/hmac.h"
+#include "kshim/report/redact.h"
 #include "kshim/report/trusted_folder.h"
 
 namespace kshim::exports {
@@ -109,13 +111,27 @@ std::string user_name(uid_t uid) {
 }
 
 /// Whose process it was, as this machine names the user id: another user's report is that user's, whatever it
-/// says. With KSHIM_PRIVATE what the report has instead.
-std::string user_of(const Report& report, uid_t owner) {
+/// says. With KSHIM_PRIVATE what the report has instead, or what the export makes of the user id.
+std::string user_of(const Report& report, uid_t owner, const Options& options) {
   const std::string& said = report.process.uid;
-  if (report.process.hidden) return said;
+  if (report.process.hidden && (!said.empty() || options.key.empty())) return said;
   uid_t uid = owner;
-  if (!report.foreign) std::from_chars(said.data(), said.data() + said.size(), uid);
-  return user_name(uid);
+  if (!report.foreign && !report.process.hidden) std::from_chars(said.data(), said.data() + said.size(), uid);
+  if (!options.hide_users) return user_name(uid);
+  if (options.key.empty()) return {};
+  const auto hash = report::hmac_sha256(options.key, std::to_string(uid));
+  return {hash.data(), hash.size()};
+}
+
+/// A path without the name of the user, where users are hidden.
+std::string without_user(const std::string& path, uid_t owner, const Options& options) {
+  const passwd* entry = options.hide_users ? ::getpwuid(owner) : nullptr;
+  if (entry == nullptr) return path;
+  const report::Person person{entry->pw_dir, entry->pw_name};
+  std::string out;
+  report::RedactedPieces pieces(path, &person);
+  for (std::string_view piece; pieces.next(piece);) out += piece;
+  return out;
 }
 
 /// What the report says of its job; earlier shims wrote the variables of SLURM alone.
@@ -128,7 +144,7 @@ std::string first_set(const analysis::ProcessRecord& process, const char* key, c
 /// The rows of reports, one report after the other.
 class Rows {
  public:
-  explicit Rows(TableFiles& out) : out_(out) {}
+  Rows(TableFiles& out, const Options& to) : out_(out), to_(to) {}
 
   void add(const Report& report, uid_t owner) {
     const analysis::Analysis analysis = judge_.judge(report);
@@ -136,11 +152,13 @@ class Rows {
     if (packages_.size() + listed_.size() > kMostKnown) packages_.clear(), listed_.clear();
     const analysis::ProcessRecord& process = report.process;
     id_ = fmt::format("{}.{}.{}.{}", process.host, process.pid, process.start, process.time);
-    if (report.foreign) id_ += fmt::format(".{}", owner);  // no user's rows replace another's
+    // No user's rows replace another's.
+    if (report.foreign) id_ += "." + (to_.hide_users ? user_of(report, owner, to_) : std::to_string(owner));
     time_ = is_time(process.time) ? process.time : std::string();
     day_ = time_.empty() ? "unknown" : time_.substr(0, 10);
     if (time_.empty())
-      reject(report.path, process.line, "`process`: `time` is no time in UTC, taken as not known");
+      reject(without_user(report.path, owner, to_), process.line,
+             "`process`: `time` is no time in UTC, taken as not known");
     const analysis::ReportIndex index(report);
     know_files(report, index);
     process_row(report, analysis, owner);
@@ -151,7 +169,10 @@ class Rows {
     for (const analysis::FailureRecord& failure : report.failures)
       failure_row(report, index, failure, analysis, explained);
     kernel_rows(report, index);
-    for (const analysis::ReportNote& note : report.notes) reject(report.path, note.line, note.text);
+    for (const analysis::ReportNote& note : report.notes)
+      reject(without_user(report.path, owner, to_), note.line, note.text);
+    if (!files_->left_out().empty())
+      reject(without_user(report.path, owner, to_), 0, "a file that it names " + files_->left_out());
   }
 
   /// The files of what `kshim scan --format json` wrote; false where it is no such thing.
@@ -243,7 +264,7 @@ class Rows {
         .integer(C::processes_pid, process.pid)
         .integer(C::processes_ppid, process.ppid)
         .integer(C::processes_rank, process.rank)
-        .text(C::processes_user, user_of(report, owner))
+        .text(C::processes_user, user_of(report, owner, to_))
         .text(C::processes_job, first_set(process, "id", "SLURM_JOB_ID"))
         .text(C::processes_account, first_set(process, "account", "SLURM_JOB_ACCOUNT"))
         .text(C::processes_queue, first_set(process, "queue", "SLURM_JOB_PARTITION"))
@@ -258,7 +279,7 @@ class Rows {
         .integer(C::processes_failures, report.failures.size())
         .integer(C::processes_dropped, report.missing + (report.end ? report.end->dropped : 0))
         .integer(C::processes_sample, report.failures.empty() ? process.sample.value_or(1) : 1)
-        .text(C::processes_report, report.path);
+        .text(C::processes_report, without_user(report.path, owner, to_));
     if (report.driver) {
       row.text(C::processes_driver, report.driver->cuda_version)
           .text(C::processes_kernel_module, report.driver->kernel_module)
@@ -532,6 +553,7 @@ class Rows {
     return out;
   }
   TableFiles& out_;
+  const Options& to_;
   std::string id_;
   std::string time_;  ///< of the report at hand; empty where it is none
   std::string day_;
@@ -601,7 +623,7 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
   if (inputs.empty()) return result;
   const std::string name = hash_of(all);
   TableFiles files(options_.folder, name, options_.zstd);
-  Rows rows(files);
+  Rows rows(files, options_);
   ReadAhead reports(inputs);
   std::vector<std::uint64_t> taken;
   std::uint64_t done = 0;
@@ -613,7 +635,7 @@ Result Exporter::run(const std::vector<fs::path>& paths) {
         why != nullptr && !analysis::is_another_users_link(input.path) && rows.add_scan(input.path)) {
       ++result.scans;
     } else if (why != nullptr) {
-      rows.reject(input.path, 0, *why);
+      rows.reject(without_user(input.path, input.owner, options_), 0, *why);
       ++result.rejected;
     } else {
       const Report& report = std::get<Report>(got);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -21,6 +23,7 @@
 #include "analyzer/verbs/record_packages.h"
 #include "analyzer/verbs/report_files.h"
 #include "kshim/base/hash.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -243,8 +246,12 @@ class Run {
     const bool child = parent != initialised_.end() && parent->second == program_of(report);
     const Scene scene{report, index, files_, options_, advised_, file_gaps_, child};
     std::vector<Finding> findings = findings_of(scene);
-    if (report.foreign) keep_free_of_paths(report, findings);
+    if (report.foreign)
+      keep_free_of_paths(report, findings);
+    else
+      note_owners(report, findings);
     if (options_.record_packages) record_packages(scene);
+    if (!files_.left_out().empty()) notes_.add(report.path, "a file that it names " + files_.left_out());
     listed_.add(report, findings);
     const auto process = processes_.add(report, loads_of(report));
     compilers_.note(report, process);
@@ -291,6 +298,22 @@ class Run {
   }
 
  private:
+  /// What the commands run, where it is another user's.
+  void note_owners(const Report& report, const std::vector<Finding>& findings) {
+    std::set<std::string> paths{report.process.exe};
+    for (const Finding& finding : findings) {
+      if (!finding.about) continue;
+      paths.insert(finding.about->python_env.interpreter);
+      paths.insert(finding.about->build_folder);
+    }
+    for (const std::string& path : paths) {
+      struct stat status {};
+      if (!path.empty() && ::lstat(path.c_str(), &status) == 0 &&
+          report::is_another_user(status.st_uid, ::geteuid()))
+        notes_.add(report.path, fmt::format("{} belongs to another user: a command below may run it", path));
+    }
+  }
+
   // Children whose parent is still to come are kept up to here, and else read again.
   static constexpr std::size_t kMostWaiting = std::size_t{64} << 20;
   static constexpr std::size_t kMostBlind = 1024;
@@ -413,10 +436,11 @@ Analysis analyze(const std::vector<std::filesystem::path>& reports_or_folders, c
   out.term_signal = options.term_signal;
   note_assumptions(options, out.notes);
   const std::vector<ReportFile> reports = find_report_files(reports_or_folders, out.notes);
-  ObjectFiles files(options.root);
+  ObjectFiles files(options.root, options.patience);
   Advised advised;
   Run run(options, out, files, advised);
   run.read(reports);
+  files.charge({});
   run.judge_idle();
   run.judge_missing();
   run.finish();
@@ -430,7 +454,7 @@ struct EachReport::Known {
     Advised advised;
     std::unordered_map<std::string, std::vector<Fix>> fixes;
   };
-  explicit Known(const std::filesystem::path& root) : files(root) {}
+  explicit Known(const Options& options) : files(options.root, options.patience) {}
   ObjectFiles files;
   std::unordered_map<std::string, Program> programs;
 };
@@ -443,7 +467,7 @@ ObjectFiles& EachReport::files() { return known_->files; }
 Analysis EachReport::judge(const Report& report) {
   // So that memory does not grow with the number of reports.
   constexpr std::size_t kMostReports = 16384;
-  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_.root);
+  if (reports_++ % kMostReports == 0) known_ = std::make_unique<Known>(options_);
   Known::Program& program =
       known_->programs[report.process.exe + '\n' +
                        (report.process.argv.empty() ? std::string() : report.process.argv.front())];

@@ -2,17 +2,21 @@
 #include "analyzer/verbs/compiler_failures.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 
 #include "analyzer/advise/advice.h"
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
+#include "analyzer/data/knowledge_file.h"
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/scene.h"
 #include "analyzer/input/machine/gather.h"
 #include "kshim/image/compiler_program.h"
+#include "kshim/report/trusted_folder.h"
 
 namespace kshim::analysis {
 namespace {
@@ -143,6 +147,11 @@ void CompilerFailures::find_other(const Report& report, CompilerFacts& facts) co
     other.version = program.version;
     const ToolkitRow* row = find_toolkit(program.version);
     if (program.path == facts.path || row == nullptr || refused_by_program(other)) continue;
+    // To select a compiler is to run it.
+    struct stat status {};
+    const auto place = options_.root / std::filesystem::path(program.path).relative_path();
+    if (::stat(place.c_str(), &status) != 0 || report::is_another_user(status.st_uid, ::geteuid()))
+      continue;
     // Triton's folder is no toolkit.
     if (!facts.selects.starts_with("TRITON_") && program.path.find("/triton/") != std::string::npos) continue;
     // The oldest that does: what called the compiler may not know newer releases.
@@ -219,7 +228,7 @@ std::optional<Finding> CompilerFailures::finding_of(const Failure& failure) {
   AdviceInput at;
   at.cause = out.cause;
   at.object = out.object;
-  at.package = out.package.name;
+  if (!known_project(out.package.name).empty()) at.package = out.package.name;
   at.package_version = out.package.version;
   at.software = waiter != nullptr ? waiter->software : "";
   at.python = !out.where.empty() && out.where.front().python;

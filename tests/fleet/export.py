@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """kshim export: rows have the columns of the schema, a second export writes nothing, what cannot be read is a row of `rejected`, and a
 failed export leaves no table."""
+import hashlib
+import hmac
 import json
 import os
 import pathlib
+import pwd
 import shutil
 import signal
 import subprocess
@@ -103,6 +106,29 @@ class Export(unittest.TestCase):
         how = {(row["file_id"], row["compute_capability"]): (row["how"], row["family"]) for row in self.rows("serves")}
         self.assertEqual([how["aa", gpu] for gpu in ("8.0", "8.6", "9.0", "8.7")], [("sass", "8.0"), ("sass", "8.0"), ("none", "9.0"), ("none", "8.7")])
         self.assertIn("1 exported before", self.export(scan).stdout)
+
+    # shows: `kshim export`: user names, with a key that the export alone reads
+    def test_users_are_hashed_with_the_exporters_own_key(self):
+        key = self.folder / "key"
+        key.write_bytes(b"0123456789abcdef\n")
+        path = self.put("no-image-for-arch")
+        user = pwd.getpwuid(os.geteuid())
+        mine = self.reports / user.pw_name
+        mine.mkdir()
+        path.rename(mine / path.name)
+        wanted = hmac.new(b"0123456789abcdef", str(os.geteuid()).encode(), hashlib.sha256).hexdigest()
+        records = [json.loads(line) for line in (mine / path.name).read_text().splitlines()]
+        for uid, hidden in ((str(os.geteuid()), None), (None, True)):
+            records[0].update(uid=uid, hidden=hidden)
+            (mine / path.name).write_text("".join(json.dumps(record) + "\n" for record in records))
+            for private, said in ((str(key), wanted), ("1", None)):
+                with self.subTest(hidden=hidden, private=private):
+                    shutil.rmtree(self.out, ignore_errors=True)
+                    self.export(self.reports, env={**os.environ, "KSHIM_PRIVATE": private})
+                    process, = self.rows("processes")
+                    self.assertEqual(process["user"], said)
+                    self.assertNotIn(user.pw_name, process["report"].split("/"))
+        self.assertIn("KSHIM_PRIVATE", self.export(self.reports, status=2, env={**os.environ, "KSHIM_PRIVATE": str(self.folder / "none")}).stderr)
 
     # One program's advice for all its reports that say the same; two programs' commands never mix.
     def test_fixes_are_those_of_analyze(self):

@@ -68,7 +68,6 @@ std::string cut(std::string text) {
 
 }  // namespace
 
-// Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
   PatternSet patterns;
@@ -101,7 +100,6 @@ struct Vocabulary {
     hip = patterns.add(kHipPattern);
     cuda_word = patterns.add(kCudaWordPattern);
     library = patterns.add(kLibraryPattern);
-    patterns.compile();
   }
 };
 

@@ -286,6 +286,7 @@ std::variant<Report, std::string> read_report(const std::filesystem::path& path,
   const files::OpenFile file = files::open_to_read(path);
   if (!file) return file.why;
   Report report;
+  report.owner = file.status.st_uid;
   report.linked = !is_reached_by_own_links(path, file.status);
   report.foreign = report.linked || report::is_another_user(file.status.st_uid, ::geteuid());
   report.path = path.string();
