@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -100,6 +101,16 @@ class Export(unittest.TestCase):
         self.assertEqual(len(rows["alike"]["processes"]), len(reports))
         for table, about in rows["apart"].items():
             self.assertEqual(rows["alike"][table], about, table)
+
+    def test_a_table_is_rolled(self):
+        lines = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
+        first = self.folder / "large.jsonl"
+        first.write_text("\n".join([json.dumps({**json.loads(lines[0]), "argv": ["x" * 60000] * 60}), *lines[1:]]) + "\n")
+        for number in range(76):  # 270 MB of rows
+            (self.reports / f"{number}.jsonl").symlink_to(first)
+        self.assertIn("76 reports", self.export(self.reports, "--zstd").stdout)
+        names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
+        self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
 
     def test_a_second_export_writes_nothing(self):
         self.put("no-image-for-arch")
