@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A thousand reports of a cluster name some thousand files; more are not looked up.
-constexpr std::size_t kMostPaths = 50'000;
+constexpr std::size_t kMostAsked = 50'000;
 
 /// Debian's and Fedora's own Python packages lie there; pip installs into /usr/local or a home folder.
 bool is_distributions_python(const std::string& path) {
@@ -27,7 +27,7 @@ using analysis::basename_of;
 constexpr std::string_view kEggInfo = ".egg-info";
 constexpr std::uint64_t kLargestText = std::uint64_t{1} << 20;
 constexpr std::size_t kMostTrees = 64;
-constexpr int kMostParents = 12;
+constexpr int kMostProjectParents = 12;
 // Where a project is built from: the egg-info of a project with the layout src/NAME lies in src.
 constexpr std::string_view kProjectFiles[] = {"setup.py", "pyproject.toml", "setup.cfg"};
 
@@ -54,7 +54,7 @@ const std::optional<Package>& Finder::of(const std::string& path) {
   static const std::optional<Package> none;
   const auto known = known_.find(path);
   if (known != known_.end()) return known->second;
-  if (known_.size() >= kMostPaths) return none;
+  if (known_.size() >= kMostAsked) return none;
   const std::string normal = normal_path(path);
   auto found = normal.empty() ? std::nullopt : look_up(normal);
   if (found && found->environment.empty()) found->environment = environment(normal);
@@ -132,7 +132,7 @@ std::optional<Package> SourceTrees::owner(const std::string& path) {
   // Programs of the same folder are not what pip builds.
   if (basename_of(path).find(".so") == std::string_view::npos) return std::nullopt;
   fs::path folder = fs::path(path).parent_path();
-  for (int level = 0; level < kMostParents && folder.has_relative_path();
+  for (int level = 0; level < kMostProjectParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
     const std::string_view below = std::string_view(path).substr(folder.string().size() + 1);
     std::optional<Package> out;
