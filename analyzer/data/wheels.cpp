@@ -40,6 +40,7 @@ std::optional<unsigned> next_number(std::string_view& rest) {
 
 // Compares as many places as both have, or all where `prefix` is not asked for.
 int compare(std::string_view a, std::string_view b, bool prefix) {
+  if (a == b) return 0;
   while (true) {
     const auto x = next_number(a);
     const auto y = next_number(b);

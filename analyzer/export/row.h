@@ -35,9 +35,10 @@ inline constexpr std::array kTableNames = {
 #undef KSHIM_COLUMN
 };
 
+/// A thread makes one at a time.
 class Row {
  public:
-  explicit Row(Table table) : table_(table) { text_.reserve(1024); }
+  explicit Row(Table table) : table_(table) { text_.clear(); }
   Table table() const noexcept { return table_; }
 
   /// An empty text is not known: null.
@@ -62,8 +63,8 @@ class Row {
   template <class Write>
   Row& put(Column column, Write&& write);
   Table table_;
-  std::string text_;                   ///< the values, in the order in which they came
-  std::array<Value, 32> values_ = {};  ///< in `text_`, by column of the table; empty is null
+  static thread_local std::string text_;  ///< the values, in the order in which they came
+  std::array<Value, 32> values_ = {};     ///< in `text_`, by column of the table; empty is null
 };
 
 }  // namespace kshim::exports

@@ -8,6 +8,8 @@ import json
 import os
 import pathlib
 import pwd
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -48,7 +50,12 @@ class Export(unittest.TestCase):
         return {str(path.relative_to(self.out)): path.stat().st_mtime_ns for path in self.out.rglob("*") if path.is_file()}
 
     def test_rows_have_the_columns_of_the_schema(self):
-        self.export("--settle", "0", GOLDEN)
+        plan = self.folder / "plan.json"
+        plan.write_text(json.dumps({"schema": "kshim-analysis/1", "fleet": [
+            {"object": "/sw/liba.so", "build_id": None, "gpus": ["8.0", "9.0"], "cmake": "80-real;90", "toolkits": ["12.4"],
+             "smallest": {"archs": [{"arch": "sm_80"}, {"arch": "sm_90"}]}}, {}, 7]}))
+        self.export("--settle", "0", GOLDEN, plan)
+        self.assertEqual([(row["file_id"], row["smallest"], row["cmake"]) for row in self.rows("plans")], [("/sw/liba.so", ["sm_80", "sm_90"], "80-real;90")])
         for table, about in SCHEMA.items():
             rows = self.rows(table)
             self.assertTrue(rows, table)
@@ -70,6 +77,43 @@ class Export(unittest.TestCase):
         for failure in self.rows("failures"):
             self.assertEqual(failure["process_id"], process["row_id"])
             self.assertEqual([failure["cause"], failure["finding_id"]], [finding["cause"], finding["row_id"]])
+
+    # Spaces make reports that cannot be compared: each is read whole and judged by itself.
+    def test_reports_that_are_alike_are_judged_once_and_say_the_same(self):
+        cases = ["no-image-for-arch", "jit-tax", "healthy", "device-fault", "nvrtc-arch-unsupported", "python-package", "two-gpus"]
+        lines = {case: [json.loads(line) for line in (GOLDEN / case / "report.jsonl").read_text().splitlines()] for case in cases}
+        draw = random.Random(1)
+        rows = {}
+        reports = []
+        for number in range(1400):
+            case = cases[number % len(cases)]
+            changed = []
+            for row in lines[case]:
+                new = {"process": {"pid": number + 1, "host": f"n{number % 3}", "start": number, "rank": number % 8, "time": f"2026-01-0{1 + number % 9}T00:00:00Z",
+                                   "sample": number % 4 or None},
+                       "module": {"ms": draw.randrange(10 ** 6) / 1000}, "failure": {"tid": number}, "end": {"time": f"2026-02-0{1 + number % 9}T00:00:00Z"},
+                       "device": {"uuid": f"GPU-{number}" if number % 5 else None, "pci": f"0000:{number % 100:02}:00.0"}}.get(row["type"], {})
+                changed.append({**row, **new, "t": row["t"] and number * 1000})
+            reports.append((self.reports / f"{number:04}.jsonl", changed))
+        for name, separators in (("alike", (",", ":")), ("apart", (", ", ": "))):
+            for path, changed in reports:
+                path.write_text("".join(json.dumps(row, separators=separators) + "\n" for row in changed))
+            self.out = self.folder / name
+            self.export("--settle", "0", self.reports)
+            rows[name] = {table: self.rows(table) for table in SCHEMA}
+        self.assertEqual(len(rows["alike"]["processes"]), len(reports))
+        for table, about in rows["apart"].items():
+            self.assertEqual(rows["alike"][table], about, table)
+
+    def test_a_table_is_rolled(self):
+        lines = (GOLDEN / "healthy/report.jsonl").read_text().splitlines()
+        first = self.folder / "large.jsonl"
+        first.write_text("\n".join([json.dumps({**json.loads(lines[0]), "argv": ["x" * 60000] * 60}), *lines[1:]]) + "\n")
+        for number in range(76):  # 270 MB of rows
+            (self.reports / f"{number}.jsonl").symlink_to(first)
+        self.assertIn("76 reports", self.export(self.reports, "--zstd").stdout)
+        names = [re.sub(r"^\w+", "", path.name) for path in sorted((self.out / "table=processes").rglob("*.zst"))]
+        self.assertEqual(sorted(names), [".1.ndjson.zst", ".ndjson.zst"])
 
     def test_a_second_export_writes_nothing(self):
         self.put("no-image-for-arch")
