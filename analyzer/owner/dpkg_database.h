@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Debian package a file belongs to, without running dpkg: /var/lib/dpkg/info/*.list, status and
-// diversions (deb-src:dpkg, doc/ and dpkg(1), FILES). Read once, at the first question.
+// Which Debian package a file belongs to, without running dpkg: /var/lib/dpkg/info/*.list and status
+// (deb-src:dpkg, doc/ and dpkg(1), FILES). Read once, at the first question.
 #pragma once
 #include <map>
 
@@ -16,17 +16,9 @@ class DpkgDatabase {
   std::optional<Package> owner(const std::vector<std::string>& names);
 
  private:
-  /// A file that one package moved out of another's way. Without a package the administrator did.
-  struct Diversion {
-    std::string from;
-    std::string to;
-    std::string package;
-  };
   void load();
   void load_lists();
   void load_status();
-  void load_diversions();
-  std::vector<PathIndex::Owner> listing(const std::string& path) const;
   std::string version_of(const std::string& list_name) const;
 
   std::filesystem::path root_;
@@ -35,7 +27,6 @@ class DpkgDatabase {
   std::vector<std::string> lists_;  ///< "libc6:amd64"
   PathIndex files_;
   std::map<std::string, std::string, std::less<>> versions_;  ///< by "libc6:amd64" and by "libc6"
-  std::vector<Diversion> diversions_;
 };
 
 }  // namespace kshim::packages
