@@ -15,7 +15,7 @@ using image::Version;
 
 // The range of toolkits that build for all of these: "8.0 to 12.9", "12.8 and newer". A toolkit that drops an
 // architecture does not take it up again, so the range has no holes.
-std::string toolkit_range(const std::vector<image::Arch>& archs) {
+std::string toolkits_for(const std::vector<image::Arch>& archs) {
   const ToolkitRow* first = nullptr;
   const ToolkitRow* last = nullptr;
   for (const ToolkitRow& row : toolkits()) {
@@ -45,12 +45,12 @@ bool range_tells(const AdviceInput& at, bool part_of_cuda) {
 }  // namespace
 
 std::string toolkit_range(ComputeCapability cc) {
-  return toolkit_range(std::vector<image::Arch>{{cc, image::Suffix::none}});
+  return toolkits_for(std::vector<image::Arch>{{cc, image::Suffix::none}});
 }
 std::string toolkit_range(const BuildPlan& plan) {
   std::vector<image::Arch> archs;
   for (const PlannedArch& row : plan.archs) archs.push_back(row.arch);
-  return toolkit_range(archs);
+  return toolkits_for(archs);
 }
 
 bool is_vendors(const AdviceInput& at) {

@@ -100,7 +100,7 @@ int analyze(const AnalyzeOptions& options) {
   return analysis::worst(analysis) == analysis::Severity::error ? exit_status::kFindings : exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_analyze(CLI::App& app) {
   auto options = std::make_shared<AnalyzeOptions>();
   app.add_option("PATH", options->paths, "reports, or folders of them")->required()->group("");
   add_format(app, options->format);
@@ -144,7 +144,7 @@ Command analyze_command() {
       .footer =
           "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments, 3 nothing "
           "readable. With --status nagios: 0 OK, 1 warning, 2 critical, 3 unknown.",
-      .set_up = set_up};
+      .set_up = set_up_analyze};
 }
 
 }  // namespace kshim::cli

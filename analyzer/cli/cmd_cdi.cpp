@@ -152,7 +152,7 @@ int write_cdi(const CdiOptions& options) {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_cdi(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
   add_value(app, "--shim", options->shim, "FILE", "path of libkshim.so (default: the one of `kshim path`)");
   add_value(app, "--report", options->report, "DIR",
@@ -180,7 +180,7 @@ Command cdi_command() {
               "  podman run --device kshim/shim=record --device nvidia.com/gpu=all IMAGE\n"
               "  kshim analyze /var/spool/kshim\n",
           .footer = "Exit status: 0, 2 wrong arguments, 3 no libkshim.so.",
-          .set_up = set_up};
+          .set_up = set_up_cdi};
 }
 
 }  // namespace kshim::cli

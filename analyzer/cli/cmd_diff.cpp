@@ -65,7 +65,7 @@ int compare(const DiffOptions& options) {
   return diff.lost() ? exit_status::kFindings : exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_diff(CLI::App& app) {
   auto options = std::make_shared<DiffOptions>();
   app.add_option("A", options->a, "before")->required()->group("");
   app.add_option("B", options->b, "after")->required()->group("");
@@ -102,7 +102,7 @@ Command diff_command() {
               "Losses are architectures, PTX, kernels and files that B lacks, new findings, and PTX that "
               "is too new for a driver that read A's (unless --driver reads it). Exit status: 0 B lost "
               "nothing, 1 B lost something, 2 wrong arguments, 3 nothing readable in A or B.",
-          .set_up = set_up};
+          .set_up = set_up_diff};
 }
 
 }  // namespace kshim::cli

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json, analysis::Format::markdown};
+constexpr std::array kDoctorFormats = {analysis::Format::text, analysis::Format::json,
+                                       analysis::Format::markdown};
 
 struct DoctorOptions {
   analysis::Format format = analysis::Format::text;
@@ -66,13 +67,13 @@ int examine(const DoctorOptions& options) {
   return found ? exit_status::kFindings : exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_doctor(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
   app.add_option("PROGRAM", options->program,
                  "a program to look at as well, or a Python environment; of an interpreter or script in an "
                  "environment, its packages are listed")
       ->group("");
-  add_format(app, options->format, kFormats);
+  add_format(app, options->format, kDoctorFormats);
   add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
   add_value(app, "--root", options->root, "DIR",
             "look at the file system in DIR (a container's root, a mounted disk) instead of this "
@@ -101,7 +102,7 @@ Command doctor_command() {
               "  kshim doctor --format markdown .venv/bin/python\n"
               "  kshim doctor --format json ./build/simulate\n",
           .footer = "Exit status: 0 nothing wrong, 1 findings of severity error, 2 wrong arguments.",
-          .set_up = set_up};
+          .set_up = set_up_doctor};
 }
 
 }  // namespace kshim::cli

@@ -19,7 +19,7 @@
 namespace kshim::cli {
 namespace {
 
-constexpr std::array kFormats = {analysis::Format::text, analysis::Format::json};
+constexpr std::array kExplainFormats = {analysis::Format::text, analysis::Format::json};
 
 struct ExplainOptions {
   analysis::Format format = analysis::Format::text;
@@ -103,12 +103,12 @@ int explain_it(const ExplainOptions& options) {
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   app.add_option("MESSAGE", options->words, "a number, a name or a message")->group("");
   add_value(app, "--log", options->log, "FILE",
             "read this log (- for stdin); the first failing line decides");
-  add_format(app, options->format, kFormats);
+  add_format(app, options->format, kExplainFormats);
   add_value(app, "-o,--output", options->output, "FILE", "write to FILE instead of stdout");
   add_value(app, "--assume-cc", options->assumed.cc, "X.Y",
             "the GPU's compute capability or name, if the text does not have it");
@@ -140,7 +140,7 @@ Command explain_command() {
       .footer =
           "Exit status: 0, or 1 for a log with a failure of severity error; 2 wrong arguments; 3 "
           "nothing known, or nothing readable.",
-      .set_up = set_up};
+      .set_up = set_up_explain};
 }
 
 }  // namespace kshim::cli

@@ -183,7 +183,7 @@ int export_open_metrics(const ExportOptions& options) {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   app.add_option(
          "PATH", options->paths,
@@ -244,7 +244,7 @@ Command export_command() {
               "Exit status: 0; 1 if files differ from the declaration or could not be read to their end; 2 "
               "wrong arguments, or a folder that cannot be written; 3 no report (with --to: no device "
               "code).",
-          .set_up = set_up};
+          .set_up = set_up_export};
 }
 
 }  // namespace kshim::cli

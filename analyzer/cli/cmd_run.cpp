@@ -209,7 +209,7 @@ int run(const RunOptions& options) {
   return judge(options, analysis, outcome);
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   // Not a positional option: CLI11 takes an argument such as `[a,b]` apart. This way the rest stays as it is.
   app.prefix_command();
@@ -257,7 +257,7 @@ Command run_command() {
               "Exit status: that of CMD, or 128+N if signal N ended it; 1 for --fail-on and --status "
               "findings; 125 if kshim itself failed, or could not watch CMD with --fail-on or --status; "
               "126 if CMD cannot be executed; 127 if it does not exist.",
-          .set_up = set_up,
+          .set_up = set_up_run,
           .misuse_status = exit_status::kRunFailed};
 }
 

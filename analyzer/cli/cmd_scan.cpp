@@ -209,7 +209,7 @@ int list_gpus() {
   return exit_status::kOk;
 }
 
-std::function<int()> set_up(CLI::App& app) {
+std::function<int()> set_up_scan(CLI::App& app) {
   auto options = std::make_shared<ScanOptions>();
   app.add_option("PATH", options->paths,
                  "files, folders, wheels, Python environments, images of containers; - is standard input")
@@ -278,7 +278,7 @@ Command scan_command() {
               "warning), or a named file that could not be read to its end (with --fail-on warning: any "
               "file), or, with --expect, a file that differs from the list, a path without device code, an "
               "empty folder; 2 wrong arguments; 3 nothing readable.",
-          .set_up = set_up};
+          .set_up = set_up_scan};
 }
 
 }  // namespace kshim::cli

@@ -131,29 +131,29 @@ void read_files(const fs::path& path, const Options& options, Side& side) {
   }
 }
 
-using Json = nlohmann::json;
+using SavedJson = nlohmann::json;
 
-const Json& member(const Json& json, const char* key) {
-  static const Json kNone;
+const SavedJson& member(const SavedJson& json, const char* key) {
+  static const SavedJson kNone;
   if (!json.is_object()) return kNone;
   const auto found = json.find(key);
   return found == json.end() ? kNone : *found;
 }
-std::string text_of(const Json& json, const char* key) {
-  const Json& value = member(json, key);
+std::string text_of(const SavedJson& json, const char* key) {
+  const SavedJson& value = member(json, key);
   return value.is_string() ? value.get<std::string>() : std::string();
 }
-std::uint64_t number_of(const Json& json, const char* key) {
-  const Json& value = member(json, key);
+std::uint64_t number_of(const SavedJson& json, const char* key) {
+  const SavedJson& value = member(json, key);
   return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
 }
-const Json& list_of(const Json& json, const char* key) {
-  static const Json kEmpty = Json::array();
-  const Json& value = member(json, key);
+const SavedJson& list_of(const SavedJson& json, const char* key) {
+  static const SavedJson kEmpty = SavedJson::array();
+  const SavedJson& value = member(json, key);
   return value.is_array() ? value : kEmpty;
 }
 
-std::string sentence_of(const Json& finding) {
+std::string sentence_of(const SavedJson& finding) {
   const std::string object = text_of(finding, "object");
   const std::string headline = text_of(finding, "headline");
   const std::string need = text_of(finding, "need");
@@ -162,7 +162,7 @@ std::string sentence_of(const Json& finding) {
   return text;
 }
 
-Finding finding_of(const Json& json) {
+Finding finding_of(const SavedJson& json) {
   Finding out{.cause = text_of(json, "cause"),
               .object = text_of(json, "object"),
               .need = text_of(json, "need"),
@@ -171,12 +171,12 @@ Finding finding_of(const Json& json) {
   out.severity = severity == "error"     ? analysis::Severity::error
                  : severity == "warning" ? analysis::Severity::warning
                                          : analysis::Severity::info;
-  const Json& code = member(json, "code");
+  const SavedJson& code = member(json, "code");
   if (code.is_number_integer()) out.code = code.get<std::int64_t>();
   return out;
 }
 
-Object object_of(const Json& json) {
+Object object_of(const SavedJson& json) {
   Object out;
   out.place = text_of(json, "path");
   out.member = text_of(json, "member");
@@ -184,22 +184,22 @@ Object object_of(const Json& json) {
   out.package = package_name(text_of(json, "package"));
   out.build_id = text_of(json, "build_id");
   out.bytes = number_of(json, "bytes");
-  for (const Json& image : list_of(json, "images"))
+  for (const SavedJson& image : list_of(json, "images"))
     add_image({text_of(image, "kind"), text_of(image, "arch"), text_of(image, "isa"),
                number_of(image, "count"), number_of(image, "bytes")},
               out);
   if (member(json, "kernels").is_array()) {
     out.kernels.emplace();
-    for (const Json& kernel : list_of(json, "kernels")) {
+    for (const SavedJson& kernel : list_of(json, "kernels")) {
       std::vector<std::string>& archs = (*out.kernels)[text_of(kernel, "demangled")];
-      for (const Json& image : list_of(kernel, "images"))
+      for (const SavedJson& image : list_of(kernel, "images"))
         out.code_bytes[text_of(kernel, "demangled")] += number_of(image, "code_bytes");
-      for (const Json& arch : list_of(kernel, "archs")) {
+      for (const SavedJson& arch : list_of(kernel, "archs")) {
         if (arch.is_string()) archs.push_back(arch.get<std::string>());
       }
     }
   }
-  for (const Json& target : list_of(json, "targets")) {
+  for (const SavedJson& target : list_of(json, "targets")) {
     const auto arch = image::parse_arch(text_of(target, "target"));
     if (!arch) continue;
     scan::TargetVerdict verdict{.target = *arch};
@@ -266,7 +266,7 @@ Side read_side(const std::string& path, const Options& options) {
 }
 
 bool read_json(const std::string& text, Side& side) {
-  const Json json = Json::parse(text, nullptr, false);
+  const SavedJson json = SavedJson::parse(text, nullptr, false);
   if (json.is_discarded()) {
     side.notes = {fmt::format("{}: is no JSON that can be read whole", side.path)};
     return false;
@@ -276,20 +276,20 @@ bool read_json(const std::string& text, Side& side) {
     side.kind = SideKind::reports;
     side.has_objects = false;
     side.verdict = text_of(json, "verdict");
-    for (const Json& device : list_of(json, "devices")) {
+    for (const SavedJson& device : list_of(json, "devices")) {
       const std::string cc = text_of(device, "compute_capability");
       side.devices.push_back(fmt::format("{} ({})", text_of(device, "name"), cc.empty() ? "?" : cc));
     }
   } else if (schema == "kshim-scan/1") {
-    for (const Json& object : list_of(json, "objects")) side.objects.push_back(object_of(object));
+    for (const SavedJson& object : list_of(json, "objects")) side.objects.push_back(object_of(object));
     cut_common_folder(side.objects);
   } else {
     side.notes = {fmt::format("{}: its schema is `{}`; kshim-scan/1 and kshim-analysis/1 can be compared",
                               side.path, schema)};
     return false;
   }
-  for (const Json& finding : list_of(json, "findings")) side.findings.push_back(finding_of(finding));
-  for (const Json& note : list_of(json, "notes")) {
+  for (const SavedJson& finding : list_of(json, "findings")) side.findings.push_back(finding_of(finding));
+  for (const SavedJson& note : list_of(json, "notes")) {
     if (note.is_string()) side.notes.push_back(note.get<std::string>());
   }
   return true;

@@ -161,6 +161,10 @@ struct SeenIn {
 
 struct AdviceInput;
 
+/// What a finding lists of its kernels and places; the count of all is kept.
+constexpr std::size_t kMostKernels = 1000;
+constexpr std::size_t kMostPlaces = 3;
+
 struct Finding {
   Cause cause = Cause::unknown;
   Severity severity = Severity::error;

@@ -198,6 +198,8 @@ void read(Row& row, std::string_view key, E& out) {
   });
 }
 
+}  // namespace
+
 /// The tables of the image library that a text brings.
 struct ImageTables {
   std::vector<image::ComputeCapabilityInfo> gpus;
@@ -205,6 +207,8 @@ struct ImageTables {
   std::vector<image::PtxTargetRow> targets;
   std::vector<image::PtxIsaRow> isas;
 };
+
+namespace {
 
 void read_toolkit(Row& row, Knowledge& to, ImageTables& images) {
   ToolkitRow out;
@@ -356,7 +360,8 @@ class KnowledgeText::Rows {
   }
   const std::string& date() const { return date_; }
   void use(Knowledge& to, ImageLibrary images) {
-    for (const Section* section : sections_) section->take(rows_, to);
+    for (const Section& section : kSections)
+      if (has(section.name)) section.take(rows_, to);
     if (images == ImageLibrary::has_it) return;
     image::CompatTables tables = image::compat_tables();
     if (has("gpus")) {
@@ -379,14 +384,13 @@ class KnowledgeText::Rows {
       section.read(row, rows_, images_);
       row.done();
     }
-    sections_.push_back(&section);
+    sections_.push_back(section.name);
   }
   bool has(std::string_view name) const {
-    return std::any_of(sections_.begin(), sections_.end(),
-                       [&](const Section* each) { return each->name == name; });
+    return std::find(sections_.begin(), sections_.end(), name) != sections_.end();
   }
   std::string date_;
-  std::vector<const Section*> sections_;
+  std::vector<std::string_view> sections_;
   Knowledge rows_;
   ImageTables images_;
 };

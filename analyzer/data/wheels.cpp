@@ -85,7 +85,7 @@ std::string cuda_word(std::string_view package) {
   return {};
 }
 
-bool is_newer(const WheelRow* a, const WheelRow* b) {
+bool serves_newer(const WheelRow* a, const WheelRow* b) {
   const bool a_open = a->last == kOpen;
   const bool b_open = b->last == kOpen;
   if (a_open != b_open) return a_open;
@@ -189,7 +189,7 @@ std::vector<const WheelRow*> wheels_serving(std::string_view distribution, Compu
         serves(row, cc) != image::Choice::none)
       out.push_back(&row);
   }
-  std::stable_sort(out.begin(), out.end(), is_newer);
+  std::stable_sort(out.begin(), out.end(), serves_newer);
   return out;
 }
 

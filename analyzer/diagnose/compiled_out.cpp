@@ -19,8 +19,7 @@ constexpr double kNothingLeft = 0.9;
 constexpr double kLittleElsewhere = 0.7;  // the other image does not do much, either
 constexpr double kPrints = 0.75;
 constexpr std::uint64_t kMuch = 512;
-constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
-constexpr std::size_t kMostKernels = 4096;
+constexpr std::size_t kMostUsedKernels = 4096;
 
 /// Kernels of one module of a file, each with the line of the report that names it.
 struct Used {
@@ -40,7 +39,8 @@ std::vector<Used> used_kernels(const Scene& scene) {
     const ModuleRecord* module = scene.index.module(module_id);
     const ObjectRecord* object = scene.index.object(object_id);
     if (object == nullptr && module != nullptr) object = scene.index.object(module->object);
-    if (object == nullptr || module == nullptr || !module->offset || kernel.empty() || ++count > kMostKernels)
+    if (object == nullptr || module == nullptr || !module->offset || kernel.empty() ||
+        ++count > kMostUsedKernels)
       return;
     Used& out = modules[{object->id, *module->offset}];
     out.object = object;

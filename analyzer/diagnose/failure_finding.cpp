@@ -11,9 +11,6 @@
 namespace kshim::analysis {
 namespace {
 
-// More would be read by nobody; the count is kept.
-constexpr std::size_t kMostKernels = 1000;
-
 // The layer that a finding shows: the first whose code is the diagnosis' own, which for images is the
 // driver's.
 const Layer* shown_layer(const FailureRecord& failure) {

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kBuiltWithNewer = 0.85;
-constexpr double kReleasesKnown = 0.8;
+constexpr double kVersionsKnown = 0.8;
 constexpr double kFoldersKnown = 0.55;
 constexpr std::size_t kMostEntries = 64;
 
@@ -97,7 +97,7 @@ void parts_of_another(const Scene& scene, const std::vector<CudaLibrary>& all, s
   if (known && !releases_differ(have, shadow->release)) return;
   LibraryMatch match{Cause::cudnn_mismatch,
                      Mixture::shadowed,
-                     known ? kReleasesKnown : kFoldersKnown,
+                     known ? kVersionsKnown : kFoldersKnown,
                      {},
                      {},
                      {cudnn},
@@ -127,11 +127,9 @@ void add_cudnn_choice(const Scene& scene, const std::vector<CudaLibrary>& librar
   if (!parts_told) parts_of_another(scene, libraries, index, matches);
 }
 
-// A diagnosis below this has no ground but its code.
-constexpr double kOwnGround = 0.55;
-constexpr double kOnItsStack = 0.75;   // the failing call came out of one of the libraries
-constexpr double kNothingElse = 0.45;  // it did not, and nothing else explains it
-constexpr double kGaveUp = 0.85;       // of what the libraries by themselves are worth
+constexpr double kOnItsStack = 0.75;     // the failing call came out of one of the libraries
+constexpr double kNothingElse = 0.45;    // it did not, and nothing else explains it
+constexpr double kLibraryGaveUp = 0.85;  // of what the libraries by themselves are worth
 constexpr std::size_t kMostUsers = 3;
 
 std::vector<image::ComputeCapability> devices_of(const Scene& scene) {
@@ -322,7 +320,7 @@ bool weigh(const Scene& scene, const LibraryMatch& match, const std::vector<Cuda
   }
   if (gave_up && is_strong(match.kind) && !any_error(known)) {
     out.severity = Severity::error;
-    out.confidence = match.confidence * kGaveUp;
+    out.confidence = match.confidence * kLibraryGaveUp;
     out.evidence.push_back(
         {EvidenceId::ended_silently,
          fmt::format(

@@ -12,8 +12,6 @@ namespace {
 
 // A thousand ranks that fail alike are one story: a few of them are evidence enough.
 constexpr std::size_t kMostEvidence = 12;
-constexpr std::size_t kMostKernels = 1000;
-constexpr std::size_t kMostPlaces = 3;
 
 constexpr std::size_t kMostImages = 256;
 constexpr std::size_t kMostDevices = 256;

@@ -18,7 +18,6 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kMostPlaces = 3;
 // A CMake build folder is rarely deeper above its products.
 constexpr int kMostParents = 6;
 

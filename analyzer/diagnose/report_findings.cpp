@@ -13,9 +13,7 @@ namespace kshim::analysis {
 namespace {
 
 // The shim writes each distinct failure once and counts the rest: more than this is no honest report.
-constexpr std::size_t kMostFailures = 4096;
-// Below, a diagnosis by code alone gives way to an earlier failure that explains it.
-constexpr double kOwnGround = 0.55;
+constexpr std::size_t kMostReported = 4096;
 
 // Codes that an ignored earlier failure leaves behind: handles that were never made, names that were never
 // loaded, and the runtime's last error read by a later call.
@@ -105,7 +103,7 @@ bool is_cleanup_at_end(const Scene& scene, const FailureRecord& failure) {
 std::vector<Finding> findings_of(const Scene& scene) {
   Gathered gathered;
   std::vector<Judged> judged;
-  const std::size_t count = std::min(scene.report.failures.size(), kMostFailures);
+  const std::size_t count = std::min(scene.report.failures.size(), kMostReported);
   for (std::size_t i = 0; i < count; ++i) {
     const FailureRecord& failure = scene.report.failures[i];
     if (is_cleanup_at_end(scene, failure)) continue;

@@ -14,7 +14,6 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr int kInvalidValue = 1;
 constexpr int kNotInitialized = 3;
 constexpr int kInvalidHandle = 400;
 

@@ -8,6 +8,10 @@
 
 namespace kshim::analysis {
 
+constexpr int kInvalidValue = 1;  ///< cudaErrorInvalidValue
+/// A diagnosis below this has no ground but its code.
+constexpr double kOwnGround = 0.55;
+
 struct Match {
   double confidence = 0;
   std::string because;  ///< a sentence

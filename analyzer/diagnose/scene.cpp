@@ -39,7 +39,6 @@ bool went_on(const Scene& scene, const FailureRecord& failure, const Subject& su
   if (scene.index.launch_failed(id_of(subject.object), id_of(subject.module))) return false;
   // What the GPU allows, and what the driver knows, is asked in order to choose; a refusal is an answer,
   // however the program ended.
-  constexpr int kInvalidValue = 1;
   const bool asked_for_limits =
       failure.stage == "query" &&
       std::any_of(failure.layers.begin(), failure.layers.end(), [](const Layer& layer) {
@@ -533,8 +532,6 @@ image::Selection select(const std::vector<ImageFact>& images, const Facts& facts
 
 namespace {
 
-// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
-constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
 // What is remembered, in bytes of names; beyond, a file is read again.
 constexpr std::size_t kMostNames = std::size_t{64} << 20;
 constexpr std::size_t kMostKnown = 16384;

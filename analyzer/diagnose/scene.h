@@ -12,6 +12,9 @@
 
 namespace kshim::analysis {
 
+/// Kernels are read for their names; beyond this many bytes of payload the names of the rest are left out.
+constexpr std::uint64_t kMostPayload = std::uint64_t{256} << 20;
+
 // What a file lacks for a GPU. Found by reading all of its device code, which is done once for all reports.
 
 /// How many modules of a file lack an image, and how many have one.

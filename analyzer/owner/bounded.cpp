@@ -19,7 +19,7 @@ bool take(std::uint64_t& from, std::uint64_t amount) {
   return true;
 }
 
-constexpr std::size_t kMostPaths = 8'000'000;
+constexpr std::size_t kMostIndexed = 8'000'000;
 
 std::uint64_t hash_of(std::string_view path) { return std::hash<std::string_view>{}(path); }
 
@@ -101,7 +101,7 @@ std::string normal_path(std::string_view path) {
 }
 
 void PathIndex::add(std::string_view path, Owner owner) {
-  if (rows_.size() < kMostPaths) rows_.emplace_back(hash_of(path), owner);
+  if (rows_.size() < kMostIndexed) rows_.emplace_back(hash_of(path), owner);
 }
 
 void PathIndex::seal() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/owner/conda_environments.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <system_error>
+
+#include "analyzer/owner/json_text.h"
 
 namespace kshim::packages {
 namespace {
@@ -12,15 +12,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // The largest real one, of a CUDA toolkit's documentation in one package, has 12 MB.
-constexpr std::uint64_t kLargestRecord = std::uint64_t{64} << 20;
-constexpr std::size_t kMostPackages = 10'000;
-constexpr int kMostParents = 64;
-
-std::string text_of(simdjson::dom::element record, std::string_view key) {
-  std::string_view text;
-  if (record[key].get(text) != simdjson::SUCCESS) return {};
-  return std::string(text);
-}
+constexpr std::uint64_t kLargestCondaRecord = std::uint64_t{64} << 20;
+constexpr std::size_t kMostCondaPackages = 10'000;
+constexpr int kMostPrefixParents = 64;
 
 void cut_end(std::string& text, std::string_view end) {
   if (text.ends_with(end)) text.erase(text.size() - end.size());
@@ -59,7 +53,7 @@ const std::string& CondaEnvironments::prefix(const std::string& path) {
   if (known != prefixes_.end()) return known->second;
   std::string found;
   fs::path folder = start;
-  for (int level = 0; level < kMostParents && folder.has_relative_path();
+  for (int level = 0; level < kMostPrefixParents && folder.has_relative_path();
        ++level, folder = folder.parent_path()) {
     std::error_code error;
     if (budget_.entries == 0) return none;
@@ -89,18 +83,18 @@ const CondaEnvironments::Environment& CondaEnvironments::environment(const std::
   const fs::path folder = fs::path(prefix) / "conda-meta";
   simdjson::dom::parser parser;
   for (const std::string& name : names_in(folder, budget_)) {
-    if (!name.ends_with(".json") || out.packages.size() >= kMostPackages) continue;
-    const auto text = read_bounded(folder / name, kLargestRecord, budget_);
+    if (!name.ends_with(".json") || out.packages.size() >= kMostCondaPackages) continue;
+    const auto text = read_bounded(folder / name, kLargestCondaRecord, budget_);
     simdjson::dom::element record;
     if (!text || parser.parse(*text).get(record) != simdjson::SUCCESS) continue;
     Package package;
-    package.name = text_of(record, "name");
+    package.name = text_in(record, "name");
     if (package.name.empty()) continue;
-    package.version = text_of(record, "version");
-    package.build = text_of(record, "build");
-    package.channel = channel_of(text_of(record, "channel"));
+    package.version = text_in(record, "version");
+    package.build = text_in(record, "build");
+    package.channel = channel_of(text_in(record, "channel"));
     package.manager = "conda";
-    package.requested = !text_of(record, "requested_spec").empty();
+    package.requested = !text_in(record, "requested_spec").empty();
     package.environment = prefix;
     const auto owner = static_cast<PathIndex::Owner>(out.packages.size());
     simdjson::dom::array files;

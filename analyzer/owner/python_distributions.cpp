@@ -3,14 +3,13 @@
 // name normalization"; auditwheel's README for NAME.libs.
 #include "analyzer/owner/python_distributions.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <system_error>
 
 #include "analyzer/core/text.h"
+#include "analyzer/owner/json_text.h"
 
 namespace kshim::packages {
 namespace {
@@ -94,11 +93,6 @@ constexpr std::string_view kSchemes[] = {"https://", "http://", "ssh://", "git:/
 
 using simdjson::dom::element;
 
-std::string text_of(element of, std::string_view key) {
-  std::string_view text;
-  return of[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
-}
-
 // "%20" is a blank; nullopt where a percent sign has no two digits behind it.
 std::optional<std::string> unescaped(std::string_view text) {
   std::string out;
@@ -150,10 +144,10 @@ std::string address_of_repository(std::string_view url) {
 }
 
 std::string repository(element root, element control) {
-  const std::string kind = text_of(control, "vcs");
-  const std::string address = address_of_repository(text_of(root, "url"));
-  const std::string commit = text_of(control, "commit_id");
-  const std::string folder = text_of(root, "subdirectory");
+  const std::string kind = text_in(control, "vcs");
+  const std::string address = address_of_repository(text_in(root, "url"));
+  const std::string commit = text_in(control, "commit_id");
+  const std::string folder = text_in(root, "subdirectory");
   const bool known = std::find(std::begin(kControls), std::end(kControls), kind) != std::end(kControls);
   if (!known || address.empty() || commit.empty() || !only_has(commit, "-._:@") || !only_has(folder, "-._/"))
     return {};
@@ -380,8 +374,8 @@ std::string source_of_direct_url(std::string_view json) {
   element info;
   if (root["vcs_info"].get(info) == simdjson::SUCCESS) return repository(root, info);
   if (root["dir_info"].get(info) != simdjson::SUCCESS) return {};
-  std::string folder = folder_of_url(text_of(root, "url"));
-  if (const std::string below = text_of(root, "subdirectory"); !below.empty() && !folder.empty())
+  std::string folder = folder_of_url(text_in(root, "url"));
+  if (const std::string below = text_in(root, "subdirectory"); !below.empty() && !folder.empty())
     folder = normal_path(folder + "/" + below);
   if (folder.empty()) return {};
   bool editable = false;

@@ -21,7 +21,7 @@ namespace kshim::analysis {
 namespace {
 
 constexpr std::size_t kArchs = 24;
-constexpr std::size_t kDevices = 12;
+constexpr std::size_t kListedDevices = 12;
 
 struct FileRow {
   std::map<std::string, Line> archs;
@@ -79,7 +79,7 @@ class Matrix {
     std::sort(archs_.begin(), archs_.end(),
               [](const std::string& a, const std::string& b) { return arch_order(a) < arch_order(b); });
     const std::size_t archs = std::min(archs_.size(), kArchs);
-    const std::size_t devices = std::min(devices_.size(), kDevices);
+    const std::size_t devices = std::min(devices_.size(), kListedDevices);
     std::vector<std::string> head = {"File"};
     for (std::size_t i = 0; i < devices; ++i) head.push_back(devices_[i]);
     for (std::size_t i = 0; i < archs; ++i) head.push_back(archs_[i]);

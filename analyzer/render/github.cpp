@@ -28,7 +28,7 @@ std::string escaped(std::string_view text, bool property) {
   return out;
 }
 
-constexpr std::array kKinds = {"error", "warning", "notice"};
+constexpr std::array kCommands = {"error", "warning", "notice"};
 std::size_t kind_of(Severity severity) {
   return severity == Severity::error ? 0 : severity == Severity::warning ? 1 : 2;
 }
@@ -56,7 +56,7 @@ void add_finding(const PlacedFinding& placed, const SourceRoot& root, GithubComm
 void GithubCommands::add(Severity severity, std::string_view title, std::string_view text,
                          std::string_view properties) {
   const std::size_t kind = kind_of(severity);
-  commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kKinds.at(kind), properties,
+  commands_.at(kind).push_back(fmt::format("::{} {}title={}::{}\n", kCommands.at(kind), properties,
                                            escaped(clipped(harmless(title), kTitleBytes), true),
                                            escaped(clipped(harmless_lines(text), kMessageBytes), false)));
 }
@@ -71,7 +71,7 @@ std::string GithubCommands::text() const {
     out += fmt::format(
         "::{} title=kshim::and {} more: GitHub shows {} of a kind. All of them: --format markdown -o "
         "\"$GITHUB_STEP_SUMMARY\"\n",
-        kKinds.at(kind), commands.size() - shown, kShown);
+        kCommands.at(kind), commands.size() - shown, kShown);
   }
   return out;
 }

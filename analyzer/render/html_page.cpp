@@ -14,7 +14,7 @@ namespace {
 // A page that opens at once and can be sifted while one types; what is more is counted on it.
 constexpr Limits kPage = {.rows = 2000, .columns = 1000, .findings = 300, .kernels = 20'000};
 // With 100,000 rows it still opens.
-constexpr Limits kEverything = {
+constexpr Limits kWholePage = {
     .rows = 100'000, .columns = 1'000'000, .findings = 100'000, .kernels = 1'000'000};
 constexpr std::size_t kUnfolded =
     1;  // findings that are open from the start: the others are the list of contents
@@ -141,7 +141,7 @@ std::string HtmlPage::take() && {
   return page;
 }
 
-Limits HtmlPage::limits() const { return unlimited_ ? kEverything : kPage; }
+Limits HtmlPage::limits() const { return unlimited_ ? kWholePage : kPage; }
 
 void HtmlPage::span(const Span& span) {
   if (span.tone == Tone::code) {

@@ -17,7 +17,7 @@
 namespace kshim::analysis {
 namespace {
 
-constexpr std::size_t kKernels = 20;
+constexpr std::size_t kShownKernels = 20;
 // What GitHub takes of one run: https://docs.github.com/en/code-security/reference/code-scanning/sarif-files.
 // A log with more results, or one of more than 10 MB packed, is refused as a whole.
 constexpr std::size_t kResults = 25'000;
@@ -101,7 +101,7 @@ Json locations_json(const PlacedFinding& placed, const SourceRoot& root) {
     logical.push_back({{"fullyQualifiedName", placed.place.member}, {"kind", "module"}});
   }
   const std::vector<std::string>& kernels = placed.finding.kernels;
-  for (std::size_t i = 0; i < std::min(kernels.size(), kKernels); ++i)
+  for (std::size_t i = 0; i < std::min(kernels.size(), kShownKernels); ++i)
     logical.push_back({{"fullyQualifiedName", kernels[i]}, {"kind", "function"}});
   if (!logical.empty()) location["logicalLocations"] = std::move(logical);
   return location.empty() ? Json::array() : Json::array({std::move(location)});

@@ -46,7 +46,7 @@ bool holds_homes(std::string_view before, bool users) {
   return before.find('/', 1) == std::string_view::npos;
 }
 
-struct Range {
+struct HomeRange {
   std::size_t begin = 0;
   std::size_t end = 0;
 };
@@ -61,12 +61,12 @@ bool ends_component(std::string_view text, std::size_t at) {
 }
 
 /// The home folder whose path has its first slash, or that of "/home/", at `at`.
-std::optional<Range> home_at(std::string_view text, std::size_t at, std::string_view home) {
+std::optional<HomeRange> home_at(std::string_view text, std::size_t at, std::string_view home) {
   const std::string_view rest = text.substr(at);
   for (const std::string_view whole : {home, std::string_view("/root")}) {
     if (whole.size() > 1 && rest.starts_with(whole) && ends_component(text, at + whole.size()) &&
         path_begin(text, at) == at) {
-      return Range{at, at + whole.size()};
+      return HomeRange{at, at + whole.size()};
     }
   }
   for (const std::string_view parent : {std::string_view("/home/"), std::string_view("/Users/")}) {
@@ -74,7 +74,7 @@ std::optional<Range> home_at(std::string_view text, std::size_t at, std::string_
     const std::size_t begin = path_begin(text, at);
     const std::size_t end = name_end(text, at + parent.size());
     if (begin == std::string_view::npos || end == at + parent.size()) continue;
-    if (holds_homes(text.substr(begin, at - begin), parent == "/Users/")) return Range{begin, end};
+    if (holds_homes(text.substr(begin, at - begin), parent == "/Users/")) return HomeRange{begin, end};
   }
   return std::nullopt;
 }

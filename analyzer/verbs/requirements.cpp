@@ -73,22 +73,22 @@ constexpr const char* kMinor = "nvidia.com/gpu.compute.minor";
 // github.com/kubernetes-sigs/node-feature-discovery, usage/image-compatibility: the labels are those of
 // NVIDIA's GPU feature discovery. Its readers take JSON, which is YAML too.
 std::string nfd(const Served& served) {
-  using Json = nlohmann::ordered_json;
-  std::map<unsigned, Json> minors;
+  using OrderedJson = nlohmann::ordered_json;
+  std::map<unsigned, OrderedJson> minors;
   for (std::size_t i = 0; i < served.known.size(); ++i)
     if (served.runs[i]) minors[served.known[i].major].push_back(std::to_string(served.known[i].minor));
-  Json any = Json::array();
+  OrderedJson any = OrderedJson::array();
   for (const auto& [major, list] : minors)
-    any.push_back(
-        {{"matchFeatures", Json::array({{{"feature", "local.label"},
+    any.push_back({{"matchFeatures",
+                    OrderedJson::array({{{"feature", "local.label"},
                                          {"matchExpressions",
                                           {{kMajor, {{"op", "In"}, {"value", {std::to_string(major)}}}},
                                            {kMinor, {{"op", "In"}, {"value", list}}}}}}})}});
-  const Json rule = {{"name", "nvidia gpu"}, {"matchAny", std::move(any)}};
-  const Json out = {
+  const OrderedJson rule = {{"name", "nvidia gpu"}, {"matchAny", std::move(any)}};
+  const OrderedJson out = {
       {"version", "v1alpha1"},
-      {"compatibilities", Json::array({{{"description", "NVIDIA GPUs that the image has code for"},
-                                        {"rules", Json::array({rule})}}})}};
+      {"compatibilities", OrderedJson::array({{{"description", "NVIDIA GPUs that the image has code for"},
+                                               {"rules", OrderedJson::array({rule})}}})}};
   return out.dump(2) + "\n";
 }
 

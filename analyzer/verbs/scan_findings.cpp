@@ -23,10 +23,6 @@ using analysis::Severity;
 
 constexpr std::size_t kByThemselves = 4;
 
-std::string target_name(image::Arch target) {
-  return std::string(image::to_name(image::ImageKind::cubin, {target.cc, image::Suffix::none}).view());
-}
-
 bool runs(const TargetVerdict& verdict) { return verdict.sass + verdict.jit != 0; }
 
 void add_images(const std::vector<ImageVerdict>& more,

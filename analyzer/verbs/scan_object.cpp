@@ -175,10 +175,6 @@ using analysis::Severity;
 using image::ImageKind;
 using image::Suffix;
 
-std::string target_name(image::Arch target) {
-  return std::string(image::to_name(ImageKind::cubin, {target.cc, Suffix::none}).view());
-}
-
 // The images of the modules that lack something, each kind of image once.
 std::vector<ImageFact> images_of(const analysis::DeviceCode& code,
                                  const std::vector<std::uint32_t>& modules) {
@@ -429,6 +425,10 @@ Finding damage(const ObjectFacts& at, std::vector<std::string> clauses) {
 }
 
 }  // namespace
+
+std::string target_name(image::Arch target) {
+  return std::string(image::to_name(ImageKind::cubin, {target.cc, Suffix::none}).view());
+}
 
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most) {
   return fmt::format("{{file}}: {}{} of {} {} no code for {{gpu}}", at_most ? "up to " : "", part,

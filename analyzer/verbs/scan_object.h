@@ -33,6 +33,9 @@ struct ObjectFacts {
   bool shared_library = false;
 };
 
+/// "sm_90", whatever suffix was asked for.
+std::string target_name(image::Arch target);
+
 /// "{file}: 1 of 2 modules has no code for {gpu}": a pattern (Finding::headline).
 std::string gap_headline(std::uint64_t part, std::uint64_t all, std::string_view word, bool at_most = false);
 

@@ -13,7 +13,6 @@
 namespace kshim::scan {
 namespace {
 
-constexpr std::size_t kTarHeader = 512;
 constexpr std::size_t kTarMagicAt = 257;
 constexpr std::size_t kTarChecksumAt = 148;
 constexpr std::size_t kTarChecksumSize = 8;

@@ -15,7 +15,9 @@ class MemberQueue;
 /// tar: compressed in any way, or not.
 enum class ContainerKind : std::uint8_t { none, ar, thin_ar, zip, tar };
 
-/// By the first bytes (512 tell all there is to tell) and the name, for what they do not tell: a tarball in a
+constexpr std::size_t kTarHeader = 512;
+
+/// By the first bytes (of a tar its header) and the name, for what they do not tell: a tarball in a
 /// compressed stream.
 ContainerKind container_kind(Bytes first_bytes, std::string_view name) noexcept;
 

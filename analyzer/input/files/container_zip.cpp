@@ -7,7 +7,6 @@
 #include "kshim/base/bytes.h"
 
 namespace kshim::scan {
-namespace {
 
 struct ZipEntry {
   std::string_view name;
@@ -41,6 +40,8 @@ class ZipIndex {
   std::uint64_t cursor_ = 0;  // in the directory
   std::uint64_t end_ = 0;     // of the directory
 };
+
+namespace {
 
 constexpr std::uint32_t kLocalMagic = 0x04034b50;
 constexpr std::uint32_t kDirectoryMagic = 0x02014b50;
@@ -86,6 +87,8 @@ bool widen(std::uint32_t narrow, Bytes& zip64, std::uint64_t& out) noexcept {
   zip64 = zip64.subspan(sizeof(std::uint64_t));
   return true;
 }
+
+}  // namespace
 
 /// Sets base_, cursor_ and end_ from an end record.
 bool ZipIndex::locate(std::uint64_t end_record) noexcept {
@@ -176,6 +179,8 @@ Result<Bytes> ZipIndex::data(const ZipEntry& entry) const noexcept {
       kLocalSize + field<std::uint16_t>(*header, 26) + field<std::uint16_t>(*header, 28);
   return slice(bytes_, entry.offset + skipped, entry.compressed_size);
 }
+
+namespace {
 
 constexpr std::uint16_t kStored = 0;
 constexpr std::uint16_t kMethods[] = {kStored, 8, 12, 14, 93, 95};  // and deflate, bzip2, lzma, zstd, xz

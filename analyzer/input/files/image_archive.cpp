@@ -25,7 +25,7 @@ constexpr const char* kBase = "org.opencontainers.image.base.name";
 constexpr std::string_view kWhiteout = ".wh.";
 constexpr std::string_view kOpaque = ".wh..wh..opq";
 
-std::string text_of(const Json& json, const char* key) {
+std::string string_at(const Json& json, const char* key) {
   const auto at = json.is_object() ? json.find(key) : json.end();
   return json.is_object() && at != json.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
@@ -36,10 +36,10 @@ const Json& part_of(const Json& json, const char* key) {
 }
 
 std::string platform_of(const Json& json) {
-  const std::string os = text_of(json, "os");
-  const std::string architecture = text_of(json, "architecture");
+  const std::string os = string_at(json, "os");
+  const std::string architecture = string_at(json, "architecture");
   if (os.empty() || architecture.empty() || os == "unknown") return {};
-  const std::string variant = text_of(json, "variant");
+  const std::string variant = string_at(json, "variant");
   return os + "/" + architecture + (variant.empty() ? "" : "/" + variant);
 }
 
@@ -89,7 +89,7 @@ class Reader {
       ContainerImage image;
       const Json& tags = part_of(each, "RepoTags");
       if (tags.is_array() && !tags.empty() && tags[0].is_string()) image.name = tags[0].get<std::string>();
-      configure(json_of(text_of(each, "Config")), image);
+      configure(json_of(string_at(each, "Config")), image);
       const Json& layers = part_of(each, "Layers");
       if (!layers.is_array()) continue;
       for (const Json& layer : layers)
@@ -103,7 +103,7 @@ class Reader {
     if (bytes.size() > kLargestManifest) return {};
     json_ += bytes.size();
     full_ = full_ || ++blobs_ > kMostBlobs || json_ > kMostJson;
-    return bytes.empty() || full_ ? Json() : Json::parse(kshim::text_of(bytes), nullptr, false);
+    return bytes.empty() || full_ ? Json() : Json::parse(text_of(bytes), nullptr, false);
   }
 
   void index(const Json& json, int depth, const std::string& outer_name) {
@@ -112,11 +112,11 @@ class Reader {
     for (const Json& each : manifests) {
       const Json& annotations = part_of(each, "annotations");
       // Provenance and signatures: no files of the image.
-      if (text_of(annotations, "vnd.docker.reference.type") == "attestation-manifest") continue;
-      std::string name = text_of(annotations, "io.containerd.image.name");
-      if (name.empty()) name = text_of(annotations, "org.opencontainers.image.ref.name");
+      if (string_at(annotations, "vnd.docker.reference.type") == "attestation-manifest") continue;
+      std::string name = string_at(annotations, "io.containerd.image.name");
+      if (name.empty()) name = string_at(annotations, "org.opencontainers.image.ref.name");
       if (name.empty()) name = outer_name;
-      const std::string digest = text_of(each, "digest");
+      const std::string digest = string_at(each, "digest");
       const Json blob = json_of(blob_name(digest));
       if (full_) return;
       if (!blob.is_object()) {
@@ -134,14 +134,14 @@ class Reader {
     if (!layers.is_array()) return;
     ContainerImage image;
     image.name = name;
-    image.base = text_of(part_of(json, "annotations"), kBase);
-    configure(json_of(blob_of(text_of(part_of(json, "config"), "digest"))), image);
+    image.base = string_at(part_of(json, "annotations"), kBase);
+    configure(json_of(blob_of(string_at(part_of(json, "config"), "digest"))), image);
     if (!platform.empty()) image.platform = std::move(platform);
     for (const Json& layer : layers) {
       if (full_) break;
-      const std::string digest = text_of(layer, "digest");
+      const std::string digest = string_at(layer, "digest");
       // Artifacts have "layers" that are no layers of a root.
-      const std::string type = text_of(layer, "mediaType");
+      const std::string type = string_at(layer, "mediaType");
       if (type.empty() || type.find("image") != std::string::npos) add_layer(digest, blob_of(digest), image);
     }
     keep(std::move(image));
@@ -150,7 +150,7 @@ class Reader {
   static void configure(const Json& json, ContainerImage& image) {
     image.platform = platform_of(json);
     const Json& config = part_of(json, "config");
-    if (image.base.empty()) image.base = text_of(part_of(config, "Labels"), kBase);
+    if (image.base.empty()) image.base = string_at(part_of(config, "Labels"), kBase);
     const Json& env = part_of(config, "Env");
     if (!env.is_array()) return;
     // No Json is copied: a copy of one that is nested deeply takes all of the stack.
@@ -185,8 +185,6 @@ class Reader {
   bool full_ = false;
   bool flat_ = false;
 };
-
-constexpr std::size_t kTarHeader = 512;
 
 bool is_tar(Bytes head) {
   return container_kind(head.first(std::min(head.size(), kTarHeader)), ".tar") == ContainerKind::tar;
@@ -281,7 +279,7 @@ bool is_image_folder(const fs::path& folder) {
   const auto opened = analysis::MappedFile::open(folder / "manifest.json");
   const auto* file = std::get_if<analysis::MappedFile>(&opened);
   return file != nullptr && file->bytes().size() <= kLargestManifest &&
-         kshim::text_of(file->bytes()).find("ayers\"") !=
+         text_of(file->bytes()).find("ayers\"") !=
              std::string_view::npos;  // docker's "Layers", skopeo's "layers"
 }
 

@@ -30,7 +30,7 @@ struct Rank {
   bool equal(const Rank& other) const { return !named && !other.named && link == other.link; }
 };
 
-class Walk {
+class FolderWalk {
  public:
   void add(const fs::path& path) {
     struct stat status {};
@@ -164,7 +164,7 @@ Bytes read_first(const fs::path& path, std::array<std::byte, kFirstBytes>& buffe
 }
 
 Inputs list_inputs(const std::vector<fs::path>& paths) {
-  Walk walk;
+  FolderWalk walk;
   for (const fs::path& path : paths) walk.add(path);
   return std::move(walk).take();
 }

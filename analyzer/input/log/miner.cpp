@@ -66,6 +66,8 @@ std::string cut(std::string text) {
   return text;
 }
 
+}  // namespace
+
 // Compiling the patterns takes as long as reading a megabyte of log: once a process.
 struct Vocabulary {
   const analysis::Knowledge& tables = analysis::knowledge();
@@ -102,6 +104,8 @@ struct Vocabulary {
     patterns.compile();
   }
 };
+
+namespace {
 
 template <class Row>
 const Row& row_of(const std::vector<Row>& rows, int index) {

@@ -29,7 +29,7 @@ std::optional<RecordType> type_of(std::string_view name) {
 // The largest that Linux hands out (PID_MAX_LIMIT).
 constexpr std::uint64_t kLargestPid = std::uint64_t{1} << 22;
 // PyTorch's largest library has 100,000.
-constexpr std::uint64_t kMostKernels = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMostTold = std::uint64_t{1} << 24;
 
 /// Of the caller, whose report it is.
 std::string own_home() {
@@ -440,7 +440,7 @@ std::string RecordParser::read(const Fields& from, std::uint32_t line) {
 std::string RecordParser::gap(const Fields& from, std::uint32_t line) {
   if (!add<RecordType::gap>(report_.gaps, from, line)) return {};
   std::optional<std::uint64_t>& total = report_.gaps.back().total;
-  if (total.value_or(0) <= kMostKernels) return {};
+  if (total.value_or(0) <= kMostTold) return {};
   total.reset();
   return "`gap`: more kernels than a file has, their number ignored";
 }

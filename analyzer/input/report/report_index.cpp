@@ -35,7 +35,7 @@ const GapRecord* nearest(const std::vector<const GapRecord*>& gaps, std::optiona
 // Failures whose frames tell where packages are installed.
 constexpr std::size_t kMostAsked = 64;
 constexpr std::size_t kMostBuildIds = 50'000;
-constexpr std::size_t kMostPlaces = 4;
+constexpr std::size_t kMostPaths = 4;
 constexpr std::size_t kMostAddresses = 64;
 // Each costs a process of its own.
 constexpr std::size_t kMostSourceReads = 200;
@@ -195,7 +195,7 @@ void ObjectFiles::learn(const Report& report) {
     const auto known = places_.find(build_id);
     if (known == places_.end() && places_.size() >= kMostBuildIds) return;
     std::vector<std::string>& paths = places_[build_id];
-    if (paths.size() < kMostPlaces && std::find(paths.begin(), paths.end(), path) == paths.end())
+    if (paths.size() < kMostPaths && std::find(paths.begin(), paths.end(), path) == paths.end())
       paths.push_back(path);
   };
   for (const ObjectRecord& row : report.objects) add(row.path, row.build_id);

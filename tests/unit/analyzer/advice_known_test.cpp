@@ -263,7 +263,7 @@ const Known kKnown[] = {
      "'nvidia-cudnn-cu12>=9.7'"},
 };
 
-std::string text_of(const Fix& fix) { return fix.title + "\n" + join(fix.commands, "\n"); }
+std::string lines_of(const Fix& fix) { return fix.title + "\n" + join(fix.commands, "\n"); }
 
 class Advises : public ::testing::TestWithParam<Known> {};
 
@@ -280,8 +280,8 @@ TEST_P(Advises, TheWayThatWorksFirst) {
   if (row.cause == Cause::nvrtc_arch_unsupported) at.compiler.emplace().name = "NVRTC";
   const Advice advice = advise(at);
   ASSERT_FALSE(advice.fixes.empty()) << row.what;
-  EXPECT_NE(text_of(advice.fixes.front()).find(row.first), std::string::npos)
-      << row.what << ": " << text_of(advice.fixes.front());
+  EXPECT_NE(lines_of(advice.fixes.front()).find(row.first), std::string::npos)
+      << row.what << ": " << lines_of(advice.fixes.front());
 }
 INSTANTIATE_TEST_SUITE_P(Known, Advises, ::testing::ValuesIn(kKnown));
 
@@ -325,7 +325,7 @@ TEST(AdviceKnown, ThatTheDriverIsFineAndThatNobodyCanRebuildIt) {
             (std::vector<std::string>{"Your driver (for CUDA 13.0) is fine.",
                                       "No rebuild fixes this: the library comes built from NVIDIA."}));
   ASSERT_FALSE(advice.fixes.empty());
-  EXPECT_NE(text_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
+  EXPECT_NE(lines_of(advice.fixes.front()).find("nvidia-cudnn-cu12<9.11"), std::string::npos);
 }
 
 TEST(AdviceKnown, ToDeleteAnExtensionThatPyTorchCompiled) {
@@ -353,9 +353,9 @@ TEST(AdviceKnown, ToBuildAPackageForTheGpusOfTheMachine) {
   at.package = "foo";
   at.device = ComputeCapability{8, 6};
   at.have = {{image::ImageKind::cubin, *image::parse_arch("sm_90"), {}}};
-  EXPECT_NE(text_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""), std::string::npos);
+  EXPECT_NE(lines_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6+PTX\""), std::string::npos);
   at.other_devices = {{9, 0}};
-  EXPECT_NE(text_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
+  EXPECT_NE(lines_of(advise(at).fixes.front()).find("TORCH_CUDA_ARCH_LIST=\"8.6;9.0+PTX\""),
             std::string::npos);
 }
 

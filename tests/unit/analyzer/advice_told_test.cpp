@@ -29,7 +29,7 @@ AdviceInput told(Cause cause, const char* package, const char* version,
 }
 
 // All that is said, a line for each sentence and command.
-std::string text_of(const Advice& advice) {
+std::string told_text(const Advice& advice) {
   std::string out;
   for (const Fix& fix : advice.fixes)
     out += "fix " + fix.title + "\n" + join(fix.commands, "\n") + "\n" + fix.why + "\n" + fix.caveat + "\n";
@@ -40,7 +40,7 @@ std::string text_of(const Advice& advice) {
 
 void expect(const AdviceInput& at, const std::vector<const char*>& says,
             const std::vector<const char*>& never) {
-  const std::string text = text_of(advise(at));
+  const std::string text = told_text(advise(at));
   for (const char* part : says) EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
   for (const char* part : never) EXPECT_EQ(text.find(part), std::string::npos) << part << "\nin\n" << text;
 }

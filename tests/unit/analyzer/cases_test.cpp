@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analyzer/diagnose/rules.h"
+#include "image_fact.h"
 
 namespace kshim::analysis {
 namespace {
@@ -88,21 +89,6 @@ void each_word(std::string_view text, Visit&& visit) {
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     visit(word);
   }
-}
-
-/// "sm_75", "compute_75:9.0", "sm_70/zstd".
-ImageFact fact(std::string_view word) {
-  ImageFact out;
-  if (const std::size_t slash = word.find('/'); slash != std::string_view::npos) {
-    out.compression = image::Compression::zstd;
-    word = word.substr(0, slash);
-  }
-  const std::size_t colon = word.find(':');
-  if (colon != std::string_view::npos) out.candidate.isa = *image::parse_version(word.substr(colon + 1));
-  word = word.substr(0, colon);
-  out.candidate.kind = word.starts_with("sm_") ? image::ImageKind::cubin : image::ImageKind::ptx;
-  out.candidate.arch = *image::parse_arch(word);
-  return out;
 }
 
 Facts facts_of(const CaseRow& row) {

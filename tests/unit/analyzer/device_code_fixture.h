@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kWrapperAddress = 0x8000;
 inline constexpr std::uint64_t kPartAddress = 0xc000;
 inline constexpr std::uint64_t kListAddress = 0xf000;
 
+inline FatbinBuilder one(unsigned sm) { return FatbinBuilder{}.cubin(arch_of(sm)); }
+
 /// A host file: an ET_EXEC without program headers unless changed.
 inline ElfBuilder host_elf(std::uint16_t machine = EM_X86_64) {
   ElfBuilder elf;

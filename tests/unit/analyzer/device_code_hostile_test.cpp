@@ -15,6 +15,7 @@ using test::arch_of;
 using test::Buffer;
 using test::FatbinBuilder;
 using test::linked_program;
+using test::one;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -25,8 +26,6 @@ using ::testing::SizeIs;
 constexpr std::size_t kElfHeader = 64;  // where the first section of the builder begins
 constexpr std::size_t kEntry = 16;      // of the first entry in a fatbin
 constexpr std::size_t kOneEntry = 64 + 8;
-
-FatbinBuilder one(unsigned sm) { return FatbinBuilder{}.cubin(arch_of(sm)); }
 
 /// Every view lies in the file, every index exists.
 void expect_sound(const DeviceCode& code, const Buffer& file) {

@@ -14,11 +14,11 @@ using image::Suffix;
 using test::arch_of;
 using test::Buffer;
 using test::FatbinBuilder;
+using test::one;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-FatbinBuilder one(unsigned sm) { return FatbinBuilder{}.cubin(arch_of(sm)); }
 FatbinBuilder part(unsigned sm) { return one(sm).ptx(arch_of(sm), {9, 0}); }
 
 TEST(DeviceCode, OfAnElfFileIsInItsFatbinSection) {

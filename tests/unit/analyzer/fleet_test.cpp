@@ -22,7 +22,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-std::vector<ComputeCapability> gpus(const std::vector<unsigned>& numbers) {
+std::vector<ComputeCapability> gpus_of(const std::vector<unsigned>& numbers) {
   std::vector<ComputeCapability> out;
   for (const unsigned number : numbers) out.push_back(ComputeCapability::from_number(number));
   return out;
@@ -36,7 +36,7 @@ ImageCount row(const char* name, std::uint64_t bytes = 0, std::uint64_t count = 
 
 FleetPlan plan(const std::vector<unsigned>& fleet, const std::vector<ImageCount>& images,
                const std::vector<unsigned>& lacking = {}) {
-  const auto out = plan_fleet({gpus(fleet), gpus(lacking), images});
+  const auto out = plan_fleet({gpus_of(fleet), gpus_of(lacking), images});
   EXPECT_TRUE(out.has_value());
   return out.value_or(FleetPlan{});
 }
@@ -47,7 +47,7 @@ TEST(Fleet, OneArchitectureServesTheLaterOnesOfItsMajor) {
       << "it has sm_80 already";
   EXPECT_EQ(list_text(got.native), "sm_70 sm_75 sm_86 sm_89 sm_90 sm_120");
   EXPECT_EQ(got.ptx.cc.number(), 120U);
-  EXPECT_EQ(got.lacking, gpus({70, 75, 90, 120}));
+  EXPECT_EQ(got.lacking, gpus_of({70, 75, 90, 120}));
   EXPECT_EQ(toolkits_text(got), "CUDA 12.8 or 12.9 builds all of it");
   EXPECT_EQ(cmake_text(got), "70-real;80-real;90-real;120");
 }
@@ -77,7 +77,7 @@ TEST(Fleet, WhatTheFileHasForOneGpuAloneIsKept) {
 
 TEST(Fleet, NoSingleToolkitIsNamed) {
   const FleetPlan got = plan({35, 120}, {row("sm_35")});
-  EXPECT_EQ(got.compiled, gpus({120}));
+  EXPECT_EQ(got.compiled, gpus_of({120}));
   EXPECT_THAT(got.unserved, IsEmpty());
   const std::string text = toolkits_text(got);
   EXPECT_THAT(text, HasSubstr("no single toolkit builds for all of them"));
@@ -100,9 +100,10 @@ TEST(Fleet, SizesAreTheAverageOfWhatIsThere) {
 }
 
 TEST(Fleet, WhatLacksNothingHasNoPlan) {
-  EXPECT_FALSE(plan_fleet({gpus({80, 86}), {}, {row("sm_80")}}).has_value());
-  EXPECT_FALSE(plan_fleet({gpus({90}), {}, {row("compute_75")}}).has_value()) << "PTX serves it";
-  EXPECT_FALSE(plan_fleet({gpus({80}), gpus({61}), {row("sm_80")}}).has_value()) << "6.1 is not of the fleet";
+  EXPECT_FALSE(plan_fleet({gpus_of({80, 86}), {}, {row("sm_80")}}).has_value());
+  EXPECT_FALSE(plan_fleet({gpus_of({90}), {}, {row("compute_75")}}).has_value()) << "PTX serves it";
+  EXPECT_FALSE(plan_fleet({gpus_of({80}), gpus_of({61}), {row("sm_80")}}).has_value())
+      << "6.1 is not of the fleet";
 }
 
 // By the rules themselves: every list serves every GPU, and none of its entries can be left out.
@@ -114,7 +115,7 @@ TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = a + 1; b < count; ++b) {
       for (std::size_t c = b + 1; c < count; ++c) {
-        const auto got = plan_fleet({gpus({all[a], all[b], all[c]}), {}, {}});
+        const auto got = plan_fleet({gpus_of({all[a], all[b], all[c]}), {}, {}});
         if (!got) continue;  // no image is known: nothing is known to lack
         FAIL() << "without images nothing lacks";
       }
@@ -123,7 +124,7 @@ TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = a + 1; b < count; ++b) {
       const std::vector<unsigned> pair = {all[a], all[b]};
-      const FleetPlan got = *plan_fleet({gpus(pair), gpus(pair), {}});
+      const FleetPlan got = *plan_fleet({gpus_of(pair), gpus_of(pair), {}});
       const auto served = [&](ComputeCapability gpu, const FleetArch* without) {
         for (const FleetArch& each : got.smallest.archs) {
           if (&each != without && image::judge({image::ImageKind::cubin, each.arch, {}}, {gpu, {}, {}}).fits)
@@ -131,14 +132,14 @@ TEST(Fleet, EveryListServesAllAndNothingIsTooMuch) {
         }
         return false;
       };
-      for (const ComputeCapability gpu : gpus(pair)) {
+      for (const ComputeCapability gpu : gpus_of(pair)) {
         const bool told = std::find(got.compiled.begin(), got.compiled.end(), gpu) != got.compiled.end() ||
                           std::find(got.unserved.begin(), got.unserved.end(), gpu) != got.unserved.end();
         EXPECT_NE(served(gpu, nullptr), told) << pair[0] << " " << pair[1] << ": " << gpu.number();
       }
       for (const FleetArch& each : got.smallest.archs) {
         bool needed = false;
-        for (const ComputeCapability gpu : gpus(pair))
+        for (const ComputeCapability gpu : gpus_of(pair))
           needed = needed || (served(gpu, nullptr) && !served(gpu, &each));
         EXPECT_TRUE(needed) << pair[0] << " " << pair[1] << ": " << each.arch.cc.number();
       }
@@ -171,7 +172,7 @@ TEST_F(AnalyzeFleet, TargetsAreTheFleet) {
   options_.targets = {*image::parse_arch("9.0"), *image::parse_arch("12.0")};
   const Analysis got = run(failing("6.1", {"sm_75", "sm_90"}));
   ASSERT_THAT(got.fleet, SizeIs(1));
-  EXPECT_EQ(got.fleet[0].lacking, gpus({120}));
+  EXPECT_EQ(got.fleet[0].lacking, gpus_of({120}));
   EXPECT_EQ(list_text(got.fleet[0].smallest), "sm_90 sm_120");
 }
 

@@ -6,14 +6,14 @@
 namespace kshim::analysis {
 namespace {
 
-struct Row {
+struct JudgeRow {
   const char* image;
   const char* isa;
   const char* device;
   bool fits;
   const char* reason;
 };
-constexpr Row kRows[] = {
+constexpr JudgeRow kRows[] = {
     {"sm_80", "", "8.6", true, "fits"},
     {"sm_80", "", "9.0", false, "runs on 8.x GPUs only"},
     {"sm_89", "", "8.6", false, "runs on 8.9 and later 8.x GPUs only"},
@@ -31,10 +31,10 @@ constexpr Row kRows[] = {
     {"lto_90", "", "9.0", false, "must be linked before it can run"},
 };
 
-class JudgeImage : public ::testing::TestWithParam<Row> {};
+class JudgeImage : public ::testing::TestWithParam<JudgeRow> {};
 
 TEST_P(JudgeImage, SaysWhy) {
-  const Row& row = GetParam();
+  const JudgeRow& row = GetParam();
   const std::string_view name = row.image;
   ImageFact fact;
   fact.candidate.kind = name.starts_with("sm_")    ? image::ImageKind::cubin

@@ -23,7 +23,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-constexpr std::uint64_t kData = 0x5000;
+constexpr std::uint64_t kDataAddress = 0x5000;
 
 class ObjectFilePlaces : public test::ObjectFileTest {};
 
@@ -35,9 +35,9 @@ TEST_F(ObjectFilePlaces, AFatbinAmongConstantsIsAModuleAsAnyOther) {
   Buffer data(40, std::byte{0x5a});
   const std::uint64_t at = test::append_fatbin(data, fatbin(80, "_Z6hiddenv"));
   test::ElfBuilder elf = host();
-  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, kData);
+  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, kDataAddress);
   const ObjectFile file = open(elf.build());
-  EXPECT_THAT(file.module_at(kData + at).images.at(0).kernels, ElementsAre("_Z6hiddenv"));
+  EXPECT_THAT(file.module_at(kDataAddress + at).images.at(0).kernels, ElementsAre("_Z6hiddenv"));
   EXPECT_THAT(file.module_with_kernel("_Z6hiddenv").images, SizeIs(1));
   EXPECT_THAT(file.only_module_with_kernels().images, SizeIs(1));
   EXPECT_THAT(file.image_counts(), SizeIs(1));
@@ -46,16 +46,16 @@ TEST_F(ObjectFilePlaces, AFatbinAmongConstantsIsAModuleAsAnyOther) {
 
 TEST_F(ObjectFilePlaces, AnImageByItselfIsReadWhereItLies) {
   Buffer data(4, std::byte{0x5a});
-  const std::uint64_t cubin_at = kData + data.size();
+  const std::uint64_t cubin_at = kDataAddress + data.size();
   test::append(data, Bytes(cubin(86, {"blur"}, "12.8")));
   data.push_back(std::byte{0});
-  const std::uint64_t ptx_at = kData + data.size();
+  const std::uint64_t ptx_at = kDataAddress + data.size();
   const std::string text = ptx(80, "sharpen");
   test::append(data, text);
   data.push_back(std::byte{0});
   test::append(data, std::string_view(".visible .entry nobody() { ret; }"));
   test::ElfBuilder elf = host();
-  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, kData);
+  elf.section(".rodata", SHT_PROGBITS, data, 0, 0, SHF_ALLOC, kDataAddress);
   const ObjectFile file = open(elf.build());
   EXPECT_THAT(file.code().modules, SizeIs(1)) << "the cubin: a text is not looked for";
   const FileModule loose = file.module_at(cubin_at);
@@ -73,10 +73,10 @@ TEST_F(ObjectFilePlaces, AFatbinWhereNobodyLooksIsReadByItsAddress) {
   Buffer code(4, std::byte{0x90});  // nor is it aligned
   test::append(code, Bytes(fatbin(90, "_Z4codev").build()));
   test::ElfBuilder elf = host();
-  elf.section(".text", SHT_PROGBITS, code, 0, 0, SHF_ALLOC | SHF_EXECINSTR, kData);
+  elf.section(".text", SHT_PROGBITS, code, 0, 0, SHF_ALLOC | SHF_EXECINSTR, kDataAddress);
   const ObjectFile file = open(elf.build());
   EXPECT_THAT(file.code().modules, IsEmpty());
-  EXPECT_THAT(file.module_at(kData + 4).images.at(0).kernels, ElementsAre("_Z4codev"));
+  EXPECT_THAT(file.module_at(kDataAddress + 4).images.at(0).kernels, ElementsAre("_Z4codev"));
 }
 
 /// A library: every pointer is a relocation, and zero in the file.
@@ -199,8 +199,8 @@ TEST_F(ObjectFilePlaces, WhatIsReadInTheMiddleOfAFileHasItsPlaceInTheFile) {
   ASSERT_THAT(cut.damage, SizeIs(1));
   EXPECT_EQ(cut.damage[0].offset, kBefore + find_device_code(loose).damage.at(0).offset);
   test::ElfBuilder elf = host();
-  elf.section(".rodata", SHT_PROGBITS, file, 0, 0, SHF_ALLOC, kData);
-  const FileModule module = open(elf.build()).module_at(kData + kBefore);
+  elf.section(".rodata", SHT_PROGBITS, file, 0, 0, SHF_ALLOC, kDataAddress);
+  const FileModule module = open(elf.build()).module_at(kDataAddress + kBefore);
   EXPECT_THAT(module.images, IsEmpty());
   EXPECT_THAT(module.damage, ::testing::AllOf(HasSubstr("the cubin "), HasSubstr("at offset ")));
 }
@@ -232,7 +232,7 @@ class GapsInFiles : public Analyze {
   /// What a target of 6.1 lacks in a file that holds these fatbins among its constants.
   Analysis run_with(const Buffer& constants) {
     test::ElfBuilder elf = host("\xab\x12");
-    elf.section(".rodata", SHT_PROGBITS, constants, 0, 0, SHF_ALLOC, kData);
+    elf.section(".rodata", SHT_PROGBITS, constants, 0, 0, SHF_ALLOC, kDataAddress);
     const Buffer bytes = elf.build();
     const auto path = folder_.write("libconstants.so", test::text_of_buffer(bytes));
     options_.targets = {arch_of(61)};

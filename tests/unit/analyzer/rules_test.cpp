@@ -6,23 +6,12 @@
 
 #include <set>
 
+#include "image_fact.h"
+
 namespace kshim::analysis {
 namespace {
 
 using image::Version;
-
-/// "sm_75", "compute_90:8.0".
-ImageFact fact(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  ImageFact out;
-  out.candidate.kind = name.starts_with("sm_")    ? image::ImageKind::cubin
-                       : name.starts_with("lto_") ? image::ImageKind::ltoir
-                                                  : image::ImageKind::ptx;
-  out.candidate.arch = *image::parse_arch(name);
-  if (colon != std::string_view::npos) out.candidate.isa = *image::parse_version(text.substr(colon + 1));
-  return out;
-}
 
 Facts facts(std::vector<int> codes, std::string_view cc, const std::vector<std::string_view>& images,
             Version driver = {13, 0}) {
@@ -114,15 +103,15 @@ Facts runtime_of(Facts at, std::string_view runtime, bool driver_found) {
   return at;
 }
 
-struct Row {
+struct RuleCase {
   const char* what;
   Facts facts;
   Cause cause;
 };
 
 using image::JitSwitches;
-const std::vector<Row>& table() {
-  static const std::vector<Row> rows = {
+const std::vector<RuleCase>& table() {
+  static const std::vector<RuleCase> rows = {
       // no-image-for-arch
       {"two cubins of other majors, no PTX", facts({209}, "6.1", {"sm_75", "sm_80"}),
        Cause::no_image_for_arch},
@@ -293,7 +282,7 @@ const std::vector<Row>& table() {
 class Rules : public ::testing::TestWithParam<std::size_t> {};
 
 TEST_P(Rules, NameTheCause) {
-  const Row& row = table()[GetParam()];
+  const RuleCase& row = table()[GetParam()];
   const Diagnosis got = diagnose(row.facts);
   EXPECT_EQ(row_of(got.cause).name, row_of(row.cause).name) << row.what << ": " << got.match.because;
   EXPECT_FALSE(got.match.because.empty());
@@ -306,7 +295,7 @@ TEST(RulesTable, HasBothSidesOfEveryRule) {
   for (const RuleRow& rule : rules()) {
     bool speaks = false;
     bool silent = false;
-    for (const Row& row : table()) (rule.apply(row.facts) ? speaks : silent) = true;
+    for (const RuleCase& row : table()) (rule.apply(row.facts) ? speaks : silent) = true;
     EXPECT_TRUE(speaks && silent) << row_of(rule.cause).name;
   }
 }

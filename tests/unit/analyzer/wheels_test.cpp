@@ -25,7 +25,7 @@ std::string at(const WheelRow& row) {
          std::string(row.platform);
 }
 
-std::size_t words(std::string_view text) {
+std::size_t count_words(std::string_view text) {
   return text.empty() ? 0 : static_cast<std::size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
 }
 
@@ -33,7 +33,7 @@ TEST(Wheels, NameOnlyArchitecturesThatAGpuAndAToolkitKnow) {
   ASSERT_GT(wheels().size(), 100U);
   for (const WheelRow& row : wheels()) {
     const auto images = images_of(row);
-    EXPECT_EQ(images.size(), words(row.real) + words(row.ptx))
+    EXPECT_EQ(images.size(), count_words(row.real) + count_words(row.ptx))
         << at(row) << ": a word that is no architecture";
     EXPECT_FALSE(row.real.empty()) << at(row);
     for (const image::Candidate& image : images) {

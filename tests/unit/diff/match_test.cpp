@@ -6,8 +6,8 @@
 namespace kshim::diff {
 namespace {
 
-Object object(const std::string& place, const std::string& member = "", const std::string& package = "",
-              const std::string& build_id = "") {
+Object object_at(const std::string& place, const std::string& member = "", const std::string& package = "",
+                 const std::string& build_id = "") {
   return {.name = member.empty() ? place : place + "!" + member,
           .place = place,
           .member = member,
@@ -53,57 +53,60 @@ TEST(DiffDistribution, OfAWheelIsItsName) {
 }
 
 TEST(DiffMatch, ByPathFirst) {
-  EXPECT_EQ(matched({object("a/x.so"), object("b/x.so")}, {object("b/x.so"), object("a/x.so")}),
+  EXPECT_EQ(matched({object_at("a/x.so"), object_at("b/x.so")}, {object_at("b/x.so"), object_at("a/x.so")}),
             (Names{"a/x.so=a/x.so(path)", "b/x.so=b/x.so(path)"}));
 }
 
 TEST(DiffMatch, AWheelOfAnotherVersionMemberByMember) {
   const std::string old_wheel = "torch-2.9.1+cu126-cp311-cp311-linux_x86_64.whl";
   const std::string new_wheel = "torch-2.9.1+cu128-cp311-cp311-linux_x86_64.whl";
-  EXPECT_EQ(matched({object(old_wheel, "torch/lib/a.so"), object(old_wheel, "torch/lib/b.so")},
-                    {object(new_wheel, "torch/lib/b.so"), object(new_wheel, "torch/lib/c.so")}),
+  EXPECT_EQ(matched({object_at(old_wheel, "torch/lib/a.so"), object_at(old_wheel, "torch/lib/b.so")},
+                    {object_at(new_wheel, "torch/lib/b.so"), object_at(new_wheel, "torch/lib/c.so")}),
             (Names{old_wheel + "!torch/lib/a.so=-()",
                    old_wheel + "!torch/lib/b.so=" + new_wheel + "!torch/lib/b.so(package)",
                    "-=" + new_wheel + "!torch/lib/c.so()"}));
 }
 
 TEST(DiffMatch, EnvironmentsOfTwoPythons) {
-  EXPECT_EQ(matched({object("lib/python3.11/site-packages/x/_C.so"), object("y")},
-                    {object("lib/python3.12/site-packages/x/_C.so"), object("y")}),
+  EXPECT_EQ(matched({object_at("lib/python3.11/site-packages/x/_C.so"), object_at("y")},
+                    {object_at("lib/python3.12/site-packages/x/_C.so"), object_at("y")}),
             (Names{"lib/python3.11/site-packages/x/_C.so=lib/python3.12/site-packages/x/_C.so(package)",
                    "y=y(path)"}));
 }
 
 TEST(DiffMatch, ByNameOnlyWhereItIsOne) {
-  EXPECT_EQ(matched({object("old/libx.so.11"), object("old/y")}, {object("new/libx.so.12"), object("new/y")}),
+  EXPECT_EQ(matched({object_at("old/libx.so.11"), object_at("old/y")},
+                    {object_at("new/libx.so.12"), object_at("new/y")}),
             (Names{"old/libx.so.11=new/libx.so.12(name)", "old/y=new/y(name)"}));
-  EXPECT_EQ(matched({object("1/_C.so"), object("2/_C.so")}, {object("3/_C.so"), object("4/_C.so")}),
-            (Names{"1/_C.so=-()", "2/_C.so=-()", "-=3/_C.so()", "-=4/_C.so()"}));
-  EXPECT_EQ(matched({object("1/_C.so", "", "alpha"), object("2/_C.so", "", "beta")},
-                    {object("3/_C.so", "", "Beta"), object("4/_C.so", "", "alpha")}),
+  EXPECT_EQ(
+      matched({object_at("1/_C.so"), object_at("2/_C.so")}, {object_at("3/_C.so"), object_at("4/_C.so")}),
+      (Names{"1/_C.so=-()", "2/_C.so=-()", "-=3/_C.so()", "-=4/_C.so()"}));
+  EXPECT_EQ(matched({object_at("1/_C.so", "", "alpha"), object_at("2/_C.so", "", "beta")},
+                    {object_at("3/_C.so", "", "Beta"), object_at("4/_C.so", "", "alpha")}),
             (Names{"1/_C.so=4/_C.so(package)", "2/_C.so=3/_C.so(package)"}));
 }
 
 TEST(DiffMatch, ByBuildIdLast) {
-  EXPECT_EQ(matched({object("p/x", "", "", "77"), object("p/y", "", "", "88")},
-                    {object("q/u", "", "", "88"), object("q/v", "", "", "99")}),
+  EXPECT_EQ(matched({object_at("p/x", "", "", "77"), object_at("p/y", "", "", "88")},
+                    {object_at("q/u", "", "", "88"), object_at("q/v", "", "", "99")}),
             (Names{"p/x=-()", "p/y=q/u(build-id)", "-=q/v()"}));
 }
 
 TEST(DiffMatch, TwoFilesThatWereNamedBelongTogether) {
-  EXPECT_EQ(matched({object("old.so")}, {object("new.so")}), Names{"old.so=new.so(path)"});
-  EXPECT_EQ(matched({}, {object("new.so")}), Names{"-=new.so()"});
+  EXPECT_EQ(matched({object_at("old.so")}, {object_at("new.so")}), Names{"old.so=new.so(path)"});
+  EXPECT_EQ(matched({}, {object_at("new.so")}), Names{"-=new.so()"});
   EXPECT_TRUE(matched({}, {}).empty());
 }
 
 TEST(DiffMatch, WhatTwoReportsHoldAloneNeedNotBelongTogether) {
-  EXPECT_EQ(matched({object("saxpy")}, {object("transpose")}, false), (Names{"saxpy=-()", "-=transpose()"}));
-  EXPECT_EQ(matched({object("a/saxpy")}, {object("b/saxpy")}, false), Names{"a/saxpy=b/saxpy(name)"});
+  EXPECT_EQ(matched({object_at("saxpy")}, {object_at("transpose")}, false),
+            (Names{"saxpy=-()", "-=transpose()"}));
+  EXPECT_EQ(matched({object_at("a/saxpy")}, {object_at("b/saxpy")}, false), Names{"a/saxpy=b/saxpy(name)"});
 }
 
 TEST(DiffMatch, TwinsOfAnArchiveInTheirOrder) {
-  const auto pairs = match({object("x.a", "k.o"), object("x.a", "k.o"), object("x.a", "k.o")},
-                           {object("x.a", "k.o"), object("x.a", "k.o")}, true);
+  const auto pairs = match({object_at("x.a", "k.o"), object_at("x.a", "k.o"), object_at("x.a", "k.o")},
+                           {object_at("x.a", "k.o"), object_at("x.a", "k.o")}, true);
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_NE(pairs[0].b, nullptr);
   EXPECT_NE(pairs[1].b, nullptr);

@@ -59,7 +59,7 @@ Buffer host_file() {
   elf.symbol("digits", 0x11, 0, data, 0x2000, 10);
   return elf.build();
 }
-ElfReader open_whole(const Buffer& bytes) {
+ElfReader open_elf(const Buffer& bytes) {
   const auto elf = ElfReader::open(bytes);
   EXPECT_TRUE(elf.ok());
   return elf.value_or({});
@@ -68,7 +68,7 @@ std::size_t header_of(const Buffer& bytes, std::size_t index) {
   return static_cast<std::size_t>(*read_le<std::uint64_t>(bytes, kSectionOffset)) + index * kSectionHeader;
 }
 template <class T>
-Buffer with(std::size_t offset, T value) {
+Buffer host_file_with(std::size_t offset, T value) {
   Buffer bytes = host_file();
   put(bytes, offset, value);
   return bytes;
@@ -87,7 +87,7 @@ Errc refusal(const Buffer& bytes) {
 
 TEST(Elf, ReadsHeaderSectionsAndSymbols) {
   const Buffer bytes = host_file();
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.machine(), 62);
   EXPECT_EQ(elf.section_count(), 7U);
   const auto data = elf.section(".rodata");
@@ -115,7 +115,7 @@ TEST(Elf, ReadsHeaderSectionsAndSymbols) {
 
 TEST(Elf, FindsTheBuildId) {
   const Buffer bytes = host_file();
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   ASSERT_TRUE(elf.build_id().ok());
   EXPECT_EQ(text_of(*elf.build_id()), "abcdefgh");
 }
@@ -130,7 +130,7 @@ TEST(Elf, FindsTheBuildIdBehindOtherNotes) {
   ElfBuilder elf;
   elf.section(".note", 7, notes);
   const Buffer bytes = elf.build();
-  EXPECT_EQ(text_of(*open_whole(bytes).build_id()), "x");
+  EXPECT_EQ(text_of(*open_elf(bytes).build_id()), "x");
 }
 
 TEST(Elf, WithoutABuildIdSaysSo) {
@@ -139,13 +139,13 @@ TEST(Elf, WithoutABuildIdSaysSo) {
     ElfBuilder elf;
     elf.section(".note.gnu.build-id", 7, to_buffer(broken));
     const Buffer bytes = elf.build();
-    EXPECT_EQ(open_whole(bytes).build_id().error().code, Errc::not_found);
+    EXPECT_EQ(open_elf(bytes).build_id().error().code, Errc::not_found);
   }
 }
 
 TEST(Elf, ReadsAtAnAddressThroughSections) {
   const Buffer bytes = host_file();
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(text_of(*elf.at_address(0x2003, 4)), "3456");
   EXPECT_EQ(text_of(*elf.from_address(0x2008)), "89");
   EXPECT_EQ(elf.at_address(0x2003, 8).error().code, Errc::truncated);
@@ -174,7 +174,7 @@ Buffer with_segment(const Segment& segment) {
 
 TEST(Elf, ReadsAtAnAddressThroughSegments) {
   const Buffer bytes = with_segment({0, 0x400000, 64});
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(text_of(*elf.at_address(0x400001, 3)), "ELF");
   EXPECT_EQ(elf.at_address(0x40003f, 2).error().code, Errc::truncated);
   EXPECT_EQ(elf.at_address(0x400040, 1).error().code, Errc::not_found);
@@ -183,30 +183,30 @@ TEST(Elf, ReadsAtAnAddressThroughSegments) {
 
 TEST(Elf, SegmentBeyondTheEndIsTruncated) {
   const Buffer bytes = with_segment({1 << 20, 0x400000, 64});
-  EXPECT_EQ(open_whole(bytes).at_address(0x400000, 1).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).at_address(0x400000, 1).error().code, Errc::truncated);
 }
 
 TEST(Elf, SegmentWhoseOffsetOverflowsIsPassedOver) {
   const Buffer bytes = with_segment({UINT64_MAX - 3, 0x400000, 64});
-  EXPECT_EQ(open_whole(bytes).at_address(0x400010, 1).error().code, Errc::not_found);
+  EXPECT_EQ(open_elf(bytes).at_address(0x400010, 1).error().code, Errc::not_found);
 }
 
 TEST(Elf, SegmentLongerThanTheFileIsTruncated) {
   const Buffer bytes = with_segment({0, 0x400000, UINT64_MAX});
-  EXPECT_EQ(open_whole(bytes).from_address(0x400000).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).from_address(0x400000).error().code, Errc::truncated);
 }
 
 TEST(Elf, ExtentIsWhatTheHeadersDescribe) {
   Buffer bytes = host_file();
   const std::size_t size = bytes.size();
-  EXPECT_EQ(open_whole(bytes).extent(), size);
+  EXPECT_EQ(open_elf(bytes).extent(), size);
   bytes.resize(size + 1000);  // what follows an image in memory
-  EXPECT_EQ(open_whole(bytes).extent(), size);
+  EXPECT_EQ(open_elf(bytes).extent(), size);
 }
 
 TEST(Elf, ExtentNeverLeavesTheBytes) {
   const Buffer bytes = with_header(2, kHeaderBytes, UINT64_MAX);
-  EXPECT_EQ(open_whole(bytes).extent(), bytes.size());
+  EXPECT_EQ(open_elf(bytes).extent(), bytes.size());
 }
 
 TEST(Elf, CountsSectionsBeyondSixteenBits) {  // e_shnum 0: the count is the first header's size
@@ -215,20 +215,20 @@ TEST(Elf, CountsSectionsBeyondSixteenBits) {  // e_shnum 0: the count is the fir
   put(bytes, header_of(bytes, 0) + kHeaderBytes, std::uint64_t{7});
   put(bytes, kNamesIndex, std::uint16_t{0xffff});  // and the names' index its link
   put(bytes, header_of(bytes, 0) + kHeaderLink, 6U);
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.section_count(), 7U);
   EXPECT_TRUE(elf.section(".rodata").ok());
 }
 
 TEST(Elf, WithoutSectionsIsRead) {
-  Buffer bytes = with(kSectionOffset, std::uint64_t{0});
+  Buffer bytes = host_file_with(kSectionOffset, std::uint64_t{0});
   put(bytes, kSectionCount, std::uint16_t{0});
-  EXPECT_EQ(open_whole(bytes).section_count(), 0U);
+  EXPECT_EQ(open_elf(bytes).section_count(), 0U);
 }
 
 TEST(Elf, WithoutSectionNamesIsRead) {
-  const Buffer bytes = with(kNamesIndex, std::uint16_t{0});
-  const ElfReader elf = open_whole(bytes);
+  const Buffer bytes = host_file_with(kNamesIndex, std::uint16_t{0});
+  const ElfReader elf = open_elf(bytes);
   ASSERT_TRUE(elf.section(2).ok());
   EXPECT_TRUE(elf.section(2)->name.empty());
 }
@@ -243,36 +243,39 @@ TEST(ElfDamage, HeaderCutOffInEveryField) {
     EXPECT_EQ(ElfReader::open(Bytes(bytes).first(size)).error().code, Errc::truncated) << size;
 }
 
-TEST(ElfDamage, WrongMagic) { EXPECT_EQ(refusal(with(0, std::uint8_t{0x7e})), Errc::bad_magic); }
+TEST(ElfDamage, WrongMagic) { EXPECT_EQ(refusal(host_file_with(0, std::uint8_t{0x7e})), Errc::bad_magic); }
 
 TEST(ElfDamage, ThirtyTwoBits) {
-  EXPECT_EQ(refusal(with(kClass, std::uint8_t{1})), Errc::unsupported_version);
+  EXPECT_EQ(refusal(host_file_with(kClass, std::uint8_t{1})), Errc::unsupported_version);
 }
 
-TEST(ElfDamage, BigEndian) { EXPECT_EQ(refusal(with(kData, std::uint8_t{2})), Errc::unsupported_version); }
+TEST(ElfDamage, BigEndian) {
+  EXPECT_EQ(refusal(host_file_with(kData, std::uint8_t{2})), Errc::unsupported_version);
+}
 
 TEST(ElfDamage, VersionZero) {
-  EXPECT_EQ(refusal(with(kIdentVersion, std::uint8_t{0})), Errc::unsupported_version);
+  EXPECT_EQ(refusal(host_file_with(kIdentVersion, std::uint8_t{0})), Errc::unsupported_version);
 }
 
 TEST(ElfDamage, SectionHeadersOfAnotherSize) {
   for (const unsigned size : {0U, 63U, 65U, 0xffffU})
-    EXPECT_EQ(refusal(with(kSectionSize, static_cast<std::uint16_t>(size))), Errc::bad_header) << size;
+    EXPECT_EQ(refusal(host_file_with(kSectionSize, static_cast<std::uint16_t>(size))), Errc::bad_header)
+        << size;
 }
 
 TEST(ElfDamage, SectionTableBeyondTheEnd) {
   const Buffer bytes = host_file();
-  EXPECT_EQ(refusal(with(kSectionOffset, std::uint64_t{bytes.size()})), Errc::truncated);
-  EXPECT_EQ(refusal(with(kSectionCount, std::uint16_t{8})), Errc::truncated);
+  EXPECT_EQ(refusal(host_file_with(kSectionOffset, std::uint64_t{bytes.size()})), Errc::truncated);
+  EXPECT_EQ(refusal(host_file_with(kSectionCount, std::uint16_t{8})), Errc::truncated);
 }
 
 TEST(ElfDamage, SectionTableOverflows64Bits) {
-  EXPECT_EQ(refusal(with(kSectionOffset, UINT64_MAX)), Errc::truncated);
-  EXPECT_EQ(refusal(with(kSectionOffset, UINT64_MAX - 7 * kSectionHeader + 1)), Errc::truncated);
+  EXPECT_EQ(refusal(host_file_with(kSectionOffset, UINT64_MAX)), Errc::truncated);
+  EXPECT_EQ(refusal(host_file_with(kSectionOffset, UINT64_MAX - 7 * kSectionHeader + 1)), Errc::truncated);
 }
 
 TEST(ElfDamage, SectionCountTooLargeForItsField) {
-  Buffer bytes = with(kSectionCount, std::uint16_t{0});
+  Buffer bytes = host_file_with(kSectionCount, std::uint16_t{0});
   put(bytes, header_of(bytes, 0) + kHeaderBytes, std::uint64_t{1} << 32);
   EXPECT_EQ(refusal(bytes), Errc::bad_header);
   put(bytes, header_of(bytes, 0) + kHeaderBytes, std::uint64_t{UINT32_MAX});
@@ -280,79 +283,79 @@ TEST(ElfDamage, SectionCountTooLargeForItsField) {
 }
 
 TEST(ElfDamage, SectionNamesIndexOutOfRange) {
-  const Buffer bytes = with(kNamesIndex, std::uint16_t{7});
-  EXPECT_EQ(open_whole(bytes).section(1).error().code, Errc::bad_header);
+  const Buffer bytes = host_file_with(kNamesIndex, std::uint16_t{7});
+  EXPECT_EQ(open_elf(bytes).section(1).error().code, Errc::bad_header);
 }
 
 TEST(ElfDamage, SectionNamesBeyondTheEnd) {
   const Buffer bytes = with_header(6, kHeaderOffset, UINT64_MAX);
-  EXPECT_EQ(open_whole(bytes).section(1).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).section(1).error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SectionNameOutsideOfTheNames) {
   const Buffer bytes = with_header(2, 0, UINT32_MAX);
-  EXPECT_EQ(open_whole(bytes).section(2).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).section(2).error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SectionNameWithoutAnEnd) {
   Buffer bytes = host_file();
   const auto size = *read_le<std::uint64_t>(bytes, header_of(bytes, 6) + kHeaderBytes);
   put(bytes, header_of(bytes, 6) + kHeaderBytes, size - 1);  // the last name loses its NUL
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.section(6).error().code, Errc::truncated);
   EXPECT_TRUE(elf.section(5).ok());
 }
 
 TEST(ElfDamage, SectionBytesBeyondTheEnd) {
   const Buffer bytes = with_header(2, kHeaderOffset, std::uint64_t{host_file().size()});
-  EXPECT_EQ(open_whole(bytes).section(2).error().code, Errc::truncated);
-  EXPECT_EQ(open_whole(bytes).section(".rodata").error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).section(2).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).section(".rodata").error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SectionBytesOverflow64Bits) {
   const Buffer bytes = with_header(2, kHeaderBytes, UINT64_MAX);
-  EXPECT_EQ(open_whole(bytes).section(2).error().code, Errc::truncated);
+  EXPECT_EQ(open_elf(bytes).section(2).error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SectionWithoutFileBytesMayHaveAnyPlace) {
   const Buffer bytes = with_header(3, kHeaderOffset, UINT64_MAX);
-  EXPECT_TRUE(open_whole(bytes).section(3).ok());
+  EXPECT_TRUE(open_elf(bytes).section(3).ok());
 }
 
 TEST(ElfDamage, SymbolNamesLinkOutOfRange) {
   const Buffer bytes = with_header(5, kHeaderLink, 7U);
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.symbol(*elf.section(5), 1).error().code, Errc::bad_header);
 }
 
 TEST(ElfDamage, SymbolNamesBeyondTheEnd) {
   const Buffer bytes = with_header(4, kHeaderBytes, UINT64_MAX);
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.symbol(*elf.section(5), 1).error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SymbolNameOutsideOfTheNames) {
   Buffer bytes = host_file();
-  const ElfSection table = *open_whole(bytes).section(5);
+  const ElfSection table = *open_elf(bytes).section(5);
   put(bytes, static_cast<std::size_t>(table.offset) + 24, UINT32_MAX);
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.symbol(*elf.section(5), 1).error().code, Errc::truncated);
 }
 
 TEST(ElfDamage, SymbolTableCutOffInsideASymbol) {
   const Buffer bytes = with_header(5, kHeaderBytes, std::uint64_t{47});
-  const ElfReader elf = open_whole(bytes);
+  const ElfReader elf = open_elf(bytes);
   EXPECT_EQ(elf.symbol_count(*elf.section(5)), 1U);
 }
 
 TEST(ElfDamage, ProgramHeadersOfAnotherSize) {
-  Buffer bytes = with(kProgramCount, std::uint16_t{1});
+  Buffer bytes = host_file_with(kProgramCount, std::uint16_t{1});
   put(bytes, kProgramSize, std::uint16_t{32});
   EXPECT_EQ(refusal(bytes), Errc::bad_header);
 }
 
 TEST(ElfDamage, ProgramHeadersBeyondTheEnd) {
-  Buffer bytes = with(kProgramCount, std::uint16_t{1});
+  Buffer bytes = host_file_with(kProgramCount, std::uint16_t{1});
   put(bytes, kProgramOffset, std::uint64_t{bytes.size() - 55});
   EXPECT_EQ(refusal(bytes), Errc::truncated);
   put(bytes, kProgramOffset, UINT64_MAX);
@@ -361,9 +364,9 @@ TEST(ElfDamage, ProgramHeadersBeyondTheEnd) {
 
 TEST(ElfDamage, AnUnknownSectionTypeOfAHostIsNoDeviceMemory) {  // CUDA's section types mean it in cubins only
   Buffer bytes = with_header(2, kHeaderType, 0x70000007U);
-  EXPECT_EQ(open_whole(bytes).section(2)->bytes.size(), 10U);
+  EXPECT_EQ(open_elf(bytes).section(2)->bytes.size(), 10U);
   put(bytes, kMachine, std::uint16_t{190});
-  EXPECT_TRUE(open_whole(bytes).section(2)->bytes.empty());
+  EXPECT_TRUE(open_elf(bytes).section(2)->bytes.empty());
 }
 
 TEST(ElfDamage, EveryTruncationIsReadInsideItsBounds) {  // AddressSanitizer is the judge

@@ -51,14 +51,14 @@ void expect_bad_entry(const Buffer& bytes, Errc code, std::uint64_t offset, bool
 }
 
 template <class T>
-Buffer with(std::size_t offset, T value) {
+Buffer whole_with(std::size_t offset, T value) {
   Buffer bytes = whole();
   put(bytes, offset, value);
   return bytes;
 }
 template <class T>
 Buffer with_entry(std::size_t field, T value) {
-  return with(kFatbinHeader + field, value);
+  return whole_with(kFatbinHeader + field, value);
 }
 
 // The container's header.
@@ -74,45 +74,53 @@ TEST(FatbinDamage, ContainerHeaderCutOffInEveryField) {
   }
 }
 
-TEST(FatbinDamage, WrongMagic) { expect_refused(with(0, std::uint32_t{0xba55ed51}), Errc::bad_magic, 0); }
+TEST(FatbinDamage, WrongMagic) {
+  expect_refused(whole_with(0, std::uint32_t{0xba55ed51}), Errc::bad_magic, 0);
+}
 
 TEST(FatbinDamage, WrongMagicInFourBytes) {
-  Buffer bytes = with(0, std::uint32_t{0x464c457f});
+  Buffer bytes = whole_with(0, std::uint32_t{0x464c457f});
   bytes.resize(4);
   expect_refused(bytes, Errc::bad_magic, 0);
 }
 
-TEST(FatbinDamage, BigEndianMagic) { expect_refused(with(0, std::uint32_t{0x50ed55ba}), Errc::bad_magic, 0); }
+TEST(FatbinDamage, BigEndianMagic) {
+  expect_refused(whole_with(0, std::uint32_t{0x50ed55ba}), Errc::bad_magic, 0);
+}
 
-TEST(FatbinDamage, VersionZero) { expect_refused(with(4, std::uint16_t{0}), Errc::unsupported_version, 4); }
+TEST(FatbinDamage, VersionZero) {
+  expect_refused(whole_with(4, std::uint16_t{0}), Errc::unsupported_version, 4);
+}
 
-TEST(FatbinDamage, VersionTwo) { expect_refused(with(4, std::uint16_t{2}), Errc::unsupported_version, 4); }
+TEST(FatbinDamage, VersionTwo) {
+  expect_refused(whole_with(4, std::uint16_t{2}), Errc::unsupported_version, 4);
+}
 
 TEST(FatbinDamage, ContainerHeaderSizeZero) {
-  expect_refused(with(6, std::uint16_t{0}), Errc::bad_header, 6);
+  expect_refused(whole_with(6, std::uint16_t{0}), Errc::bad_header, 6);
 }
 
 TEST(FatbinDamage, ContainerHeaderSizeTooSmall) {
-  expect_refused(with(6, std::uint16_t{15}), Errc::bad_header, 6);
+  expect_refused(whole_with(6, std::uint16_t{15}), Errc::bad_header, 6);
 }
 
 TEST(FatbinDamage, ContainerHeaderBeyondTheEnd) {
-  const Buffer bytes = with(6, std::uint16_t{0xffff});
+  const Buffer bytes = whole_with(6, std::uint16_t{0xffff});
   expect_refused(bytes, Errc::truncated, bytes.size());
 }
 
 TEST(FatbinDamage, EntriesSizeBeyondTheEndByOne) {
-  const Buffer bytes = with(8, std::uint64_t{whole().size() - kFatbinHeader + 1});
+  const Buffer bytes = whole_with(8, std::uint64_t{whole().size() - kFatbinHeader + 1});
   expect_refused(bytes, Errc::truncated, bytes.size());
 }
 
 TEST(FatbinDamage, EntriesSizeOverflows64Bits) {
-  expect_refused(with(8, UINT64_MAX), Errc::overflow, 8);
-  expect_refused(with(8, UINT64_MAX - 15), Errc::overflow, 8);
+  expect_refused(whole_with(8, UINT64_MAX), Errc::overflow, 8);
+  expect_refused(whole_with(8, UINT64_MAX - 15), Errc::overflow, 8);
 }
 
 TEST(FatbinDamage, EntriesSizeJustBelowTheOverflow) {
-  const Buffer bytes = with(8, UINT64_MAX - 16);
+  const Buffer bytes = whole_with(8, UINT64_MAX - 16);
   expect_refused(bytes, Errc::truncated, bytes.size());
 }
 
@@ -126,12 +134,12 @@ TEST(FatbinDamage, EveryTruncationOfTheWholeIsNoticed) {
 
 TEST(FatbinDamage, EntryHeaderCutOffInEveryField) {
   for (std::uint64_t left = 1; left < kEntry; ++left)
-    expect_bad_entry(with(8, left), Errc::truncated, kFatbinHeader, false);
+    expect_bad_entry(whole_with(8, left), Errc::truncated, kFatbinHeader, false);
 }
 
 TEST(FatbinDamage, PayloadCutOff) {
   for (std::uint64_t left = kEntry; left < kEntry + kPayload; ++left)
-    expect_bad_entry(with(8, left), Errc::truncated, kFatbinHeader, false);
+    expect_bad_entry(whole_with(8, left), Errc::truncated, kFatbinHeader, false);
 }
 
 TEST(FatbinDamage, UnknownKindIsPassedOver) {
@@ -210,7 +218,7 @@ TEST(FatbinDamage, AnUncompressedSizeWithoutAKnownMethodIsUnknownCompression) {
 }
 
 TEST(FatbinDamage, TheSecondEntryMayBeTheBrokenOne) {
-  const Buffer bytes = with(kFatbinHeader + kEntry + kPayload + test::kEntryVersion, std::uint16_t{0});
+  const Buffer bytes = whole_with(kFatbinHeader + kEntry + kPayload + test::kEntryVersion, std::uint16_t{0});
   FatbinReader reader = *FatbinReader::open(bytes);
   EXPECT_EQ(reader.next()->arch, arch_of(80));
   const auto second = reader.next();

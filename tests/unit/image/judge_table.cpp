@@ -2,7 +2,7 @@
 // Single images: facts of compat_rules.def, one line each. Sources stand there, beside each rule.
 #include "select_case.h"
 
-namespace kshim::image::test {
+namespace kshim::image::table {
 
 using enum Rule;
 
@@ -162,4 +162,4 @@ const std::vector<Judged> kJudged = {
     {"compute_90@7.8", "8.0 CUDA_DISABLE_JIT", false, ptx_forward, disable_jit},
 };
 
-}  // namespace kshim::image::test
+}  // namespace kshim::image::table

@@ -10,7 +10,7 @@
 
 #include "kshim/image/select.h"
 
-namespace kshim::image::test {
+namespace kshim::image::table {
 
 /// "sm_90a", "lto_75", "compute_80@7.0" with a PTX ISA, or "tile_100@13.4" with a bytecode version.
 inline Candidate candidate_of(std::string_view text) {
@@ -86,4 +86,4 @@ struct Chosen {
 extern const std::vector<Judged> kJudged;
 extern const std::vector<Chosen> kChosen;
 
-}  // namespace kshim::image::test
+}  // namespace kshim::image::table

@@ -2,7 +2,7 @@
 // Containers: which image is taken, by which rule, or with which error.
 #include "select_case.h"
 
-namespace kshim::image::test {
+namespace kshim::image::table {
 
 using enum Rule;
 using enum Choice;
@@ -105,4 +105,4 @@ const std::vector<Chosen> kChosen = {
      closest_minor},
 };
 
-}  // namespace kshim::image::test
+}  // namespace kshim::image::table

@@ -14,10 +14,10 @@
 namespace kshim::image {
 namespace {
 
-using test::Chosen;
-using test::Judged;
-using test::kChosen;
-using test::kJudged;
+using table::Chosen;
+using table::Judged;
+using table::kChosen;
+using table::kJudged;
 
 constexpr Rule kAllRules[] = {
 #define KSHIM_RULE(id, name, text, evidence, source) Rule::name,
@@ -29,7 +29,7 @@ const char* name_of(Rule rule) { return rule_text(rule).name; }
 
 TEST(Judge, DecidesEveryLineOfItsTable) {
   for (const Judged& line : kJudged) {
-    const Verdict verdict = judge(test::candidate_of(line.image), test::platform_of(line.platform));
+    const Verdict verdict = judge(table::candidate_of(line.image), table::platform_of(line.platform));
     EXPECT_EQ(verdict.fits, line.fits) << line.image << " on " << line.platform;
     EXPECT_STREQ(name_of(verdict.rule), name_of(line.rule)) << line.image << " on " << line.platform;
   }
@@ -38,8 +38,8 @@ TEST(Judge, DecidesEveryLineOfItsTable) {
 TEST(SelectImage, DecidesEveryLineOfItsTable) {
   for (const Chosen& line : kChosen) {
     const std::string what = std::string(line.images) + " on " + line.platform;
-    const auto images = test::candidates_of(line.images);
-    const Selection selection = select_image(images, test::platform_of(line.platform), line.packaging);
+    const auto images = table::candidates_of(line.images);
+    const Selection selection = select_image(images, table::platform_of(line.platform), line.packaging);
     EXPECT_EQ(selection.choice, line.choice) << what;
     EXPECT_EQ(selection.choice == Choice::none ? selection.error : static_cast<int>(selection.index),
               line.index_or_error)
@@ -94,8 +94,8 @@ TEST(CompatRules, EachRowHasAnIdOfItsOwnAndASource) {
 
 TEST(SelectImage, DoesNotDependOnTheOrderOfImages) {
   for (const Chosen& line : kChosen) {
-    const auto images = test::candidates_of(line.images);
-    const Platform platform = test::platform_of(line.platform);
+    const auto images = table::candidates_of(line.images);
+    const Platform platform = table::platform_of(line.platform);
     const Selection selection = select_image(images, platform, line.packaging);
     std::vector<std::size_t> order(images.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = order.size() - 1 - i;
@@ -111,12 +111,12 @@ TEST(SelectImage, DoesNotDependOnTheOrderOfImages) {
 }
 
 TEST(SelectImage, ImagesThatDoNotFitChangeNoChoice) {
-  const Candidate strangers[] = {test::candidate_of("sm_20"), test::candidate_of("lto_90")};
+  const Candidate strangers[] = {table::candidate_of("sm_20"), table::candidate_of("lto_90")};
   for (const Chosen& line : kChosen) {
     if (line.choice == Choice::none) continue;
-    auto images = test::candidates_of(line.images);
+    auto images = table::candidates_of(line.images);
     images.insert(images.end(), std::begin(strangers), std::end(strangers));
-    const Selection selection = select_image(images, test::platform_of(line.platform));
+    const Selection selection = select_image(images, table::platform_of(line.platform));
     EXPECT_EQ(selection.choice, line.choice) << line.images;
     EXPECT_EQ(static_cast<int>(selection.index), line.index_or_error) << line.images;
   }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <cstdio>
-#include <memory>
-
 #include "analyzer/owner/dpkg_database.h"
 #include "analyzer/owner/finder.h"
+#include "output_of.h"
 #include "tests/unit/analyzer/report_text.h"
 
 namespace kshim::packages {
@@ -96,15 +94,6 @@ TEST_F(Dpkg, OverTheBudgetNobodyOwnsAnything) {
   list("libfoo", "/usr/lib/libfoo.so.1\n");
   budget_.bytes = 5;
   EXPECT_EQ(owner("/usr/lib/libfoo.so.1"), "nobody");
-}
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string out;
-  char part[4096];
-  while (const std::size_t got = std::fread(part, 1, sizeof(part), pipe.get())) out.append(part, got);
-  while (out.ends_with('\n')) out.pop_back();
-  return out;
 }
 
 // What dpkg itself says of this machine: of every 40th file of all packages, and of the C library by both its

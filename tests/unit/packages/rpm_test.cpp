@@ -2,10 +2,8 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
 
-#include <cstdio>
-#include <memory>
-
 #include "analyzer/owner/rpm_database.h"
+#include "output_of.h"
 #include "rpm_fixture.h"
 #include "tests/unit/analyzer/report_text.h"
 
@@ -150,14 +148,6 @@ TEST_F(Rpm, WithoutADatabaseThereIsNothingToSay) {
 }
 
 bool runs(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
-
-std::string output_of(const std::string& command) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
-  std::string out;
-  char part[4096];
-  while (const std::size_t got = std::fread(part, 1, sizeof(part), pipe.get())) out.append(part, got);
-  return out;
-}
 
 // A database that rpm itself made, and what rpm itself says of it.
 TEST_F(Rpm, OfRpmItselfSaysWhatRpmSays) {

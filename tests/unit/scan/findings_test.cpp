@@ -11,6 +11,7 @@
 #include "analyzer/render/finding_text.h"
 #include "analyzer/verbs/fleet_plans.h"
 #include "analyzer/verbs/scan_findings.h"
+#include "target_arch.h"
 
 namespace kshim::scan {
 namespace {
@@ -24,8 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-image::Arch arch(std::string_view text) { return image::parse_arch(text).value_or(image::Arch{}); }
 
 Finding finding(std::string object, std::string_view target, std::vector<std::string> have,
                 Cause cause = Cause::no_image_for_arch, Severity severity = Severity::error) {

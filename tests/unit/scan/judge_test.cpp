@@ -6,6 +6,7 @@
 
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/verbs/scan_object.h"
+#include "target_arch.h"
 
 namespace kshim::scan {
 namespace {
@@ -15,8 +16,6 @@ using analysis::CodeModule;
 using analysis::DeviceCode;
 using analysis::Severity;
 using image::ImageKind;
-
-image::Arch arch(std::string_view text) { return image::parse_arch(text).value_or(image::Arch{}); }
 
 class Judging : public ::testing::Test {
  protected:
