@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/advice_input.h"
 
-#include <algorithm>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/device_code/elf_file.h"
 #include "analyzer/diagnose/coverage.h"
 #include "analyzer/diagnose/failure_finding.h"
 #include "analyzer/diagnose/program.h"
-#include "analyzer/owner/python_distributions.h"
+#include "analyzer/owner/databases.h"
 
 namespace kshim::analysis {
 namespace {

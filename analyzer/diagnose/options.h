@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What reports are judged by, beside what stands in them.
 #pragma once
-#include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analyzer/owner/dpkg_database.h"
-
-#include <algorithm>
+#include "analyzer/owner/databases.h"
 
 namespace kshim::packages {
 namespace {
@@ -15,7 +13,7 @@ constexpr std::string_view kList = ".list";
 
 // Debian Policy 5.6.1 and 5.6.8: the characters of names and architectures.
 bool is_list_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' || c == ':';
   });
 }

@@ -3,11 +3,8 @@
 #pragma once
 
 #include "analyzer/owner/bounded.h"
-#include "analyzer/owner/conda_environments.h"
-#include "analyzer/owner/dpkg_database.h"
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/package.h"
-#include "analyzer/owner/python_distributions.h"
-#include "analyzer/owner/rpm_database.h"
 
 namespace kshim::packages {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/verbs/compiler_failures.h"
 
-#include <fmt/core.h>
-
 #include <csignal>
 
 #include "analyzer/advise/advice.h"
@@ -11,7 +9,7 @@
 #include "analyzer/diagnose/compilers.h"
 #include "analyzer/diagnose/places.h"
 #include "analyzer/diagnose/scene.h"
-#include "analyzer/input/machine/gather.h"
+#include "analyzer/input/machine/facts.h"
 #include "kshim/image/compiler_program.h"
 
 namespace kshim::analysis {
@@ -24,7 +22,7 @@ constexpr std::size_t kMostWaiters = 65536;
 bool is_between(std::string_view program) {
   static constexpr std::string_view kNames[] = {"sh",    "bash",   "dash", "ninja", "make",   "gmake",
                                                 "cmake", "ccache", "env",  "nvcc",  "timeout"};
-  return std::find(std::begin(kNames), std::end(kNames), program) != std::end(kNames);
+  return std::ranges::find(kNames, program) != std::end(kNames);
 }
 
 std::string software_of(const std::vector<PythonFrame>& frames) {
@@ -108,9 +106,8 @@ const CompilerFailures::Waiter* CompilerFailures::waiter_of(const Report& report
     }
     child = parent.pid;
   }
-  const auto starter = std::find_if(parents.begin(), parents.end(), [](const ProcessEntry& parent) {
-    return !is_between(basename_of(parent.exe));
-  });
+  const auto starter = std::ranges::find_if(
+      parents, [](const ProcessEntry& parent) { return !is_between(basename_of(parent.exe)); });
   if (!parents.empty()) by = starter == parents.end() ? &parents.front() : &*starter;
   return nullptr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "analyzer/owner/dpkg_database.h"
+#include "analyzer/owner/databases.h"
 #include "analyzer/owner/finder.h"
 #include "output_of.h"
 #include "tests/unit/analyzer/report_text.h"
