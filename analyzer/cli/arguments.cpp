@@ -90,4 +90,20 @@ RenderOptions render_options(const Output& output, bool verbose, bool full) {
           .full = full};
 }
 
+void add_common_options(CLI::App& app, const Command& command, CommonOptions& to) {
+  constexpr unsigned kPatience = 60;
+  constexpr unsigned kMostPatience = 86'400;
+  if (command.name == "path") return;
+  add_value(app, "--knowledge", to.knowledge, "FILE",
+            "load newer tables of GPUs, CUDA releases and packages from FILE, which may be a folder "
+            "(also KSHIM_KNOWLEDGE)");
+  add_value(app, "--max-memory", to.memory, "SIZE",
+            "memory limit: 512M, 2G (default: 1 GB, or half of the free memory if that is less)");
+  to.io_timeout = kPatience;
+  add_value(app, "--io-timeout", to.io_timeout, "SECONDS",
+            "end if a file system (NFS, FUSE) does not answer for this time (default: 60; 0: wait "
+            "forever)")
+      ->check(CLI::Range(0U, kMostPatience));
+}
+
 }  // namespace kshim::cli

@@ -102,4 +102,9 @@ void style_help(CLI::App& app, const Command& command) {
   app.get_option("--help")->group("Options");
 }
 
+std::vector<Command> commands() {
+  return {run_command(),    analyze_command(), scan_command(), diff_command(), explain_command(),
+          doctor_command(), export_command(),  cdi_command(),  path_command(), completion_command()};
+}
+
 }  // namespace kshim::cli

@@ -4,20 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "analyzer/verbs/explain.h"
+#include "tests/explain/explained.h"
 
 namespace kshim::explain {
 namespace {
 
 using analysis::Cause;
 using analysis::Severity;
-
-Explanation of(const std::string& text) {
-  std::istringstream in(text);
-  return explain_log(in, "a.log", {}, {});
-}
 
 const std::string kNoDevice =
     "E cuda_driver.cc:266] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n";
@@ -26,7 +21,7 @@ const std::string kCompiled =
     "kernels will be jit-compiled from PTX\n";
 
 Severity severity_of(const std::string& log) {
-  const Explanation explanation = of(log);
+  const Explanation explanation = explained(log);
   return explanation.findings.empty() ? Severity::none : explanation.findings.front().severity;
 }
 
@@ -57,11 +52,11 @@ TEST(Course, StepsDoNotExcuseAMissingKernel) {
 }
 
 TEST(Course, AnotherDeathIsNamed) {
-  const Explanation explanation = of(kNoDevice +
-                                     "Epoch 1/5\n"
-                                     "Traceback (most recent call last):\n"
-                                     "  File \"train.py\", line 20, in <module>\n"
-                                     "ValueError: Input 0 of layer \"dense\" is incompatible\n");
+  const Explanation explanation = explained(kNoDevice +
+                                            "Epoch 1/5\n"
+                                            "Traceback (most recent call last):\n"
+                                            "  File \"train.py\", line 20, in <module>\n"
+                                            "ValueError: Input 0 of layer \"dense\" is incompatible\n");
   EXPECT_EQ(explanation.line, 5U);
   EXPECT_NE(explanation.quote.find("ValueError"), std::string::npos);
   ASSERT_EQ(explanation.findings.size(), 1U);
@@ -72,23 +67,23 @@ TEST(Course, AnotherDeathIsNamed) {
 
 TEST(Course, AWarningThatItWorksDoesNotHideWhatFailed) {
   for (const char* end : {"", "Aborted (core dumped)\n"}) {
-    const Explanation explanation =
-        of(kCompiled +
-           "InternalError: 'cuLaunchKernel(...)' failed with 'CUDA_ERROR_INVALID_HANDLE' [Op:Cast]\n" + end);
+    const Explanation explanation = explained(
+        kCompiled +
+        "InternalError: 'cuLaunchKernel(...)' failed with 'CUDA_ERROR_INVALID_HANDLE' [Op:Cast]\n" + end);
     EXPECT_EQ(explanation.line, 2U);
     ASSERT_EQ(explanation.findings.size(), 1U);
     EXPECT_EQ(explanation.findings.front().severity, Severity::error);
     EXPECT_LE(explanation.findings.front().confidence, 0.5);
   }
-  EXPECT_EQ(of(kCompiled).findings.front().cause, Cause::jit_tax);
+  EXPECT_EQ(explained(kCompiled).findings.front().cause, Cause::jit_tax);
 }
 
 TEST(Course, AnAssertionIsQuotedAndTheTracebackPlacesIt) {
-  const Explanation explanation =
-      of("Indexing.cu:1290: f: block: [60,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` "
-         "failed.\n"
-         "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 88, in <module>\n"
-         "RuntimeError: CUDA error: device-side assert triggered\n");
+  const Explanation explanation = explained(
+      "Indexing.cu:1290: f: block: [60,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` "
+      "failed.\n"
+      "Traceback (most recent call last):\n  File \"/home/u/train.py\", line 88, in <module>\n"
+      "RuntimeError: CUDA error: device-side assert triggered\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::device_fault);
   EXPECT_NE(explanation.quote.find("srcSelectDimSize"), std::string::npos);

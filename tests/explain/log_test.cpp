@@ -3,20 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
+#include "tests/explain/explained.h"
 
 namespace kshim::explain {
 namespace {
 
 using analysis::Cause;
-
-Explanation of(const std::string& text, const Options& options = {}) {
-  std::istringstream in(text);
-  return explain_log(in, "a.log", options, {});
-}
 
 const std::string kTraining =
     "PyTorch version: 2.9.1+cu128\n"
@@ -31,7 +26,7 @@ const std::string kTraining =
     "RuntimeError: CUDA error: no kernel image is available for execution on the device\n";
 
 TEST(Log, TheFailureDecidesAndTheWarningBearsWitness) {
-  const Explanation explanation = of(kTraining);
+  const Explanation explanation = explained(kTraining);
   EXPECT_EQ(explanation.line, 10U);
   ASSERT_EQ(explanation.findings.size(), 1U);
   const analysis::Finding& finding = explanation.findings.front();
@@ -45,9 +40,9 @@ TEST(Log, TheFailureDecidesAndTheWarningBearsWitness) {
 }
 
 TEST(Log, TheFirstFailureDecides) {
-  const Explanation explanation =
-      of("CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
-         "RuntimeError: CUDA error: an illegal memory access was encountered\n");
+  const Explanation explanation = explained(
+      "CUDA error: the provided PTX was compiled with an unsupported toolchain.\n"
+      "RuntimeError: CUDA error: an illegal memory access was encountered\n");
   EXPECT_EQ(explanation.line, 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::ptx_newer_than_driver);
   const auto& evidence = explanation.findings.front().evidence;
@@ -62,17 +57,17 @@ TEST(Log, WhatTheFileHoldsDecides) {
                                "ELF file    1: x.1.sm_90a.cubin\n"};
   const Cause causes[] = {Cause::unknown, Cause::ptx_newer_than_device, Cause::arch_specific_image};
   for (std::size_t i = 0; i < std::size(lists); ++i) {
-    const Explanation explanation = of("compute capability 8.9\nlibx.so:\n" + lists[i] + error);
+    const Explanation explanation = explained("compute capability 8.9\nlibx.so:\n" + lists[i] + error);
     ASSERT_EQ(explanation.findings.size(), 1U);
     EXPECT_EQ(explanation.findings.front().cause, causes[i]) << lists[i];
   }
 }
 
 TEST(Log, TheGpuThatIsNotServedIsTheOneThatFailed) {
-  const Explanation explanation =
-      of("GPU 0: NVIDIA GeForce RTX 4080 SUPER, compute capability 8.9\n"
-         "GPU 1: NVIDIA GeForce RTX 3080, compute capability 8.6\n"
-         "libx.so:\nELF file    1: x.1.sm_89.cubin\nCUDA error 209\n");
+  const Explanation explanation = explained(
+      "GPU 0: NVIDIA GeForce RTX 4080 SUPER, compute capability 8.9\n"
+      "GPU 1: NVIDIA GeForce RTX 3080, compute capability 8.6\n"
+      "libx.so:\nELF file    1: x.1.sm_89.cubin\nCUDA error 209\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
   ASSERT_EQ(explanation.findings.front().devices.size(), 1U);
@@ -80,20 +75,20 @@ TEST(Log, TheGpuThatIsNotServedIsTheOneThatFailed) {
 }
 
 TEST(Log, ToolkitsAreOlderThanGpusAndForgetThem) {
-  const Explanation young = of("CUDA toolkit 12.4\nNVIDIA GeForce RTX 5060\nCUDA error 209\n");
+  const Explanation young = explained("CUDA toolkit 12.4\nNVIDIA GeForce RTX 5060\nCUDA error 209\n");
   EXPECT_EQ(young.findings.front().cause, Cause::no_image_for_arch);
   EXPECT_GT(young.findings.front().confidence, 0.7);
-  const Explanation old = of("CUDA toolkit 13.0\nTesla V100-SXM2-16GB\nCUDA error 209\n");
+  const Explanation old = explained("CUDA toolkit 13.0\nTesla V100-SXM2-16GB\nCUDA error 209\n");
   EXPECT_GT(old.findings.front().confidence, 0.7);
-  const Explanation fine = of("CUDA toolkit 12.8\nNVIDIA GeForce RTX 5060\nCUDA error 209\n");
+  const Explanation fine = explained("CUDA toolkit 12.8\nNVIDIA GeForce RTX 5060\nCUDA error 209\n");
   EXPECT_LE(fine.findings.front().confidence, 0.5);
 }
 
 TEST(Log, AssumptionsReplaceWhatItSays) {
   Options options;
   options.assume_cc = image::ComputeCapability{12, 0};
-  const Explanation explanation =
-      of("compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
+  const Explanation explanation = explained(
+      "compute capability 8.6\nlibx.so:\nELF file    1: x.1.sm_86.cubin\nCUDA error 209\n", options);
   EXPECT_EQ(explanation.findings.front().cause, Cause::no_image_for_arch);
   EXPECT_NE(text_of(explanation.findings.front().devices.front()).find("12.0"), std::string::npos);
   EXPECT_FALSE(explanation.notes.empty());
@@ -105,16 +100,16 @@ TEST(Log, ControlSequencesAreTakenOut) {
   EXPECT_EQ(plain_line("\x1b["), "");
   EXPECT_EQ(plain_line("\x1b"), "?");
   const Explanation explanation =
-      of("\x1b[1;31mCUDA error\x1b[0m: no kernel image is available for execution on the device\n");
+      explained("\x1b[1;31mCUDA error\x1b[0m: no kernel image is available for execution on the device\n");
   ASSERT_EQ(explanation.findings.size(), 1U);
   EXPECT_EQ(explanation.quote.find('\x1b'), std::string::npos);
 }
 
 TEST(Log, EmptyAndBinaryAndEndlessLinesAreSurvived) {
-  EXPECT_FALSE(of("").recognised);
-  EXPECT_FALSE(of(std::string(1 << 20, '\0')).recognised);
+  EXPECT_FALSE(explained("").recognised);
+  EXPECT_FALSE(explained(std::string(1 << 20, '\0')).recognised);
   std::string endless(3 << 20, 'x');
-  const Explanation explanation = of(endless + "\nCUDA error 209\n");
+  const Explanation explanation = explained(endless + "\nCUDA error 209\n");
   EXPECT_EQ(explanation.line, 2U);
   EXPECT_TRUE(std::any_of(explanation.notes.begin(), explanation.notes.end(), [](const std::string& note) {
     return note.find("overlong") != std::string::npos;
@@ -125,7 +120,7 @@ TEST(Log, ManyFailuresAreBounded) {
   std::string many;
   for (int i = 0; i < 100000; ++i)
     many += "CUDA error 209: GPU RTX 4090 sm_80 sm_90 torch==2." + std::to_string(i) + ".0+cu128\n";
-  const Explanation explanation = of(many);
+  const Explanation explanation = explained(many);
   EXPECT_EQ(explanation.line, 1U);
   EXPECT_LE(explanation.facts.size(), 24U);
 }
@@ -133,8 +128,8 @@ TEST(Log, ManyFailuresAreBounded) {
 TEST(Log, WordsOfAPersonDoNotCountInALog) {
   std::string log;
   for (int i = 0; i < 100; ++i) log += "step " + std::to_string(i) + "\n";
-  EXPECT_FALSE(of(log + "the first run takes minutes\n").recognised);
-  EXPECT_TRUE(of("the first run takes minutes\n").recognised);
+  EXPECT_FALSE(explained(log + "the first run takes minutes\n").recognised);
+  EXPECT_TRUE(explained("the first run takes minutes\n").recognised);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sstream>
+#include <string>
+
+#include "analyzer/verbs/explain.h"
+
+namespace kshim::explain {
+
+/// What `kshim explain --log` says of a log with this text.
+inline Explanation explained(const std::string& text, const Options& options = {}) {
+  std::istringstream in(text);
+  return explain_log(in, "a.log", options, {});
+}
+
+}  // namespace kshim::explain
