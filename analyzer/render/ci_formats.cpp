@@ -411,7 +411,7 @@ TestCase test_case(const Finding& finding, std::string group) {
 namespace {
 
 // Names that stay the same in the next run, as far as that is possible.
-std::vector<std::string> names_of(const std::vector<ProcessSummary>& processes) {
+std::vector<std::string> process_names(const std::vector<ProcessSummary>& processes) {
   std::map<std::string, unsigned> times;
   std::vector<std::string> names;
   for (const ProcessSummary& process : processes) {
@@ -452,7 +452,7 @@ TestCase blind_case(const BlindProcess& process, bool alarming) {
 }  // namespace
 
 std::string render_junit(const Analysis& analysis, Format, const RenderOptions&) {
-  const std::vector<std::string> names = names_of(analysis.processes);
+  const std::vector<std::string> names = process_names(analysis.processes);
   std::map<std::string, std::size_t> index;  // of a report
   std::vector<TestSuite> suites(analysis.processes.size());
   for (std::size_t i = 0; i < suites.size(); ++i) {
