@@ -2,12 +2,9 @@
 // What reports are judged by, beside what stands in them.
 #pragma once
 #include <chrono>
-#include <filesystem>
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
+#include "analyzer/core/prelude.h"
 #include "kshim/image/arch.h"
 #include "kshim/image/select.h"
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row of a table of kshim-facts/1 as a line of JSON. Columns that nothing was put into are null.
 #pragma once
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+
+#include "analyzer/core/prelude.h"
 
 namespace kshim::exports {
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/fact_reader.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <stdexcept>
-#include <utility>
 
 #include "analyzer/data/gpu_names.h"
 #include "analyzer/data/knowledge.h"

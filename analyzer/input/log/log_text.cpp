@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/log_text.h"
 
-#include <algorithm>
-
 #include "analyzer/core/redacted.h"
 #include "analyzer/input/report/report_reader.h"
 

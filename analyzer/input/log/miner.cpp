@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/miner.h"
 
-#include <algorithm>
-
 #include "analyzer/data/knowledge_file.h"
 #include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/lookup.h"

@@ -36,7 +36,7 @@ std::string text_of(const Report& report) {
   const ProcessRecord& process = report.process;
   std::string out;
   for (const bool is :
-       {report.foreign, process.hidden, process.rank.has_value(), is_of_this_machine(process)})
+       {report.foreign, report.linked, process.hidden, process.rank.has_value(), is_of_this_machine(process)})
     out += is ? '1' : '0';
   put(out, process.shim);
   for (const auto& [name, value] : process.env) {
@@ -173,6 +173,8 @@ bool has_places(const Report& report, const Alike& alike) {
 
 void become(Report& report, Report&& other, Alike&& alike) {
   report.path = std::move(other.path);
+  report.owner = other.owner;
+  report.linked = other.linked;
   report.process = std::move(other.process);
   for (std::size_t at = 0; at < alike.ms.size(); ++at)
     if (report.modules[at].jit == false) report.modules[at].ms = alike.ms[at];

@@ -4,8 +4,8 @@
 #include <unordered_set>
 
 #include "analyzer/data/tables.h"
-#include "analyzer/device_code/host_lines.h"
 #include "analyzer/device_code/object_file.h"
+#include "analyzer/device_code/source_lines.h"
 #include "analyzer/input/report/report.h"
 #include "analyzer/owner/finder.h"
 
