@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    // Whoever could answer is the program itself, which does not know of it.
+    // Only the program itself could answer, and it does not know of it.
     const int listener = install(SECCOMP_FILTER_FLAG_NEW_LISTENER, rows, sizeof rows / sizeof rows[0]);
     if (listener < 0 || fcntl(listener, F_SETFD, 0) != 0) return 77;
   } else {
