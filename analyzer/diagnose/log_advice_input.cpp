@@ -78,7 +78,7 @@ std::shared_ptr<const AdviceInput> advice_input(const Clues& clues, const Judgem
   if (judgement.hit != nullptr) at.extension = package_that_called(*judgement.hit);
   at.platform = clues.windows ? "windows x86_64" : "";
   at.build_system = clues.build_system;
-  at.released = clues.released && clues.build_system.empty() && clues.packages.empty();
+  at.released = clues.released && clues.build_system.empty() && (!clues.python || clues.packages.empty());
   at.interpreter = clues.portable ? R"(.\python_embeded\python.exe -s)" : "";
   // A file of its own that was looked at is not PyTorch's.
   const PackageClue* package = package_that_failed(clues, judgement.hit);
