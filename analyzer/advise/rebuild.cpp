@@ -325,7 +325,7 @@ void add_rebuild_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
   if (at.loose) return add_compiler_fix(at, fixes);
   if (at.released)
     return fixes.push_back(fix_of("take-release-with-code",
-                                  {{"gpu", exact_target(*at.device)}, {"range", toolkit_range(*at.device)}}));
+                                  {{"gpu", sm_name(*at.device)}, {"range", toolkit_range(*at.device)}}));
   if (is_vendors(at)) return add_release_fix(at, fixes);
   if (!release_range(at).empty()) return add_listed_release_fix(at, fixes);
   add_extension_fix(at, fixes);
