@@ -307,7 +307,7 @@ TEST(Redact, WhatIsNoSecretStays) {
         "git@github.com:owner/name",
         "cuda:0",
         "the token embedding_v2<float> of std::pair<key, int>(3)",
-        "wrong password or login name",
+        "wrong password or user name",
         "basic block_17 of login node12",
         "state_dict:\n  layer1.weight",
         "5a4d3c2b1a0f9e8d7c6b5a4d3c2b1a0f"})

@@ -105,11 +105,18 @@ TEST_F(ReportPath, GoesToTheTemporaryFolderWhenTheWantedOneIsNotThere) {
   fs::remove_all(own);
   fs::create_directory(folder_ / "elsewhere");
   fs::create_directory_symlink(folder_ / "elsewhere", own);
-  EXPECT_FALSE(open_report(options, *environment, {"h", 17, 0}, *file));
+  const std::string beside = own.string() + ".1/h.17";
+  EXPECT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
+  EXPECT_EQ(file->path.view(), beside + ".jsonl");
+  close(file->fd);
   fs::remove(own);
   fs::create_directory(own);
   fs::permissions(own, fs::perms::all);
-  EXPECT_FALSE(open_report(options, *environment, {"h", 17, 0}, *file));
+  EXPECT_TRUE(open_report(options, *environment, {"h", 17, 0}, *file));
+  EXPECT_EQ(file->path.view(), beside + ".1.jsonl");
+  close(file->fd);
+  EXPECT_TRUE(fs::is_empty(own));
+  EXPECT_TRUE(fs::is_empty(folder_ / "elsewhere"));
   unsetenv("TMPDIR");
 }
 
