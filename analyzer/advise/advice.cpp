@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/advice.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <iterator>
 #include <stdexcept>
 
 #include "analyzer/advise/build_plan.h"
@@ -174,7 +170,7 @@ void add_look_fixes(const AdviceInput& at, std::vector<Fix>& fixes) {
 void add_body_fixes(const AdviceInput& at, Advice& advice) {
   const std::string taken(at.taken ? image::to_name(at.taken->kind, at.taken->arch).view() : "");
   if (at.taken && at.device && at.taken->arch.cc < *at.device) {
-    const std::string need(image::to_name(image::ImageKind::cubin, {*at.device, image::Suffix::none}).view());
+    const std::string need = sm_name(*at.device);
     advice.fixes.push_back(fix_of("rebuild/guard", {{"need", need},
                                                     {"digits", need.substr(3)},
                                                     {"taken", taken},

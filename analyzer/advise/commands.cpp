@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/advise/commands.h"
 
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cstdlib>
-#include <system_error>
 
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge_file.h"

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "analyzer/advise/build_plan.h"
 #include "analyzer/advise/fixes.h"
 #include "analyzer/core/finding.h"
@@ -336,8 +332,7 @@ void add_nvcc_fix(const AdviceInput& at, image::Arch asked, Version good, bool d
   fix.commands = {fmt::format("export CUDA_HOME=/usr/local/cuda-{} PATH=/usr/local/cuda-{}/bin:\"$PATH\"",
                               name(good), name(good)),
                   "nvcc --version"};
-  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc),
-                        image::to_name(image::ImageKind::cubin, {asked.cc, image::Suffix::none}).view());
+  fix.why = fmt::format("{} build for {}", toolkit_range(asked.cc), sm_name(asked.cc));
   fix.caveat = "start again in an empty build folder: CMake keeps the compiler that it found";
   fixes.push_back(std::move(fix));
 }

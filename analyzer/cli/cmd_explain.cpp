@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // kshim explain: what a number, a name, a message or a log means.
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 
 #include "analyzer/cli/arguments.h"
-#include "analyzer/cli/progress.h"
 #include "analyzer/cli/terminal.h"
 #include "analyzer/core/text.h"
 #include "analyzer/input/log/log_text.h"
@@ -21,10 +18,10 @@ namespace {
 
 /// How the names of logs end.
 constexpr std::array<std::string_view, 4> kLogs = {".log", ".txt", ".out", ".err"};
-constexpr std::array kExplainFormats = {analysis::Format::text, analysis::Format::json};
+constexpr std::array kExplainFormats = {Format::text, Format::json};
 
 struct ExplainOptions {
-  analysis::Format format = analysis::Format::text;
+  Format format = Format::text;
   std::string output;
   std::string log;
   Assumptions assumed;
@@ -36,24 +33,21 @@ explain::Explanation read_log(const std::string& path, const explain::Options& o
   if (path == "-") return explain::explain_log(std::cin, "stdin", options, {});
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), std::strerror(errno)),
-                    exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", harmless(path), std::strerror(errno)), exit_status::kNoInput);
   if (S_ISDIR(status.st_mode))
-    throw UserError(fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze",
-                                analysis::harmless(path)),
-                    exit_status::kNoInput);
+    throw UserError(
+        fmt::format("--log {}: is a folder; for a folder of reports there is kshim analyze", harmless(path)),
+        exit_status::kNoInput);
   files::OpenFile file = files::open_to_read(path, files::Kinds::regular_or_pipe);
-  if (!file)
-    throw UserError(fmt::format("--log {}: {}", analysis::harmless(path), file.why), exit_status::kNoInput);
+  if (!file) throw UserError(fmt::format("--log {}: {}", harmless(path), file.why), exit_status::kNoInput);
   files::FileStream in(std::move(file));
   ProgressBar bar("reading the log");
   const auto total = static_cast<std::uint64_t>(status.st_size);
   explain::Explanation out = explain::explain_log(
       in, path, options, [&](std::uint64_t done) { bar.update(done, std::max(done, total)); });
   if (in.has_timed_out())
-    print_error(
-        fmt::format("--log {}: nothing more came through this pipe for a minute; this is of what came",
-                    analysis::harmless(path)));
+    print_error(fmt::format(
+        "--log {}: nothing more came through this pipe for a minute; this is of what came", harmless(path)));
   return out;
 }
 
@@ -61,9 +55,8 @@ explain::Explanation explain_log(const std::string& path, const explain::Options
   try {
     return read_log(path, options);
   } catch (const explain::NotALog& what) {
-    throw UserError(
-        fmt::format("--log {}: {}", path == "-" ? "stdin" : analysis::harmless(path), what.what()),
-        exit_status::kNoInput);
+    throw UserError(fmt::format("--log {}: {}", path == "-" ? "stdin" : harmless(path), what.what()),
+                    exit_status::kNoInput);
   }
 }
 
@@ -102,18 +95,17 @@ int explain_it(const ExplainOptions& options) {
   options.assumed.apply(asked);
   Output output(options.output, STDOUT_FILENO, exit_status::kMisuse);
   if (!options.log.empty() && output.is_same_file(options.log))
-    throw UserError(fmt::format("--output {}: is the log to read", analysis::harmless(options.log)));
-  const explain::Explanation explanation =
-      options.log.empty() ? explain::explain_text(analysis::join(options.words, " "), asked)
-                          : explain_log(options.log, asked);
-  output.write(options.format == analysis::Format::json
+    throw UserError(fmt::format("--output {}: is the log to read", harmless(options.log)));
+  const explain::Explanation explanation = options.log.empty()
+                                               ? explain::explain_text(join(options.words, " "), asked)
+                                               : explain_log(options.log, asked);
+  output.write(options.format == Format::json
                    ? explain::render_json(explanation)
                    : explain::render_text(explanation, render_options(output, options.verbose, true)));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
   // Who asks what a number means has found nothing yet; a log has failed or not.
-  const bool failed =
-      std::any_of(explanation.findings.begin(), explanation.findings.end(),
-                  [](const auto& finding) { return finding.severity == analysis::Severity::error; });
+  const bool failed = std::ranges::any_of(
+      explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;
 }
 

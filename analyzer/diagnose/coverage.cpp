@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/coverage.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <charconv>
-#include <map>
 #include <system_error>
 
 #include "analyzer/data/knowledge.h"
@@ -20,9 +16,8 @@ using image::Candidate;
 using image::ImageKind;
 
 bool loaded_by_choice(const DeviceCode& code, std::span<const std::uint32_t> lacking) {
-  return std::any_of(code.modules.begin(), code.modules.end(),
-                     [](const CodeModule& each) { return !each.embedded; }) &&
-         std::all_of(lacking.begin(), lacking.end(), [&](std::uint32_t index) {
+  return std::ranges::any_of(code.modules, [](const CodeModule& each) { return !each.embedded; }) &&
+         std::ranges::all_of(lacking, [&](std::uint32_t index) {
            return code.modules[index].embedded && code.modules[index].count == 1;
          });
 }
@@ -79,9 +74,9 @@ Coverage ModuleCoverage::on(image::ComputeCapability cc) const {
     out.image = candidates_[selection.index];
   } else {
     // LTO-IR beside PTX is one answer: what no driver takes is there for nvJitLink.
-    out.judged = !holds_unknown_kind_ &&
-                 std::none_of(candidates_.begin(), candidates_.end(),
-                              [&](const Candidate& each) { return image::links_for(each, cc); });
+    out.judged = !holds_unknown_kind_ && std::ranges::none_of(candidates_, [&](const Candidate& each) {
+      return image::links_for(each, cc);
+    });
   }
   return out;
 }
@@ -142,9 +137,7 @@ void add_use(const image::KernelInfo& kernel, std::uint16_t label, std::vector<K
     constexpr std::uint32_t kUnknown = image::KernelInfo::kUnknown;
     if (known == kUnknown || (value != kUnknown && value > known)) known = value;
   };
-  auto use =
-      std::lower_bound(uses.begin(), uses.end(), label,
-                       [](const KernelUse& each, std::uint16_t wanted) { return each.label < wanted; });
+  auto use = std::ranges::lower_bound(uses, label, {}, &KernelUse::label);
   if (use == uses.end() || use->label != label) use = uses.insert(use, {.label = label});
   raise(use->registers, kernel.registers);
   raise(use->shared_bytes, kernel.shared_bytes);
@@ -279,10 +272,8 @@ class Coverer {
     each_image_of(module, [&](std::uint32_t i) {
       if (is_executable(code_.images[i].candidate)) images.push_back(&code_.images[i]);
     });
-    std::sort(images.begin(), images.end(),
-              [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
-    return std::any_of(images.begin(), images.end(),
-                       [&](const CodeImage* image) { return has_kernels(*image); });
+    std::ranges::sort(images, [](const CodeImage* a, const CodeImage* b) { return a->bytes < b->bytes; });
+    return std::ranges::any_of(images, [&](const CodeImage* image) { return has_kernels(*image); });
   }
 
   bool has_kernels(const CodeImage& image) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the advice depends on, as far as a log tells.
-#include <algorithm>
-
 #include "analyzer/data/knowledge.h"
 #include "analyzer/data/wheels.h"
 #include "analyzer/diagnose/advice_input.h"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/diagnose/log_diagnosis.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <set>
-
 #include "analyzer/core/text.h"
 #include "analyzer/data/knowledge.h"
 #include "analyzer/diagnose/rules.h"

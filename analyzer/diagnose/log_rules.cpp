@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules over a failing line and what stands beside it in a log: versions of toolkit and driver, and who
 // speaks.
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/core/text.h"

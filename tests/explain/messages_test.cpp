@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyzer/data/knowledge_file.h"
+#include "analyzer/input/log/fact_reader.h"
 #include "analyzer/input/log/miner.h"
 #include "analyzer/verbs/explain.h"
 
@@ -408,6 +409,35 @@ TEST(Messages, AreTakenForWhatTheyAre) {
 }
 
 // A row that no line reaches could be wrong and nobody would see it.
+// A message alone is matched with the patterns whose texts it has, a log with all of them together.
+TEST(Messages, AloneAndInALogAreTakenForTheSame) {
+  const auto patterns = [] {
+    PatternSet out;
+    const FactPatterns facts(out);
+    for (const auto& row : analysis::knowledge().messages) out.add(row.pattern);
+    for (const auto& row : analysis::knowledge().not_cuda) out.add(row.pattern);
+    for (const auto& row : analysis::knowledge().signs) out.add(row.pattern);
+    return out;
+  };
+  const PatternSet all = patterns();
+  std::vector<int> found, wanted;
+  for (int lines = 0; lines < 3; ++lines) all.match("", found);
+  for (const Row& row : kRows) {
+    const PatternSet few = patterns();
+    few.match(row.text, found);
+    all.match(row.text, wanted);
+    EXPECT_EQ(found, wanted) << row.text;
+  }
+}
+TEST(Messages, TextsOfAPattern) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(required_texts(R"(\bCUDA (?:runtime )?error: ([A-Z]\w+)s?x+y{2,3}z\.)"),
+            (Texts{"cuda ", "error: ", "x", "z."}));
+  EXPECT_EQ(required_texts("a|b"), Texts());
+  EXPECT_EQ(required_texts("[]|]ab[^]]c"), (Texts{"ab", "c"}));
+  EXPECT_EQ(required_texts(R"((a\)|b)c)"), Texts{"c"});
+}
+
 TEST(Messages, EveryRowIsReached) {
   std::set<std::string> missing;
   for (const analysis::MessageRow& row : analysis::messages())

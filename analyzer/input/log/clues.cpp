@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analyzer/input/log/clues.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
 #include <cctype>
 
 #include "analyzer/data/wheels.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was read from a log or a message: the lines that tell of a failure, and the facts beside them.
 #pragma once
-#include <map>
 
 #include "analyzer/core/finding.h"
 #include "kshim/image/select.h"

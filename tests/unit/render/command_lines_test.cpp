@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyzer/core/text.h"
-#include "analyzer/render/text_page.h"
+#include "analyzer/render/document.h"
 
 namespace kshim::analysis {
 namespace {
