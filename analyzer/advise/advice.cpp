@@ -85,7 +85,7 @@ void add_switch_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
                          {{"names", enumerate(names)}, {"unset", unset}}, at.program));
 }
 
-// Somebody else built it: the user has no source to mend, and its makers may have done so.
+// Somebody else built it: the user has no source to fix, and its makers may have fixed it.
 void add_other_release_fix(const AdviceInput& at, std::vector<Fix>& fixes) {
   fixes.push_back(fix_of(
       "try-other-release",

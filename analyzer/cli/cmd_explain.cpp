@@ -103,7 +103,7 @@ int explain_it(const ExplainOptions& options) {
                    ? explain::render_json(explanation)
                    : explain::render_text(explanation, render_options(output, options.verbose, true)));
   if (!explanation.recognised && options.log.empty()) return exit_status::kNoInput;
-  // Who asks what a number means has found nothing yet; a log has failed or not.
+  // The meaning of a number is no failure; a log tells of one, or of none.
   const bool failed = std::ranges::any_of(
       explanation.findings, [](const auto& finding) { return finding.severity == Severity::error; });
   return explanation.asked == explain::Asked::log && failed ? exit_status::kFindings : exit_status::kOk;

@@ -19,7 +19,7 @@ class ListedImages {
   std::map<std::pair<std::string, std::string>, std::vector<ImageCount>> images_;
 };
 
-/// Whether another list of architectures would mend it.
+/// Whether another list of architectures would fix it.
 bool is_for_fleet(const Finding& finding);
 /// For each file that lacks code for one of the targets, or without targets for one of several kinds of GPU
 /// in the reports: what to build it for.

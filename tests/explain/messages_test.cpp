@@ -24,6 +24,8 @@ struct Row {
 const Cause none = Cause::unknown;
 
 constexpr Row kRows[] = {
+    {"ImportError: libcublas.so.12: cannot open shared object file: No such file or directory",
+     Cause::library_not_found, 0},
     {"libcudnn_ops_infer.so.8: cannot open shared object file: No such file or directory",
      Cause::library_not_found, 0},
     {"ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be "
