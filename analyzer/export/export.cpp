@@ -56,8 +56,8 @@ struct Got {
   bool known = false;  ///< the report has its process record alone
 };
 
-/// Reports of which others need not be judged, or read whole: they are the same but for what alike.h leaves
-/// out. What is judged depends on files of this machine, too, which an export takes to stay as they are.
+/// Judged reports. A report that is the same but for what alike.h leaves out is neither judged nor read
+/// whole. What is judged depends on files of this machine, too, and an export takes them to stay as they are.
 class Judged {
  public:
   struct Row {
