@@ -44,7 +44,7 @@ NOT_OURS = re.compile(r"^(?:tests/golden/[^/]+/.*\.(?:txt|json|jsonl)|tests/(?:c
                       r"tests/knowledge/.*|samples/.*/output/.*|LICENSE|tools/requirements.*|tests/lint/words\.py|.*\.(?:svg|png))$")
 
 # Folders that are not clean yet: the most findings there.
-TO_DO = {"analyzer": 109, "lib": 5, "shim": 22, "sim": 9}
+TO_DO = {"analyzer": 107, "lib": 5, "shim": 22, "sim": 9}
 
 
 def findings(path: pathlib.Path):
