@@ -236,7 +236,7 @@ class AnalysisWriter {
       first = false;
     }
     write_left_out(analysis_.findings.size() - most, "more finding", doc_);
-    // What is no problem takes one line each; what is how such libraries work takes none.
+    // Anything but a problem takes one line; how such libraries work takes none.
     for (const Finding& finding : analysis_.findings) {
       if (!doc_.brief() || is_problem(finding) || is_by_design(finding)) continue;
       doc_.gap();

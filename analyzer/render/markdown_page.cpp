@@ -7,7 +7,7 @@ namespace kshim::analysis {
 namespace {
 
 constexpr Limits kIssue = {.rows = 40, .columns = 200, .findings = 40, .kernels = 400};
-constexpr std::size_t kIssueBytes = 65'536;  // characters, of which each has a byte at least
+constexpr std::size_t kIssueBytes = 65'536;  // each character has at least one byte
 constexpr std::size_t kNoteBytes = 400;
 constexpr Limits kEverything = {
     .rows = 1'000'000, .columns = 1'000'000, .findings = 1'000'000, .kernels = 1'000'000};

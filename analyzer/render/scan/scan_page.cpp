@@ -252,7 +252,7 @@ class ScanWriter {
   void findings() {
     if (!doc_.brief())
       return write_findings(scan_.findings, doc_.terminal() ? Detail::everything : Detail::full, doc_);
-    // The most severe come first; what is no problem is left to --verbose.
+    // The most severe come first; anything but a problem is left to --verbose.
     const auto total = static_cast<std::size_t>(std::ranges::count_if(scan_.findings, is_problem));
     if (total == 0) return;
     if (total == 1) return write_finding(scan_.findings.front(), 1, Detail::full, doc_);
