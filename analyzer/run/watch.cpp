@@ -344,7 +344,9 @@ bool Watch::look_at(pid_t pid) {
   const std::string proc = fmt::format("/proc/{}", pid);
   std::error_code error;
   const std::string exe = fs::read_symlink(proc + "/exe", error).string();
-  if (error) return false;  // ended, or belongs to somebody else
+  if (error) return false;  // it ended, or belongs to another user
+  static const std::string own = fs::read_symlink("/proc/self/exe", error).string();
+  if (exe == own) return false;  // between fork and exec
   Seen& seen = seen_[pid];
   const bool news = seen.exe != exe;
   if (news) {  // new, or after exec
